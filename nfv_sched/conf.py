@@ -1,0 +1,144 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Options of the ``[nfv_sched]`` section of nova.conf.
+
+Registers them on Nova's own configuration object and lists them for
+oslo-config-generator.  Nothing here reads an option's value.
+"""
+
+import itertools
+
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup(
+    'nfv_sched',
+    title='nfv-sched options',
+    help="""
+Options of the nfv-sched filters and weighers. They are read by
+``nova-scheduler``.
+""")
+
+_placement_opts = [
+    cfg.StrOpt(
+        'vswitch_label',
+        default='nfv_vswitch',
+        regex=r'[^\s,]+',
+        help="""
+Physical network name by which a compute node says where its virtual switch
+runs.
+
+A compute node lists this name in ``[neutron] physnets`` and gives the host
+NUMA nodes of the switch in
+``[neutron_physnet_<name>] numa_nodes``. No Neutron network uses the name; it
+is a label for placement only.
+
+Related options:
+
+* ``[neutron] physnets`` and ``[neutron_physnet_$PHYSNET] numa_nodes`` on the
+  compute nodes
+"""),
+    cfg.StrOpt(
+        'node_label_prefix',
+        default='nfv_node',
+        regex=r'[^\s,]+',
+        help="""
+Prefix of the physical network names that identify single host NUMA nodes.
+
+With the default, a compute node with two NUMA nodes lists ``nfv_node0`` and
+``nfv_node1`` in ``[neutron] physnets`` and declares each on the NUMA node of
+that number. They let the scheduler name the exact NUMA nodes of a guest.
+"""),
+    cfg.StrOpt(
+        'strict_enforcement',
+        default='claim',
+        choices=[
+            ('claim', 'A host is accepted only if the claim on the compute '
+                      'node cannot end in a placement that breaks the '
+                      'policy, whatever else arrives there first.'),
+            ('predicted', 'A host is also accepted if the claim, made on '
+                          'what the scheduler knows of the host now, ends '
+                          'in a placement that keeps the policy. A guest '
+                          'that arrives in between can change that.'),
+        ],
+        help="""
+What a host must offer to take a guest with a strict policy or a node mapping.
+
+A guest with one NUMA node is always enforced by the labels. The choice
+matters for guests with several NUMA nodes on hosts without node labels, and
+for mappings of several interchangeable guest NUMA nodes, which labels cannot
+tell apart.
+
+Related options:
+
+* ``[nfv_sched] vswitch_label``
+* ``[nfv_sched] node_label_prefix``
+"""),
+]
+
+_reason_opts = [
+    cfg.StrOpt(
+        'expose_reasons',
+        default='summary',
+        choices=[
+            ('none', "Nova's own message only."),
+            ('summary', 'Which policy refused, what was needed and what the '
+                        'best host had. No host is named.'),
+            ('hosts', 'The same for each host, by name. For clouds whose '
+                      'tenants may know the hosts.'),
+        ],
+        help="""
+What a tenant reads in the fault of a server when a filter of nfv-sched
+removed the last host.
+
+The reason is given for the first server of a request only: later servers of a
+multi-create request fail with Nova's own message, because the resources of
+the earlier ones have to be given back first. The scheduler's log has the
+reasons in every case.
+"""),
+]
+
+_weigher_opts = [
+    cfg.FloatOpt(
+        'vswitch_numa_affinity_weight_multiplier',
+        default=1000.0,
+        help="""
+Multiplier of the vSwitch NUMA affinity weigher.
+
+For a guest that prefers the NUMA node of the virtual switch, a host with room
+there weighs up to this much more than one without. The default outweighs
+Nova's resource weighers, so that such a guest leaves the switch's NUMA node
+only if no host has room there. 0 turns the weigher off; a negative value
+reverses it.
+
+Can be overridden per aggregate by metadata of the same name.
+"""),
+]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the group and its options.
+
+    :param conf: configuration object, in practice ``nova.conf.CONF``
+    """
+    conf.register_group(GROUP)
+    conf.register_opts(
+        list(itertools.chain(_placement_opts, _reason_opts, _weigher_opts)),
+        group=GROUP)
+
+
+def list_opts():
+    """Options for oslo-config-generator and the documentation.
+
+    :returns: list of (group, options)
+    """
+    return [(GROUP, list(itertools.chain(
+        _placement_opts, _reason_opts, _weigher_opts)))]

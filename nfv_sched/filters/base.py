@@ -1,0 +1,177 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the filters of nfv-sched have in common.
+
+A filter here decides about one host and says why; this module does the rest:
+it reads the request once for all hosts, keeps reasons, tells the tenant and
+the log about them when no host is left, and sees to it that nothing raises.
+"""
+
+import abc
+import threading
+
+from nova import exception
+from nova.scheduler import filters
+from oslo_log import log as logging
+
+from nfv_sched import conf
+from nfv_sched import nova_compat
+from nfv_sched.numa import steering
+from nfv_sched import placement
+from nfv_sched import reasons
+from nfv_sched import request as nfv_request
+
+LOG = logging.getLogger(__name__)
+
+CONF = nova_compat.CONF
+conf.register_opts(CONF)
+
+_LOGGED_HOSTS_BYTES = 4096
+
+
+class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
+    """Base of the filters of nfv-sched.
+
+    Instances are shared by the threads of a process; what belongs to one
+    request is kept on the RequestSpec and the HostStates.
+    """
+
+    # A rebuild keeps its host and its NUMA nodes.
+    RUN_ON_REBUILD = False
+
+    def __init__(self):
+        super().__init__()
+        self._pass = threading.local()
+
+    @abc.abstractmethod
+    def decide(
+        self, host_state, request: nfv_request.Request,
+        note: placement.HostNote,
+    ) -> steering.Decision | None:
+        """Decide about one host, and write its limits if it is accepted.
+
+        :returns: the decision; None to accept without one
+        """
+
+    def concerns(self, request: nfv_request.Request) -> bool:
+        """Whether the request asks for anything that this filter does."""
+        return True
+
+    def run_filter_for_index(self, index: int) -> bool:
+        """Called by Nova in the same thread just before the hosts come."""
+        self._pass.index = index
+        return True
+
+    def host_passes(self, host_state, spec_obj) -> bool:
+        """Whether the host passes.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        :param spec_obj: ``nova.objects.RequestSpec``
+        """
+        request_note = nfv_request.note_of(spec_obj)
+        request = self._read(request_note, spec_obj)
+        return request is not None and self._passes(
+            host_state, request, request_note) is None
+
+    def filter_all(self, filter_obj_list, spec_obj):
+        """The hosts that pass.
+
+        :raises nova.exception.NoValidHost: with the reason, if no host is
+            left for the first server of a request and the operator lets
+            tenants see reasons
+        """
+        host_states = list(filter_obj_list)
+        index = getattr(self._pass, 'index', None)
+        self._pass.index = None
+        if not host_states or nova_compat.request_is_rebuild(spec_obj):
+            return host_states
+        request_note = nfv_request.note_of(spec_obj)
+        request_note.begin(index)
+        request = self._read(request_note, spec_obj)
+        if request is None:
+            return []
+        if request.error is None and not self.concerns(request):
+            return host_states
+        passed = []
+        for host_state in host_states:
+            refused = self._passes(host_state, request, request_note)
+            if refused is None:
+                passed.append(host_state)
+            else:
+                request_note.rejected.append((host_state.host, refused))
+        if not passed:
+            self._explain(request_note, spec_obj, index)
+        elif LOG.isEnabledFor(logging.DEBUG):
+            for host, reason in request_note.rejected:
+                LOG.debug('Host %s refused: %s', host,
+                          reasons.resolve(reason))
+        return passed
+
+    def _read(self, request_note: nfv_request.RequestNote, spec_obj):
+        try:
+            return request_note.read(spec_obj)
+        except Exception:
+            LOG.exception('The request for server %s cannot be read; no host '
+                          'is accepted for it',
+                          getattr(spec_obj, 'instance_uuid', None))
+            return None
+
+    def _passes(
+        self, host_state, request: nfv_request.Request,
+        request_note: nfv_request.RequestNote,
+    ) -> reasons.Lazy | None:
+        """None if the host passes, else the reason why not."""
+        if request.error is not None:
+            return request.error
+        if not self.concerns(request):
+            return None
+        try:
+            note = placement.note_of(host_state, request_note)
+            decision = self.decide(host_state, request, note)
+        except Exception:
+            LOG.exception('Host %s cannot be judged and is not used for this '
+                          'request', getattr(host_state, 'host', host_state))
+            return reasons.Reason(
+                reasons.HOST, type(self).__name__,
+                'the data of the host cannot be used')
+        if decision is None or decision.accepted:
+            return None
+        return decision.reason
+
+    def _explain(self, request_note: nfv_request.RequestNote, spec_obj,
+                 index: int | None) -> None:
+        """No host is left: tell the log and, if allowed, the tenant."""
+        rejected = [(host, self._resolve(reason))
+                    for host, reason in request_note.rejected]
+        plain = [reason for _host, reason in rejected]
+        LOG.info('%s refused the last host for server %s: %s',
+                 type(self).__name__,
+                 getattr(spec_obj, 'instance_uuid', None),
+                 reasons.summary_text(plain))
+        if LOG.isEnabledFor(logging.DEBUG):
+            LOG.debug('Refused hosts: %s', reasons.hosts_text(
+                rejected, _LOGGED_HOSTS_BYTES))
+        expose = CONF.nfv_sched.expose_reasons
+        if index != 0 or expose == reasons.NONE:
+            return
+        raise exception.NoValidHost(
+            reason=reasons.hosts_text(rejected) if expose == reasons.HOSTS
+            else reasons.summary_text(plain))
+
+    @staticmethod
+    def _resolve(reason: reasons.Lazy) -> reasons.Reason:
+        try:
+            return reasons.resolve(reason)
+        except Exception:
+            LOG.exception('The reason of a refusal cannot be worked out')
+            return reasons.Reason(
+                reasons.CAPACITY, 'NUMA topology', 'no room')

@@ -1,0 +1,43 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The filter that takes the place of Nova's NUMATopologyFilter."""
+
+from nfv_sched.filters import base
+from nfv_sched.numa import steering
+from nfv_sched import placement
+from nfv_sched import reasons
+
+_NO_CANDIDATES = steering.Decision(False, reasons.Reason(
+    reasons.HOST, 'Placement', 'an allocation candidate needed'))
+
+
+class NFVTopologyFilter(base.NFVHostFilter):
+    """Accept hosts on whose NUMA nodes the guest fits.
+
+    A drop-in for Nova's ``NUMATopologyFilter``: it accepts the same hosts, in
+    a fraction of the time, and hands the same limits to the claim on the
+    compute node.  It differs in two points.
+
+    * ``nfv:numa_node.{n}`` is kept: guest NUMA node n runs on that host NUMA
+      node, or the host is refused.
+    * Nova says of every move that the server uses a tunnelled network.  A
+      host that could take a moved server but for that is accepted.
+
+    A host needs a NUMA topology to take a guest that has one.
+    """
+
+    def decide(self, host_state, request, note):
+        """Decide about one host; see the class."""
+        if request.guest is not None and host_state.numa_topology and \
+                not host_state.allocation_candidates:
+            return _NO_CANDIDATES
+        return placement.judge(note, host_state, request)

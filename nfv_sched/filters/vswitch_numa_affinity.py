@@ -1,0 +1,42 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The filter for guests that want the NUMA node of the virtual switch."""
+
+from nfv_sched.filters import base
+from nfv_sched import placement
+from nfv_sched import request as nfv_request
+
+
+class VSwitchNUMAAffinityFilter(base.NFVHostFilter):
+    """Place guests on the NUMA nodes on which the virtual switch runs.
+
+    ``nfv:vswitch_numa_affinity=strict``: every NUMA node of the guest is on a
+    host NUMA node with the switch, or the host is refused.  ``prefer``: every
+    host passes; where there is room on nodes with the switch, the claim on
+    the compute node is told to use them.  Enable
+    ``VSwitchNUMAAffinityWeigher`` too, so that hosts with such room are
+    chosen first.
+
+    A host says where its switch runs by the label ``nfv_vswitch``, a physical
+    network in ``[neutron] physnets`` of its nova.conf; see the documentation
+    on labels.
+    """
+
+    def concerns(self, request):
+        """Whether the request names the virtual switch or a host node."""
+        policy = request.policy
+        return policy.vswitch is not None or bool(policy.node_map)
+
+    def decide(self, host_state, request, note):
+        """Decide about one host; see the class."""
+        return placement.judge(
+            note, host_state, request, nfv_request.VSWITCH)

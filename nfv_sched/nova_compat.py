@@ -1,0 +1,120 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The one place that imports Nova modules it makes no promise about.
+
+Nova keeps ``nova.scheduler.filters``, ``nova.scheduler.weights``,
+``nova.conf``, ``nova.objects`` and ``nova.exception`` usable for out-of-tree
+filters.  Whatever else the filters and weighers need is here, so that a
+change in Nova is met in one file.  The simulator, which drives far more of
+Nova, has a module of its own for that.
+"""
+
+import functools
+import importlib.metadata
+import typing as ty
+
+import nova.conf
+from nova import objects
+from nova.objects import fields
+
+CONF = nova.conf.CONF
+
+
+def request_is_rebuild(spec_obj) -> bool:
+    """Whether the scheduler is asked about a rebuild in place.
+
+    :param spec_obj: ``nova.objects.RequestSpec``
+    """
+    from nova.scheduler import utils  # imports much; not wanted in nova-api
+    return utils.request_is_rebuild(spec_obj)
+
+
+def weight_multiplier(host_state, name: str, default: float) -> float:
+    """A multiplier from the metadata of a host's aggregates.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState``
+    :param name: metadata key
+    :param default: value of the option, used if no aggregate sets the key
+    """
+    from nova.scheduler import utils
+    return utils.get_weight_multiplier(host_state, name, default)
+
+
+def extra_spec_validator_class():
+    """The class of a flavor extra-spec validator of the Nova API."""
+    from nova.api.validation.extra_specs import base
+    return base.ExtraSpecValidator
+
+
+def packs_numa_cells() -> bool:
+    """Whether Nova fills the most used NUMA node of a host first.
+
+    The option belongs to nova-compute; the scheduler reads its own copy when
+    it works out what the claim will choose.
+    """
+    return CONF.compute.packing_host_numa_cells_allocation_strategy
+
+
+@functools.cache
+def live_migration_carries_limits() -> bool:
+    """Whether a live migration takes the limits to the destination's claim.
+
+    Bug 2153425, fixed in Nova 34.0.0: before that the claim on the
+    destination of a live migration was made without the NUMA limits of the
+    scheduler.
+    """
+    major = importlib.metadata.version('nova').partition('.')[0]
+    return not major.isdigit() or int(major) >= 34
+
+
+def numa_topology_limits(
+    cpu_ratio: float, ram_ratio: float, network_metadata=None,
+):
+    """Limits for the NUMA part of the claim on the compute node.
+
+    :param cpu_ratio: CPU allocation ratio of the host
+    :param ram_ratio: memory allocation ratio of the host
+    :param network_metadata: ``nova.objects.NetworkMetadata`` or None
+    :returns: ``nova.objects.NUMATopologyLimits``
+    """
+    limits = objects.NUMATopologyLimits(
+        cpu_allocation_ratio=cpu_ratio, ram_allocation_ratio=ram_ratio)
+    if network_metadata is not None:
+        limits.network_metadata = network_metadata
+    return limits
+
+
+class CellID(ty.NamedTuple):
+    """Stands for a placed guest cell where Nova reads nothing but its ID."""
+
+    id: int
+
+
+def supports_pci_requests(
+    pci_stats, requests, provider_mapping, host_node_ids,
+) -> bool:
+    """Nova's own answer to whether a host can give these PCI devices.
+
+    :param pci_stats: ``nova.pci.stats.PciDeviceStats`` of the host
+    :param requests: list of ``nova.objects.InstancePCIRequest``
+    :param provider_mapping: mappings of the allocation candidate
+    :param host_node_ids: host NUMA nodes of the guest
+    """
+    return pci_stats.support_requests(
+        requests, provider_mapping,
+        [CellID(node) for node in host_node_ids])
+
+
+CPU_DEDICATED = fields.CPUAllocationPolicy.DEDICATED
+CPU_MIXED = fields.CPUAllocationPolicy.MIXED
+THREADS_ISOLATE = fields.CPUThreadAllocationPolicy.ISOLATE
+THREADS_REQUIRE = fields.CPUThreadAllocationPolicy.REQUIRE

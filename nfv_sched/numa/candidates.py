@@ -1,0 +1,232 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""NUMA candidates: sets of assignments, searched without listing them.
+
+An assignment gives each guest cell a host cell of its own.  A set of
+assignments is described by one bitmask of host cells per guest cell, and
+*groups*: bitmasks of which the chosen host cells must each contain at least
+one (near this network, near the switch).  Whether PCI devices are near is a
+question about the chosen host cells together, too; it is asked through a
+predicate on their bitmask.
+
+Narrowing is an AND.  "Is there one?" is a bipartite matching.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Sequence
+import itertools
+
+Masks = Sequence[int]
+Accepts = Callable[[int], bool]
+
+
+def bits(mask: int) -> list[int]:
+    """Positions of the bits set, ascending."""
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
+
+
+def matching(masks: Masks) -> bool:
+    """Whether each row can be given a bit of its own."""
+    count = len(masks)
+    if count == 1:
+        return masks[0] != 0
+    if count == 2:
+        first, second = masks
+        union = first | second
+        return bool(first and second and union & (union - 1))
+
+    owners: dict[int, int] = {}
+
+    def place(row: int, seen: int) -> tuple[bool, int]:
+        options = masks[row]
+        for bit in bits(options & ~seen):
+            if seen >> bit & 1:
+                continue
+            seen |= 1 << bit
+            owner = owners.get(bit)
+            if owner is None:
+                owners[bit] = row
+                return True, seen
+            placed, seen = place(owner, seen)
+            if placed:
+                owners[bit] = row
+                return True, seen
+        return False, seen
+
+    for row in range(count):
+        if not place(row, 0)[0]:
+            return False
+    return True
+
+
+def _covers(masks: Masks, hosts: Iterable[int]) -> bool:
+    """Whether each of these host cells can be given a guest cell."""
+    columns = []
+    for host in hosts:
+        column = 0
+        for row, mask in enumerate(masks):
+            if mask >> host & 1:
+                column |= 1 << row
+        columns.append(column)
+    return not columns or matching(columns)
+
+
+def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
+    """Whether an assignment exists whose host cells meet every group.
+
+    If the guest cells can be matched, and the host cells that stand for the
+    groups can be matched, both can be at once (Mendelsohn and Dulmage), so
+    representatives of the groups are tried, not assignments.
+
+    :param masks: bitmask of host cells for each guest cell
+    :param groups: bitmasks of host cells
+    """
+    if len(masks) == 1:
+        mask = masks[0]
+        for group in groups:
+            mask &= group
+        return mask != 0
+    if not matching(masks):
+        return False
+    union = 0
+    for mask in masks:
+        union |= mask
+    needed = sorted({group & union for group in groups},
+                    key=int.bit_count)
+    if not needed:
+        return True
+    if not needed[0]:
+        return False
+
+    def choose(index: int, chosen: int) -> bool:
+        while index < len(needed) and needed[index] & chosen:
+            index += 1
+        if index == len(needed):
+            return _covers(masks, bits(chosen))
+        if chosen.bit_count() == len(masks):
+            return False
+        return any(choose(index + 1, chosen | 1 << bit)
+                   for bit in bits(needed[index]))
+
+    return choose(0, 0)
+
+
+def assignments(
+    masks: Masks, order: Sequence[int], groups: Sequence[int] = (),
+):
+    """Yield assignments in the order in which Nova tries them.
+
+    Branches without an assignment are not entered.
+
+    :param order: positions of the host cells in Nova's order
+    :returns: generator of tuples, the host cell of each guest cell
+    """
+    count = len(masks)
+    chosen: list[int] = []
+
+    def descend(left: list[int], used: int):
+        index = len(chosen)
+        if index == count:
+            yield tuple(chosen)
+            return
+        mask = left[0]
+        for host in order:
+            bit = 1 << host
+            if not mask & bit or used & bit:
+                continue
+            rest = [m & ~bit for m in left[1:]]
+            if rest:
+                open_groups = [g for g in groups if not g & (used | bit)]
+                if not feasible(rest, open_groups):
+                    continue
+            elif any(not g & (used | bit) for g in groups):
+                continue
+            chosen.append(host)
+            yield from descend(rest, used | bit)
+            chosen.pop()
+
+    if feasible(masks, groups):
+        yield from descend(list(masks), 0)
+
+
+def first(
+    masks: Masks, order: Sequence[int], groups: Sequence[int] = (),
+    accepts: Accepts | None = None,
+) -> tuple[int, ...] | None:
+    """The first assignment in Nova's order that the predicate accepts.
+
+    :param accepts: predicate on the bitmask of the chosen host cells
+    """
+    for assignment in assignments(masks, order, groups):
+        if accepts is None or accepts(mask_of(assignment)):
+            return assignment
+    return None
+
+
+def mask_of(assignment: Iterable[int]) -> int:
+    """Bitmask of the host cells of an assignment."""
+    mask = 0
+    for host in assignment:
+        mask |= 1 << host
+    return mask
+
+
+def most_local(
+    masks: Masks, local: int, groups: Sequence[int] = (),
+) -> int:
+    """How many guest cells can be on host cells of a bitmask at once.
+
+    :param local: bitmask of host cells
+    :returns: number of guest cells; -1 if there is no assignment at all
+    """
+    count = len(masks)
+    for target in range(count, 0, -1):
+        tried = set()
+        for rows in itertools.combinations(range(count), target):
+            narrowed = tuple(
+                mask & local if row in rows else mask
+                for row, mask in enumerate(masks))
+            key = tuple(sorted(narrowed))
+            if key in tried:
+                continue
+            tried.add(key)
+            if feasible(narrowed, groups):
+                return target
+    return 0 if feasible(masks, groups) else -1
+
+
+def tries_before(
+    assignment: Sequence[int], order: Sequence[int],
+) -> int:
+    """How many permutations Nova goes through before this assignment.
+
+    :param order: positions of the host cells in Nova's order
+    """
+    left = list(order)
+    count = len(assignment)
+    tries = 0
+    for index, host in enumerate(assignment):
+        position = left.index(host)
+        below = 1
+        free = len(left) - 1
+        for _ in range(count - index - 1):
+            below *= free
+            free -= 1
+        tries += position * below
+        del left[position]
+    return tries

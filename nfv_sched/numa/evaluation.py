@@ -1,0 +1,260 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""One guest on one host: where its cells fit, and what Nova would choose.
+
+An evaluation is made once per host and request and shared by the filters and
+weighers.  It knows capacities, networks and PCI devices, and no policy.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import functools
+import math
+
+from nfv_sched.numa import candidates
+from nfv_sched.numa import fit
+from nfv_sched.numa import topology
+from nfv_sched.numa.topology import Guest
+from nfv_sched.numa.topology import HostTopology
+from nfv_sched.numa import walk
+
+# Permutations that a claim may go through. Nova takes a second or more for
+# each million; beyond this the claim would block nova-compute for long.
+MAX_CLAIM_TRIES = 5_000_000
+
+
+class Evaluation:
+    """A guest on a host.
+
+    :param host: the host's NUMA nodes
+    :param guest: the guest's NUMA nodes
+    :param ratios: allocation ratios of the host
+    :param pci_free: free PCI devices per host NUMA node number; only the
+        order in which Nova tries the host cells depends on it
+    :param pci_requested: whether the guest asks for PCI devices
+    :param packing: whether Nova fills the most used NUMA node first
+    :param pristine: the guest as the claim on the compute node reads it, if
+        Nova has written to the one of the request meanwhile
+    """
+
+    __slots__ = ('host', 'guest', 'pristine', 'ratios', 'pci_free',
+                 'pci_requested', 'packing', 'masks', '_codes', '_uniform',
+                 '_static', '_order')
+
+    def __init__(
+        self, host: HostTopology, guest: Guest, ratios: fit.Ratios,
+        pci_free: Mapping[int | None, int] | None = None,
+        pci_requested: bool = False, packing: bool = False,
+        pristine: Guest | None = None,
+    ):
+        self.host = host
+        self.guest = guest
+        self.pristine = guest if pristine is None else pristine
+        self.ratios = ratios
+        self.pci_free = pci_free
+        self.pci_requested = pci_requested
+        self.packing = packing
+        self._codes: dict = {}
+        self._uniform: bool | None = None
+        self._static: tuple[int, ...] | None = None
+        self._order: list[int] | None = None
+        #: Host cells that each guest cell fits, as bitmasks.
+        self.masks = self._fitting(host.cells)
+
+    def _fitting(
+        self, cells: Sequence[topology.HostCell],
+    ) -> tuple[int, ...]:
+        ratios, reserved = self.ratios, self.guest.reserved
+        check = fit.check
+        done: dict[tuple, int] = {}
+        masks = []
+        for cell in self.guest.cells:
+            key = (cell, reserved)
+            mask = done.get(key)
+            if mask is None:
+                mask, bit = 0, 1
+                pagesize = cell.pagesize
+                for host_cell in cells:
+                    if not check(host_cell, cell, pagesize, reserved, ratios):
+                        mask |= bit
+                    bit <<= 1
+                done[key] = mask
+            masks.append(mask)
+            reserved = 0
+        return tuple(masks)
+
+    @property
+    def static_masks(self) -> tuple[int, ...]:
+        """Host cells that each guest cell can ever fit, were they empty."""
+        if self._static is None:
+            self._static = self._fitting(
+                [cell.emptied() for cell in self.host.cells])
+        return self._static
+
+    @property
+    def too_few_cells(self) -> bool:
+        """Whether the host has fewer NUMA nodes than the guest."""
+        return len(self.host.cells) < len(self.guest.cells)
+
+    @property
+    def uniform(self) -> bool:
+        """Whether Nova's answer is independent of the order of its search.
+
+        It is if every guest cell fits the same host cells, and a page request
+        comes to one size on all host cells.
+        """
+        if self._uniform is None:
+            masks = self.masks
+            pagesize = self.guest.cells[0].pagesize
+            if len(masks) == 1 and (not pagesize or pagesize > 0):
+                self._uniform = True
+                return True
+            self._uniform = (
+                masks.count(masks[0]) == len(masks) and
+                all(self._one_page_size(cell)
+                    for cell in set(self.guest.cells)))
+        return self._uniform
+
+    def _one_page_size(self, cell: topology.GuestCell) -> bool:
+        if not cell.pagesize or cell.pagesize > 0:
+            return True
+        sizes = [fit.page_size(host_cell, cell.pagesize, cell.memory)
+                 for host_cell in self.host.cells]
+        found = set(sizes) - {0}
+        if not found:
+            return True
+        if len(found) > 1:
+            return False
+        size = found.pop()
+        return all(
+            fit.page_size(host_cell, size, cell.memory) == first
+            for host_cell, first in zip(self.host.cells, sizes))
+
+    @property
+    def interchangeable(self) -> bool:
+        """Whether the guest cells are alike in all that placement sees."""
+        cells = self.guest.cells
+        return not self.guest.reserved and cells.count(cells[0]) == len(cells)
+
+    @property
+    def order(self) -> list[int]:
+        """Positions of the host cells in the order in which Nova tries them.
+
+        The host's own order if the guest takes all of its cells; otherwise
+        by free memory, then by used or free CPUs, then by PCI devices.
+        """
+        if self._order is None:
+            self._order = self._nova_order()
+        return self._order
+
+    def _nova_order(self) -> list[int]:
+        cells = self.host.cells
+        order = list(range(len(cells)))
+        if len(cells) <= len(self.guest.cells):
+            return order
+        order.sort(key=lambda i: cells[i].memory - cells[i].memory_usage,
+                   reverse=not self.packing)
+        if self.guest.cells[0].cpus == topology.SHARED:
+            order.sort(key=lambda i: cells[i].cpu_usage, reverse=self.packing)
+        else:
+            order.sort(key=lambda i: len(cells[i].free_cpus),
+                       reverse=not self.packing)
+        if self.pci_free is not None:
+            free = self.pci_free
+            order.sort(key=lambda i: free.get(cells[i].id, 0),
+                       reverse=self.pci_requested)
+        return order
+
+    def _fits(
+        self, guest_cell: int, host_cell: int, pagesize: int | None,
+    ) -> tuple[bool, int, bool]:
+        """One step of Nova's search; see :mod:`nfv_sched.numa.walk`."""
+        key = (guest_cell, host_cell, pagesize)
+        known = self._codes.get(key)
+        if known is None:
+            cell = self.guest.cells[guest_cell]
+            host = self.host.cells[host_cell]
+            reserved = 0 if guest_cell else self.guest.reserved
+            code = fit.check(host, cell, pagesize, reserved, self.ratios)
+            found = 0
+            if pagesize and code != fit.NO_PAGES:
+                found = fit.page_size(host, pagesize, cell.memory)
+            renumbered = code == fit.FITS or (
+                cell.cpus == topology.MIXED and
+                code in (fit.NO_SHARED_ROOM, fit.NO_MEMORY_ROOM))
+            known = self._codes[key] = (code == fit.FITS, found, renumbered)
+        return known
+
+    def request_traces(self) -> walk.Traces:
+        """The guest cells as the scheduler's request has them now."""
+        return walk.Traces(
+            self.guest.ids, [cell.pagesize for cell in self.guest.cells])
+
+    def claim_traces(self) -> walk.Traces:
+        """The guest cells as the claim on the compute node reads them."""
+        return walk.Traces(
+            self.pristine.ids,
+            [cell.pagesize for cell in self.pristine.cells])
+
+    def choose(
+        self, groups: Sequence[int] = (),
+        accepts: Callable[[int], bool] | None = None,
+        traces: walk.Traces | None = None,
+    ) -> tuple[int, ...] | None:
+        """The host cells that Nova would choose, if it accepts the host.
+
+        :param groups: bitmasks of host cells of which each must be met
+        :param accepts: predicate on the bitmask of the chosen host cells, for
+            PCI devices
+        :param traces: what earlier searches have left, changed; by default
+            those of the claim
+        :returns: host cell of each guest cell, or None
+        """
+        if self.too_few_cells:
+            return None
+        if not self.uniform:
+            def met(chosen: int) -> bool:
+                return (all(chosen & group for group in groups) and
+                        (accepts is None or accepts(chosen)))
+            try:
+                return walk.search(
+                    [cell.id for cell in self.host.cells], self.order,
+                    traces or self.claim_traces(), self._fits, met)
+            except walk.Undecided:
+                pass
+        return candidates.first(self.masks, self.order, groups, accepts)
+
+    def accepted(
+        self, groups: Sequence[int] = (),
+        accepts: Callable[[int], bool] | None = None,
+        traces: walk.Traces | None = None,
+    ) -> bool:
+        """Whether Nova accepts the host; quicker than :meth:`choose`."""
+        if self.too_few_cells:
+            return False
+        if accepts is None and self.uniform:
+            return candidates.feasible(self.masks, groups)
+        return self.choose(groups, accepts, traces) is not None
+
+    def claim_tries(self, assignment: Sequence[int]) -> int:
+        """Permutations that the claim goes through before it gets here."""
+        return candidates.tries_before(assignment, self.order)
+
+    @property
+    def many_permutations(self) -> bool:
+        """Whether the claim could take unreasonably long on this host."""
+        return _permutations(
+            len(self.host.cells), len(self.guest.cells)) > MAX_CLAIM_TRIES
+
+
+_permutations = functools.cache(math.perm)

@@ -1,0 +1,219 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Does this guest cell fit that host cell: Nova's rules, exactly.
+
+The rules and their order are those of ``_numa_fit_instance_cell`` and
+``_pack_instance_onto_cores`` in ``nova.virt.hardware``, as a question that is
+answered by counting: no CPU is chosen and nothing is changed.  The tests
+compare every answer with the installed Nova.
+"""
+
+import typing as ty
+
+from nfv_sched.numa import topology
+from nfv_sched.numa.topology import GuestCell
+from nfv_sched.numa.topology import HostCell
+
+# Why a guest cell does not fit; the first rule that fails, in Nova's order.
+FITS = 0
+NO_PAGES = 1        # no page size of the request has room
+NO_MEMORY = 2       # not enough memory
+NO_DEDICATED = 3    # not enough free CPUs for pinning
+NO_SHARED = 4       # fewer shared CPUs than the guest cell has shared vCPUs
+NO_THREADS = 5      # the thread policy cannot be kept
+NO_SHARED_ROOM = 6  # shared CPUs overcommitted beyond the ratio
+NO_MEMORY_ROOM = 7  # memory overcommitted beyond the ratio
+
+
+class Ratios(ty.NamedTuple):
+    """Allocation ratios of a host."""
+
+    cpu: float
+    ram: float
+
+
+def page_size(host: HostCell, requested: int, memory: int) -> int:
+    """The page size that a guest cell with a page request gets.
+
+    :param requested: KiB, or one of ``topology.PAGES_*``
+    :param memory: memory of the guest cell, MiB
+    :returns: KiB; 0 if no page size of the request has room
+    """
+    need = memory * 1024
+    if requested > 0:
+        for page in host.pages:
+            if page.size_kb == requested:
+                if need <= page.free_kb and need % requested == 0:
+                    return requested
+                return 0
+        return 0
+
+    sizes = sorted((page.size_kb for page in host.pages), reverse=True)
+    if requested == topology.PAGES_SMALL:
+        sizes = sizes[-1:]
+    elif requested == topology.PAGES_LARGE:
+        sizes = sizes[:-1]
+    for size in sizes:
+        if page_size(host, size, memory):
+            return size
+    return 0
+
+
+def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
+    """Whether memory without a page request fits.
+
+    Guests that are not pinned may overcommit memory, but a single guest cell
+    never exceeds the host cell.
+    """
+    need = cell.memory
+    pages = host.pages
+    if pages:
+        smallest = min(pages)  # by size, the first field
+        for page in pages:
+            if page.size_kb == smallest.size_kb:
+                smallest = page  # Nova takes the first of equal sizes
+                break
+        have = (smallest.total_kb if cell.cpus == topology.SHARED
+                else smallest.free_kb)
+        return need * 1024 <= have and need * 1024 % smallest.size_kb == 0
+    if cell.cpus == topology.SHARED:
+        return need <= host.memory
+    return need <= host.memory - host.memory_usage
+
+
+def _threads_fit(host: HostCell, cell: GuestCell, reserved: int) -> bool:
+    """Whether the pinned vCPUs can be packed onto cores.
+
+    :param reserved: further CPUs for the guest's emulator threads
+    """
+    siblings = host.siblings
+    if not siblings:
+        return False
+    need = cell.dedicated
+    free = host.free_cpus
+    if reserved and not need:
+        return False
+
+    if cell.threads == topology.THREADS_PREFER:
+        need += reserved
+        for core in siblings:
+            need -= len(core & free)
+            if need <= 0:
+                return True
+        return need <= 0
+
+    per_core = max(map(len, siblings)) or 1
+    sizes = [len(core & free) for core in siblings]
+    if cell.threads == topology.THREADS_REQUIRE:
+        if per_core <= 1 or sum(sizes) < need + reserved:
+            return False
+        for threads in range(max(sizes), 1, -1):
+            cores = sum([size >= threads for size in sizes])
+            if threads * cores >= need:
+                return True
+        return False
+
+    # isolate: one thread each of cores that are wholly free. New-style hosts
+    # with siblings cannot keep the other threads idle (bug 1889633).
+    whole = sizes.count(per_core)
+    if not whole or not need or (per_core != 1 and not host.legacy):
+        return False
+    if whole < need:
+        return False
+    return not reserved or len(sizes) - sizes.count(0) > need
+
+
+def check(
+    host: HostCell, cell: GuestCell, pagesize: int | None, reserved: int,
+    ratios: Ratios,
+) -> int:
+    """Check one guest cell against one host cell.
+
+    :param pagesize: page request of the guest cell now; Nova narrows a
+        request such as "large" to the size it first finds
+    :param reserved: further CPUs for the guest's emulator threads
+    :returns: ``FITS`` or the first rule that fails
+    """
+    if pagesize:
+        if not page_size(host, pagesize, cell.memory):
+            return NO_PAGES
+    elif not _memory_fits(host, cell):
+        return NO_MEMORY
+
+    pinned = cell.cpus != topology.SHARED
+    if pinned and cell.dedicated + reserved > host.dedicated:
+        return NO_DEDICATED
+    if cell.cpus != topology.DEDICATED and cell.shared > host.shared:
+        return NO_SHARED
+    if pinned:
+        if cell.dedicated + reserved > len(host.free_cpus):
+            return NO_DEDICATED
+        if not _threads_fit(host, cell, reserved):
+            return NO_THREADS
+    if cell.cpus != topology.DEDICATED:
+        if host.cpu_usage + cell.shared > host.shared * ratios.cpu:
+            return NO_SHARED_ROOM
+        if host.memory_usage + cell.memory > host.memory * ratios.ram:
+            return NO_MEMORY_ROOM
+    return FITS
+
+
+def shortage(
+    host: HostCell, cell: GuestCell, reserved: int, ratios: Ratios,
+) -> tuple[int, int, int]:
+    """What a host cell lacks for a guest cell.
+
+    :returns: the rule that fails, what is needed and what there is: CPUs for
+        the CPU rules, MiB for the memory rules; (``FITS``, 0, 0) if it fits
+    """
+    code = check(host, cell, cell.pagesize, reserved, ratios)
+    if code == FITS:
+        return FITS, 0, 0
+    if code == NO_PAGES:
+        size = cell.pagesize or 0
+        free = [page.free_kb for page in host.pages
+                if size <= 0 or page.size_kb == size]
+        if size == topology.PAGES_LARGE and host.pages:
+            smallest = min(page.size_kb for page in host.pages)
+            free = [page.free_kb for page in host.pages
+                    if page.size_kb != smallest]
+        return code, cell.memory, max(free, default=0) // 1024
+    if code == NO_MEMORY:
+        if host.pages:
+            page = min(host.pages)
+            have = page.total_kb if cell.cpus == topology.SHARED else \
+                page.free_kb
+            return code, cell.memory, have // 1024
+        if cell.cpus == topology.SHARED:
+            return code, cell.memory, host.memory
+        return code, cell.memory, host.memory - host.memory_usage
+    if code == NO_DEDICATED:
+        return code, cell.dedicated + reserved, len(host.free_cpus)
+    if code == NO_SHARED:
+        return code, cell.shared, host.shared
+    if code == NO_THREADS:
+        sizes = [len(core & host.free_cpus) for core in host.siblings]
+        most = max(map(len, host.siblings), default=0)
+        whole = sizes.count(most) if most else 0
+        if cell.threads == topology.THREADS_ISOLATE and most > 1 and \
+                not host.legacy:
+            whole = 0
+        if cell.threads == topology.THREADS_REQUIRE:
+            return code, cell.dedicated, sum(s for s in sizes if s > 1)
+        if cell.threads == topology.THREADS_ISOLATE:
+            return code, cell.dedicated, whole
+        return code, cell.dedicated + reserved, sum(sizes)
+    if code == NO_SHARED_ROOM:
+        room = int(host.shared * ratios.cpu) - host.cpu_usage
+        return code, cell.shared, max(room, 0)
+    room = int(host.memory * ratios.ram) - host.memory_usage
+    return code, cell.memory, max(room, 0)

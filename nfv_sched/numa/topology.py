@@ -1,0 +1,320 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Compact, immutable views of a host's and a guest's NUMA topology.
+
+Nova's versioned objects are read once per host and request into plain tuples;
+everything that decides works on those.  Nothing here decides.
+
+Reading a field of a versioned object costs a call and a check.  A host is read
+for every request, so the values are taken from the attributes behind the
+fields (``_obj_<name>``, set by oslo.versionedobjects) where they are there,
+and through the field otherwise.
+"""
+
+import typing as ty
+
+# Special page sizes of a guest cell (nova.virt.hardware.MEMPAGES_*).
+PAGES_SMALL = -1
+PAGES_LARGE = -2
+PAGES_ANY = -3
+
+# What a guest cell's vCPUs run on.
+SHARED = 0
+DEDICATED = 1
+MIXED = 2
+
+# What a guest cell asks of sibling threads. "prefer" is Nova's default.
+THREADS_PREFER = 0
+THREADS_REQUIRE = 1
+THREADS_ISOLATE = 2
+
+
+class OddTopologyError(ValueError):
+    """A host or guest topology lacks what Nova always writes."""
+
+
+class Pages(ty.NamedTuple):
+    """Memory pages of one size on a host cell; sizes and amounts in KiB."""
+
+    size_kb: int
+    free_kb: int
+    total_kb: int
+    reserved_kb: int
+
+
+class HostCell(ty.NamedTuple):
+    """One NUMA node of a host.
+
+    :ivar id: host NUMA node
+    :ivar shared: number of CPUs for shared guests
+    :ivar dedicated: number of CPUs for pinned guests
+    :ivar dedicated_cpus: those CPUs
+    :ivar free_cpus: those of them that no guest is pinned to
+    :ivar shared_cpus: CPUs for shared guests
+    :ivar siblings: thread siblings, the CPUs of a physical core each
+    :ivar cpu_usage: vCPUs of the shared guests
+    :ivar memory: MiB
+    :ivar memory_usage: MiB
+    :ivar pages: page sizes in Nova's order
+    :ivar physnets: physical networks (labels among them) near this cell, or
+        None if the host says nothing
+    :ivar tunneled: whether the tunnel endpoint is near this cell
+    :ivar socket: socket, or None
+    """
+
+    id: int
+    shared: int
+    dedicated: int
+    dedicated_cpus: ty.AbstractSet[int]
+    free_cpus: ty.AbstractSet[int]
+    shared_cpus: ty.AbstractSet[int]
+    siblings: ty.Sequence[ty.AbstractSet[int]]
+    cpu_usage: int
+    memory: int
+    memory_usage: int
+    pages: tuple[Pages, ...]
+    physnets: ty.AbstractSet[str] | None
+    tunneled: bool
+    socket: int | None
+
+    @property
+    def legacy(self) -> bool:
+        """The same CPUs serve shared and pinned guests (vcpu_pin_set)."""
+        return self.dedicated_cpus == self.shared_cpus
+
+    def emptied(self) -> 'HostCell':
+        """The same cell without any guest."""
+        return self._replace(
+            free_cpus=self.dedicated_cpus, cpu_usage=0, memory_usage=0,
+            pages=tuple(page._replace(
+                free_kb=page.total_kb - page.reserved_kb)
+                for page in self.pages))
+
+
+class GuestCell(ty.NamedTuple):
+    """One NUMA node of a guest.
+
+    :ivar shared: number of vCPUs on shared host CPUs
+    :ivar dedicated: number of vCPUs pinned to a host CPU each
+    :ivar memory: MiB
+    :ivar pagesize: KiB, one of ``PAGES_*``, or None
+    :ivar cpus: ``SHARED``, ``DEDICATED`` or ``MIXED``
+    :ivar threads: ``THREADS_*``
+    """
+
+    shared: int
+    dedicated: int
+    memory: int
+    pagesize: int | None
+    cpus: int
+    threads: int
+
+
+class Guest(ty.NamedTuple):
+    """The NUMA topology of a guest.
+
+    :ivar cells: guest cells in Nova's order
+    :ivar ids: the ID that each cell carries now
+    :ivar reserved: extra CPUs that the first guest cell needs for isolated
+        emulator threads
+    """
+
+    cells: tuple[GuestCell, ...]
+    ids: tuple[int, ...]
+    reserved: int
+
+
+def _read(obj, name: str, default=None):
+    """A field through its accessor; the default if it is not set."""
+    try:
+        value = getattr(obj, name)
+    except (AttributeError, NotImplementedError):
+        return default
+    return default if value is None else value
+
+
+def _pages(obj) -> Pages:
+    attrs = obj.__dict__
+    try:
+        size, total = attrs['_obj_size_kb'], attrs['_obj_total']
+        used, reserved = attrs['_obj_used'], attrs['_obj_reserved']
+    except KeyError:
+        size, total = _read(obj, 'size_kb', 0), _read(obj, 'total', 0)
+        used, reserved = _read(obj, 'used', 0), _read(obj, 'reserved', 0)
+    if size <= 0:
+        raise OddTopologyError(f'memory pages of {size} KiB')
+    return Pages(size, (total - used - reserved) * size, total * size,
+                 reserved * size)
+
+
+def _network(obj) -> tuple[ty.AbstractSet[str] | None, bool]:
+    if obj is None:
+        return None, False
+    attrs = obj.__dict__
+    try:
+        return attrs['_obj_physnets'], attrs['_obj_tunneled']
+    except KeyError:
+        return (_read(obj, 'physnets', frozenset()),
+                _read(obj, 'tunneled', False))
+
+
+def host_cell(obj) -> HostCell:
+    """Read one ``nova.objects.NUMACell``.
+
+    :raises OddTopologyError: if it lacks its number, CPUs or memory
+    """
+    attrs = obj.__dict__
+    try:
+        number = attrs['_obj_id']
+        cpuset = attrs['_obj_cpuset']
+        pcpuset = attrs['_obj_pcpuset']
+        memory = attrs['_obj_memory']
+        cpu_usage = attrs['_obj_cpu_usage']
+        memory_usage = attrs['_obj_memory_usage']
+        pinned = attrs['_obj_pinned_cpus']
+        siblings = attrs['_obj_siblings']
+        mempages = attrs['_obj_mempages']
+        network = attrs.get('_obj_network_metadata')
+        socket = attrs.get('_obj_socket')
+    except KeyError:
+        number = _read(obj, 'id')
+        cpuset = _read(obj, 'cpuset')
+        memory = _read(obj, 'memory')
+        if number is None or cpuset is None or memory is None:
+            raise OddTopologyError(
+                'a NUMA node without number, CPUs or memory')
+        pcpuset = _read(obj, 'pcpuset', set())
+        cpu_usage = _read(obj, 'cpu_usage', 0)
+        memory_usage = _read(obj, 'memory_usage', 0)
+        pinned = _read(obj, 'pinned_cpus', set())
+        siblings = _read(obj, 'siblings', [])
+        mempages = _read(obj, 'mempages', [])
+        network = _read(obj, 'network_metadata')
+        socket = _read(obj, 'socket')
+    physnets, tunneled = _network(network)
+    return HostCell(
+        number, len(cpuset), len(pcpuset), pcpuset,
+        pcpuset - pinned if pinned else pcpuset,
+        cpuset, siblings, cpu_usage, memory, memory_usage,
+        tuple([_pages(page) for page in mempages]),
+        physnets, tunneled, socket)
+
+
+class HostTopology:
+    """The NUMA nodes of a host and where its networks are.
+
+    Made once per host and request and shared by all filters and weighers;
+    never changed.
+
+    :ivar cells: host cells in Nova's order
+    """
+
+    __slots__ = ('cells', '_labels', '_tunnel')
+
+    def __init__(self, cells: tuple[HostCell, ...]):
+        self.cells = cells
+        self._labels: dict[str, int] | None = None
+        self._tunnel = 0
+
+    def _read_networks(self) -> dict[str, int]:
+        labels: dict[str, int] = {}
+        tunnel = 0
+        bit = 1
+        for cell in self.cells:
+            for physnet in cell.physnets or ():
+                labels[physnet] = labels.get(physnet, 0) | bit
+            if cell.tunneled:
+                tunnel |= bit
+            bit <<= 1
+        self._tunnel = tunnel
+        self._labels = labels
+        return labels
+
+    @property
+    def labels(self) -> dict[str, int]:
+        """Bitmask of the cells near each physical network, by position."""
+        labels = self._labels
+        return self._read_networks() if labels is None else labels
+
+    @property
+    def tunnel(self) -> int:
+        """Bitmask of the cells near the tunnel endpoint."""
+        if self._labels is None:
+            self._read_networks()
+        return self._tunnel
+
+    @property
+    def all_cells(self) -> int:
+        """Bitmask of every cell."""
+        return (1 << len(self.cells)) - 1
+
+    def bit_of(self, node: int) -> int:
+        """Bitmask of the cell with this NUMA node number; 0 if none."""
+        bit = 1
+        for cell in self.cells:
+            if cell.id == node:
+                return bit
+            bit <<= 1
+        return 0
+
+    def nodes(self, mask: int) -> list[int]:
+        """Numbers of the NUMA nodes in a bitmask, in the host's order."""
+        return [cell.id for index, cell in enumerate(self.cells)
+                if mask >> index & 1]
+
+
+def host_topology(obj) -> HostTopology | None:
+    """Read a ``nova.objects.NUMATopology``.
+
+    :param obj: the object, or None
+    :returns: the view; None for a host without NUMA topology
+    :raises OddTopologyError: if a cell cannot be read
+    """
+    if obj is None:
+        return None
+    cells = _read(obj, 'cells')
+    if not cells:
+        return None
+    return HostTopology(tuple([host_cell(cell) for cell in cells]))
+
+
+_POLICIES = {'dedicated': DEDICATED, 'mixed': MIXED}
+_THREADS = {'require': THREADS_REQUIRE, 'isolate': THREADS_ISOLATE}
+
+
+def guest(obj) -> Guest | None:
+    """Read a ``nova.objects.InstanceNUMATopology``.
+
+    :param obj: the object, or None
+    :returns: the view; None for a guest without NUMA topology
+    :raises OddTopologyError: if a cell lacks its memory or CPUs
+    """
+    if obj is None:
+        return None
+    cells = _read(obj, 'cells')
+    if not cells:
+        return None
+    views, ids = [], []
+    for index, cell in enumerate(cells):
+        memory = _read(cell, 'memory')
+        if memory is None:
+            raise OddTopologyError('a guest NUMA node without memory')
+        views.append(GuestCell(
+            len(_read(cell, 'cpuset', ())),
+            len(_read(cell, 'pcpuset', ())),
+            memory,
+            _read(cell, 'pagesize') or None,
+            _POLICIES.get(_read(cell, 'cpu_policy'), SHARED),
+            _THREADS.get(_read(cell, 'cpu_thread_policy'), THREADS_PREFER)))
+        ids.append(_read(cell, 'id', index))
+    isolated = _read(obj, 'emulator_threads_policy') == 'isolate'
+    return Guest(tuple(views), tuple(ids), int(isolated))

@@ -1,0 +1,135 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What Nova's own search for NUMA nodes answers.
+
+``nova.virt.hardware.numa_fit_instance_to_host`` goes through permutations of
+host cells and takes the first that fits.  On the way it writes to the guest
+cells: a cell carries the number of the host cell it was last tried on, its
+answers are remembered under that number, and a request for "large" pages
+becomes one for the size that was found first.  Where the guest cells differ
+from each other, or page sizes differ between host cells, the answer depends
+on those traces.  :func:`search` follows them, without the permutations that
+cannot change anything, so that a host is accepted if and only if Nova accepts
+it.
+"""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+
+# Steps after which the search is given up; stock Nova needs tens of
+# milliseconds for as many.
+MAX_STEPS = 4000
+
+# (guest cell, host cell, page request) -> (fits, page size or 0, the guest
+# cell takes the host cell's number even so)
+Fits = Callable[[int, int, int | None], tuple[bool, int, bool]]
+
+
+class Undecided(Exception):
+    """The search was given up after ``MAX_STEPS``."""
+
+
+class Traces:
+    """What earlier searches have written to the guest cells.
+
+    :ivar ids: the number that each guest cell carries
+    :ivar pagesizes: the page request of each guest cell
+    """
+
+    __slots__ = ('ids', 'pagesizes')
+
+    def __init__(self, ids: Sequence[int], pagesizes: Sequence[int | None]):
+        self.ids = list(ids)
+        self.pagesizes = list(pagesizes)
+
+
+def _next(
+    current: list[int], depth: int, hosts: int,
+) -> bool:
+    """Step to the next permutation that differs at ``depth`` or before.
+
+    :param current: positions, changed in place
+    :returns: False after the last one
+    """
+    count = len(current)
+    while depth >= 0:
+        taken = set(current[:depth])
+        for position in range(current[depth] + 1, hosts):
+            if position not in taken:
+                current[depth] = position
+                taken.add(position)
+                free = (p for p in range(hosts) if p not in taken)
+                for index in range(depth + 1, count):
+                    current[index] = next(free)
+                return True
+        depth -= 1
+    return False
+
+
+def search(
+    host_ids: Sequence[int], order: Sequence[int], traces: Traces,
+    fits: Fits, accepts: Callable[[int], bool],
+    max_steps: int = MAX_STEPS,
+) -> tuple[int, ...] | None:
+    """The assignment that Nova chooses.
+
+    :param host_ids: number of each host cell
+    :param order: positions of the host cells in Nova's order
+    :param traces: state of the guest cells, changed as Nova changes it
+    :param fits: whether a guest cell fits a host cell
+    :param accepts: whether the chosen host cells, as a bitmask, satisfy the
+        networks and PCI requests
+    :returns: host cell of each guest cell, or None
+    :raises Undecided: after ``max_steps`` permutations
+    """
+    ids, pagesizes = traces.ids, traces.pagesizes
+    count, hosts = len(ids), len(order)
+    known: dict[tuple[int, int], bool] = {}
+    current = list(range(count))
+    steps = 0
+    while True:
+        steps += 1
+        if steps > max_steps:
+            raise Undecided()
+        changed = False
+        broken = -1
+        chosen = 0
+        for guest in range(count):
+            host = order[current[guest]]
+            number = host_ids[host]
+            key = (number, ids[guest])
+            fit = known.get(key)
+            if fit is None:
+                changed = True
+                fit, pagesize, renumbered = fits(
+                    guest, host, pagesizes[guest])
+                if pagesize:
+                    pagesizes[guest] = pagesize
+                if renumbered:
+                    ids[guest] = number
+                known[key] = fit
+            elif fit and ids[guest] != number:
+                changed = True
+                ids[guest] = number
+            if not fit:
+                broken = guest
+                break
+            chosen |= 1 << host
+        if broken < 0:
+            if accepts(chosen):
+                return tuple(order[position] for position in current)
+            broken = count - 1
+        elif changed:
+            # The same permutation prefix may end otherwise next time.
+            broken = count - 1
+        if not _next(current, broken, hosts):
+            return None

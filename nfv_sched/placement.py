@@ -1,0 +1,477 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A request meets a host: evaluation, decision and limits.
+
+The filters and weighers are thin; what they share is here.  What is learned
+about a host is kept on its HostState, which Nova makes anew for every request,
+so that no filter works it out again and none depends on another having run.
+"""
+
+import collections
+import functools
+import typing as ty
+
+from nova import objects
+
+from nfv_sched import nova_compat
+from nfv_sched.numa import evaluation as numa_evaluation
+from nfv_sched.numa import fit
+from nfv_sched.numa import steering
+from nfv_sched.numa import topology
+from nfv_sched import policy as nfv_policy
+from nfv_sched import reasons
+from nfv_sched import request as nfv_request
+from nfv_sched.request import Request
+from nfv_sched.request import RequestNote
+
+_NOTE = '_nfv_sched_note'
+_LIMITS = 'numa_topology'
+
+
+class SteeredLimits(collections.UserDict):
+    """Limits of a host that keep their labels.
+
+    Nova's own ``NUMATopologyFilter`` writes fresh limits on every pass; in
+    whatever order the filters run, the labels stay.
+
+    Within a multi-create request a host is filtered again while servers of
+    the request are on it already, and the limits of all of them are read only
+    at the end.  So the limits written by a filter count for one server, the
+    one that Nova may place here next.  Once servers have been placed, whoever
+    reads the limits gets those with which the last one was placed.
+
+    :param limits: limits so far
+    :param note: what is known of the host
+    :param host_state: the host
+    """
+
+    def __init__(self, limits, note: 'HostNote', host_state):
+        self.labels: frozenset[str] = frozenset()
+        self.ignore_tunnel = False
+        self.committed = None
+        self._note = note
+        self._host_state = host_state
+        super().__init__(limits)
+
+    def __setitem__(self, key, value):
+        if (key == _LIMITS and value is not None and
+                (self.labels or self.ignore_tunnel)):
+            value = with_labels(value, self.labels, self.ignore_tunnel)
+        self.data[key] = value
+
+    def __getitem__(self, key):
+        if key == _LIMITS and key in self.data:
+            # Nova counts a server as placed before it reads the limits to
+            # consume what the server takes.
+            self._note.notice_placed(self._host_state)
+            if self.committed is not None:
+                return self.committed
+        return self.data[key]
+
+
+def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
+    """A copy of NUMA limits with labels added.
+
+    :param limits: ``nova.objects.NUMATopologyLimits``; not changed
+    :param labels: physical networks that chosen host nodes must be near
+    :param ignore_tunnel: leave out the tunnel endpoint
+    :returns: ``nova.objects.NUMATopologyLimits``
+    """
+    physnets = set(labels)
+    tunneled = False
+    if 'network_metadata' in limits and limits.network_metadata is not None:
+        metadata = limits.network_metadata
+        if 'physnets' in metadata:
+            physnets |= metadata.physnets
+        if 'tunneled' in metadata:
+            tunneled = metadata.tunneled
+    return nova_compat.numa_topology_limits(
+        limits.cpu_allocation_ratio, limits.ram_allocation_ratio,
+        objects.NetworkMetadata(
+            physnets=physnets, tunneled=tunneled and not ignore_tunnel))
+
+
+class HostNote:
+    """What is known of one host while one request is scheduled.
+
+    :ivar request_note: the request that this belongs to
+    :ivar policies: policies that a filter of this request looks after
+    :ivar base: servers on the host when the request began
+    :ivar held: decision for the server of this request that was placed here
+        last, None if none was
+    :ivar written: decision whose limits were written last
+    """
+
+    __slots__ = ('request_note', 'policies', 'base', 'held', 'written',
+                 '_placed', '_topology', '_view', '_evaluation', '_guest',
+                 '_decisions')
+
+    def __init__(self, request_note: RequestNote, host_state):
+        self.request_note = request_note
+        self.policies: frozenset[str] = frozenset()
+        self.base = getattr(host_state, 'num_instances', 0)
+        self.held: steering.Decision | None = None
+        self.written: steering.Decision | None = None
+        self._placed = 0
+        self._topology = None
+        self._view: topology.HostTopology | None = None
+        self._evaluation: numa_evaluation.Evaluation | None = None
+        self._guest: topology.Guest | None = None
+        self._decisions: dict = {}
+
+    def notice_placed(self, host_state) -> None:
+        """See whether Nova has placed a server of this request here."""
+        placed = getattr(host_state, 'num_instances', 0) - self.base
+        if placed > self._placed:
+            self._placed = placed
+            self.held = self.written or steering.Decision(True)
+            limits = host_state.limits
+            if isinstance(limits, SteeredLimits):
+                limits.committed = limits.data.get(_LIMITS)
+
+    def view(self, host_state) -> topology.HostTopology | None:
+        """The host's NUMA nodes.
+
+        :raises topology.OddTopologyError: if they cannot be read
+        """
+        numa_topology = host_state.numa_topology
+        if numa_topology is not self._topology:
+            self._view = topology.host_topology(numa_topology)
+            self._topology = numa_topology
+            self._evaluation = None
+            self._decisions = {}
+        return self._view
+
+    def evaluation(
+        self, host_state, request: Request, view: topology.HostTopology,
+    ) -> numa_evaluation.Evaluation:
+        """Where the guest of the request fits on this host."""
+        if self._evaluation is None or self._guest is not request.guest:
+            self._guest = request.guest
+            self._decisions = {}
+            self._evaluation = numa_evaluation.Evaluation(
+                view, request.guest,
+                _ratios(host_state.cpu_allocation_ratio,
+                        host_state.ram_allocation_ratio),
+                _pci_free(host_state.pci_stats), bool(request.pci_requests),
+                settings(self.request_note).packing, request.pristine)
+        return self._evaluation
+
+    @property
+    def decisions(self) -> dict:
+        """Decisions made, by what they depend on."""
+        return self._decisions
+
+
+@functools.lru_cache(maxsize=1024)
+def _ratios(cpu, ram) -> fit.Ratios:
+    return fit.Ratios(float(cpu), float(ram))
+
+
+def note_of(host_state, request_note: RequestNote) -> HostNote:
+    """The note on a host; made when a request first meets it."""
+    note = host_state.__dict__.get(_NOTE)
+    if note is None or note.request_note is not request_note:
+        if isinstance(host_state.limits, SteeredLimits):
+            # Left by another request; Nova does not reuse HostStates.
+            host_state.limits = dict(host_state.limits.data)
+        note = HostNote(request_note, host_state)
+        host_state.__dict__[_NOTE] = note
+    else:
+        note.notice_placed(host_state)
+    return note
+
+
+def _pci_free(pci_stats) -> dict[int | None, int] | None:
+    """Free PCI devices per host NUMA node; None if the host has no pools."""
+    pools = getattr(pci_stats, 'pools', None)
+    if not pools:
+        return None
+    free: dict[int | None, int] = {}
+    for pool in pools:
+        node = pool.get('numa_node')
+        free[node] = free.get(node, 0) + pool.get('count', 0)
+    return free
+
+
+def _pci_accepts(host_state, request: Request, view, mapping):
+    """Nova's answer for PCI devices, asked once per set of host cells."""
+    @functools.cache
+    def accepts(cells: int) -> bool:
+        return nova_compat.supports_pci_requests(
+            host_state.pci_stats, request.pci_requests, mapping,
+            view.nodes(cells))
+    return accepts
+
+
+class Settings(ty.NamedTuple):
+    """Options, read once per filter and request.
+
+    :ivar names: what the labels are called
+    :ivar predicted_is_enough: strict policies may rest on a prediction
+    :ivar packing: Nova fills the most used NUMA node first
+    """
+
+    names: steering.Names
+    predicted_is_enough: bool
+    packing: bool
+
+
+def settings(request_note: RequestNote) -> Settings:
+    """The options that count for a request."""
+    known = request_note.settings
+    if known is None:
+        options = nova_compat.CONF.nfv_sched
+        known = request_note.settings = Settings(
+            steering.Names(options.vswitch_label, options.node_label_prefix),
+            options.strict_enforcement == 'predicted',
+            nova_compat.packs_numa_cells())
+    return known
+
+
+def _wish(note: HostNote, request: Request) -> steering.Wish:
+    """What is asked beyond Nova's rules, by the filters so far."""
+    policies = note.policies
+    known = note.request_note.wishes.get(policies)
+    if known is None:
+        policy = request.policy
+        vswitch = policy.vswitch if nfv_request.VSWITCH in policies else None
+        known = note.request_note.wishes[policies] = steering.Wish(
+            vswitch, f'{policy.vswitch_key}={policy.vswitch}',
+            policy.node_map, request.physnets, request.switch_physnets,
+            request.tunneled, request.tunnel_uncertain)
+    return known
+
+
+def _no_numa_topology(
+    note: HostNote, request: Request, view: topology.HostTopology | None,
+) -> steering.Decision:
+    """A guest without NUMA topology: its CPUs float over the whole host.
+
+    A strict policy holds only where the whole host is one NUMA node.
+    """
+    policy = request.policy
+    wish = _wish(note, request)
+    one_node = view is not None and len(view.cells) == 1
+    for guest, node in policy.node_map:
+        if guest or not one_node or view.cells[0].id != node:
+            return steering.Decision(False, reasons.Reason(
+                reasons.NODE_MAP, f'nfv:numa_node.{guest}={node}',
+                'a guest NUMA topology needed, set hw:numa_nodes'))
+    if wish.vswitch is None:
+        return steering.Decision(True)
+    switch = None
+    if one_node:
+        switch = steering.switch_cells(
+            view, wish, settings(note.request_note).names)
+    if switch:
+        return steering.Decision(True, local=1.0)
+    if wish.vswitch == nfv_policy.PREFER:
+        return steering.Decision(True)
+    if one_node:
+        return steering.Decision(False, reasons.Reason(
+            reasons.VSWITCH, wish.vswitch_text,
+            'a host that declares where its virtual switch runs needed',
+            'no label or network affinity'))
+    return steering.Decision(False, reasons.Reason(
+        reasons.VSWITCH, wish.vswitch_text,
+        'a guest NUMA topology needed, set hw:numa_nodes'))
+
+
+def _decide_candidate(
+    note: HostNote, host_state, request: Request, view, mapping,
+    traces=None,
+) -> steering.Decision:
+    """The decision for one allocation candidate.
+
+    :param mapping: which provider gives which PCI device
+    :param traces: what Nova's earlier searches have left on the guest
+    """
+    accepts = None
+    if request.pci_requests and host_state.pci_stats is not None:
+        accepts = _pci_accepts(host_state, request, view, mapping)
+    options = settings(note.request_note)
+    return steering.decide(
+        note.evaluation(host_state, request, view), _wish(note, request),
+        options.names, accepts, options.predicted_is_enough, traces,
+        note.held)
+
+
+_NO_HOST_TOPOLOGY = steering.Decision(False, reasons.Reason(
+    reasons.HOST, 'NUMA topology', 'a host with a NUMA topology needed'))
+_NO_RATIOS = steering.Decision(False, reasons.Reason(
+    reasons.HOST, 'NUMA topology',
+    'a host that reports its allocation ratios needed'))
+_NO_THREADS = steering.Decision(False, reasons.Reason(
+    reasons.HOST, 'hw:cpu_thread_policy=require',
+    'a host with sibling threads needed'))
+
+
+def _view_or_refusal(
+    note: HostNote, host_state, request: Request,
+) -> tuple[topology.HostTopology | None, steering.Decision | None]:
+    """The host's NUMA nodes, or the decision if that settles it."""
+    try:
+        view = note.view(host_state)
+    except topology.OddTopologyError as exc:
+        return None, steering.Decision(False, reasons.Reason(
+            reasons.HOST, 'NUMA topology', f'unreadable on the host: {exc}'))
+    if request.needs_threads and view is not None and not any(
+            len(core) > 1 for cell in view.cells for core in cell.siblings):
+        return view, _NO_THREADS
+    if request.guest is None:
+        return view, _no_numa_topology(note, request, view)
+    if view is None:
+        return None, _NO_HOST_TOPOLOGY
+    if host_state.cpu_allocation_ratio is None or \
+            host_state.ram_allocation_ratio is None:
+        return view, _NO_RATIOS
+    return view, None
+
+
+def decide(
+    note: HostNote, host_state, request: Request, policy: str | None = None,
+) -> steering.Decision:
+    """Decide about a host by its first allocation candidate, or recall it.
+
+    :param note: the host's note
+    :param request: the request
+    :param policy: policy that the caller looks after; it and those of the
+        filters before it count from now on
+    """
+    if policy is not None and policy not in note.policies:
+        note.policies |= {policy}
+    view, settled = _view_or_refusal(note, host_state, request)
+    if settled is not None:
+        return settled
+    return _decide(note, host_state, request, view)
+
+
+def _decide(note: HostNote, host_state, request: Request, view):
+    """The decision by the first allocation candidate."""
+    evaluation = note.evaluation(host_state, request, view)
+    key = (note.policies, note.held)
+    known = note.decisions.get(key)
+    if known is None:
+        wish = _wish(note, request)
+        if wish.plain and not request.pci_requests:
+            known = steering.decide_plain(evaluation, wish)
+        if known is None:
+            known = _decide_candidate(
+                note, host_state, request, view,
+                _mappings(host_state, request)[0])
+        note.decisions[key] = known
+    return known
+
+
+def _mappings(host_state, request: Request) -> list[dict]:
+    """What each allocation candidate says about the PCI requests.
+
+    An empty mapping stands for a host without candidates.
+    """
+    ids = tuple(str(getattr(r, 'request_id', None))
+                for r in request.pci_requests)
+    return [
+        {group: providers
+         for group, providers in (candidate.get('mappings') or {}).items()
+         if ids and group.startswith(ids)}
+        for candidate in host_state.allocation_candidates] or [{}]
+
+
+def judge(
+    note: HostNote, host_state, request: Request, policy: str | None = None,
+) -> steering.Decision:
+    """Decide about a host and leave it as the filters after this one need it.
+
+    Allocation candidates that the host cannot serve are dropped, and the
+    limits are written for the first that is left, which Nova claims.
+
+    :param note: the host's note
+    :param request: the request
+    :param policy: policy that the caller looks after
+    :returns: the decision
+    """
+    if policy is not None and policy not in note.policies:
+        note.policies |= {policy}
+    view, settled = _view_or_refusal(note, host_state, request)
+    if settled is not None:
+        return settled
+    if len(host_state.allocation_candidates) > 1 and (
+            request.pci_requests or
+            not note.evaluation(host_state, request, view).uniform):
+        decision = _judge_candidates(note, host_state, request, view)
+    else:
+        decision = _decide(note, host_state, request, view)
+    if decision.accepted:
+        write_limits(note, host_state, request, decision)
+    return decision
+
+
+def _judge_candidates(
+    note: HostNote, host_state, request: Request, view,
+) -> steering.Decision:
+    """Decide for each allocation candidate and keep those that will do.
+
+    :returns: the decision for the first that is kept
+    """
+    evaluation = note.evaluation(host_state, request, view)
+    traces = None if evaluation.uniform else evaluation.request_traces()
+    kept, decision, done = [], None, {}
+    for candidate, mapping in zip(host_state.allocation_candidates,
+                                  _mappings(host_state, request)):
+        key = repr(sorted(mapping.items())) if traces is None else None
+        made = done.get(key)
+        if made is None:
+            made = _decide_candidate(
+                note, host_state, request, view, mapping, traces)
+            if key is not None:
+                done[key] = made
+        if made.accepted:
+            kept.append(candidate)
+        if decision is None or (made.accepted and not decision.accepted):
+            decision = made
+    if kept:
+        host_state.allocation_candidates = kept
+    note.decisions[(note.policies, note.held)] = decision
+    return decision
+
+
+def write_limits(
+    note: HostNote, host_state, request: Request,
+    decision: steering.Decision,
+) -> None:
+    """Tell the claim on the compute node what it must keep.
+
+    :param decision: that accepts the host
+    """
+    note.written = decision
+    labels, ignore = decision.labels, decision.ignore_tunnel
+    limits = host_state.limits
+    if labels or ignore or isinstance(limits, SteeredLimits):
+        if not isinstance(limits, SteeredLimits):
+            limits = host_state.limits = SteeredLimits(
+                limits, note, host_state)
+        limits.labels, limits.ignore_tunnel = labels, ignore
+    cpu, ram = host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio
+    cache = note.request_note.limits
+    key = (cpu, ram, labels, ignore)
+    made = cache.get(key)
+    if made is None:
+        made = nova_compat.numa_topology_limits(
+            cpu, ram, request.network_metadata)
+        if labels or ignore:
+            made = with_labels(made, labels, ignore)
+        cache[key] = made
+    if isinstance(limits, SteeredLimits):
+        limits.data[_LIMITS] = made
+    else:
+        limits[_LIMITS] = made

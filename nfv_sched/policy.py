@@ -1,0 +1,211 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What a flavor and an image ask of placement, parsed once per request.
+
+Text becomes one immutable :class:`NFVPolicy`.  Bad values and contradictions
+do not raise: they are collected in :attr:`NFVPolicy.errors`, and a filter
+refuses every host with them.  Whether a host can keep the policy is not
+decided here.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import re
+import typing as ty
+
+STRICT = 'strict'
+PREFER = 'prefer'
+SOCKET = 'socket'
+LEGACY = 'legacy'
+
+AFFINITIES = (STRICT, PREFER)
+
+VSWITCH_NUMA_AFFINITY = 'nfv:vswitch_numa_affinity'
+PCI_NUMA_AFFINITY = 'nfv:pci_numa_affinity'
+SHARED_VCPU = 'nfv:shared_vcpu'
+NUMA_NODE = 'nfv:numa_node.'
+
+# Spellings of Helion / Titanium Carrier Grade, accepted as synonyms.
+SYNONYMS = {
+    VSWITCH_NUMA_AFFINITY: 'hw:wrs:vswitch_numa_affinity',
+    PCI_NUMA_AFFINITY: 'hw:wrs:pci_numa_affinity',
+    SHARED_VCPU: 'hw:wrs:shared_vcpu',
+    NUMA_NODE: 'hw:numa_node.',
+}
+
+# Nova's own PCI policy: flavor extra spec, image property, and its values.
+NATIVE_PCI_KEY = 'hw:pci_numa_affinity_policy'
+NATIVE_PCI_PROPERTY = 'hw_pci_numa_affinity_policy'
+_NATIVE_PCI = {
+    'required': STRICT,
+    'socket': SOCKET,
+    'preferred': PREFER,
+    'legacy': LEGACY,
+}
+
+_NUMBER = re.compile(r'[0-9]{1,4}')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NFVPolicy:
+    """The placement policies of one request.
+
+    :ivar vswitch: ``strict``, ``prefer`` or None
+    :ivar vswitch_key: the extra spec that said so, for messages
+    :ivar pci: ``strict``, ``socket``, ``prefer``, ``legacy`` or None
+    :ivar pci_key: the extra spec or image property that said so
+    :ivar shared_vcpu: index of the vCPU that runs on shared host CPUs, or
+        None
+    :ivar shared_vcpu_key: the extra spec that said so
+    :ivar node_map: (guest NUMA node, host NUMA node) pairs in order of the
+        guest nodes
+    :ivar errors: why the request can be placed nowhere; empty if it is sound
+    """
+
+    vswitch: str | None = None
+    vswitch_key: str = VSWITCH_NUMA_AFFINITY
+    pci: str | None = None
+    pci_key: str = PCI_NUMA_AFFINITY
+    shared_vcpu: int | None = None
+    shared_vcpu_key: str = SHARED_VCPU
+    node_map: tuple[tuple[int, int], ...] = ()
+    errors: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether the request asks for nothing beyond stock Nova."""
+        return (self.vswitch is None and self.pci in (None, LEGACY) and
+                self.shared_vcpu is None and not self.node_map and
+                not self.errors)
+
+
+NO_POLICY = NFVPolicy()
+
+
+def _shown(value: ty.Any) -> str:
+    """A value for a message: quoted, and never long."""
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + '...'
+
+
+def _spelled(extra_specs: Mapping, key: str, errors: list[str]):
+    """The value of a key under either spelling, and the spelling used."""
+    synonym = SYNONYMS[key]
+    value, other = extra_specs.get(key), extra_specs.get(synonym)
+    if value is None:
+        return (other, synonym) if other is not None else (None, key)
+    if other is not None and other != value:
+        errors.append(f'{key}={_shown(value)} contradicts '
+                      f'{synonym}={_shown(other)}')
+    return value, key
+
+
+def _affinity(extra_specs: Mapping, key: str, errors: list[str]):
+    value, spelling = _spelled(extra_specs, key, errors)
+    if value is not None and value not in AFFINITIES:
+        errors.append(f'{spelling}={_shown(value)} is not one of '
+                      f'{", ".join(AFFINITIES)}')
+        value = None
+    return value, spelling
+
+
+def _number(value: ty.Any) -> int | None:
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return int(value)
+    return None
+
+
+def _node_map(extra_specs: Mapping, errors: list[str]):
+    """The host NUMA node of each mapped guest NUMA node."""
+    found: dict[int, tuple[int, str]] = {}
+    prefixes = (NUMA_NODE, SYNONYMS[NUMA_NODE])
+    for key in sorted(k for k in extra_specs if isinstance(k, str)):
+        if not key.startswith(prefixes):
+            continue
+        guest = _number(key.rpartition('.')[2])
+        if guest is None or key.count('.') != 1:
+            errors.append(f'{_shown(key)} does not name a guest NUMA node')
+            continue
+        value = extra_specs[key]
+        host = _number(value)
+        if host is None:
+            errors.append(f'{key}={_shown(value)} is not the number of a '
+                          f'host NUMA node')
+            continue
+        earlier = found.setdefault(guest, (host, key))
+        if earlier[0] != host:
+            errors.append(f'{key}={host} contradicts '
+                          f'{earlier[1]}={earlier[0]}')
+    by_host: dict[int, int] = {}
+    for guest, (host, key) in sorted(found.items()):
+        if host in by_host:
+            errors.append(
+                f'{key}={host}: guest NUMA node {by_host[host]} is mapped to '
+                f'host NUMA node {host} already')
+        by_host.setdefault(host, guest)
+    return tuple(sorted((guest, host)
+                        for guest, (host, _key) in found.items()))
+
+
+def _native_pci(extra_specs: Mapping, image_properties: Mapping):
+    """Nova's own PCI NUMA policy, and where it was found.
+
+    Values that Nova does not know are left for Nova to refuse.
+    """
+    for source, key in ((extra_specs, NATIVE_PCI_KEY),
+                        (image_properties, NATIVE_PCI_PROPERTY)):
+        value = source.get(key)
+        if isinstance(value, str) and value in _NATIVE_PCI:
+            return _NATIVE_PCI[value], key
+    return None, NATIVE_PCI_KEY
+
+
+def parse(extra_specs: Mapping[str, str] | None,
+          image_properties: Mapping[str, ty.Any] | None = None) -> NFVPolicy:
+    """Parse the placement policies of a flavor and an image.
+
+    Never raises: what is wrong is listed in the result.
+
+    :param extra_specs: extra specs of the flavor
+    :param image_properties: image properties by name (only Nova's own are
+        looked at), anything with a ``get`` method
+    :returns: the policy
+    """
+    if not isinstance(extra_specs, Mapping):
+        extra_specs = {}
+    if image_properties is None:
+        image_properties = {}
+
+    errors: list[str] = []
+    vswitch, vswitch_key = _affinity(
+        extra_specs, VSWITCH_NUMA_AFFINITY, errors)
+    pci, pci_key = _affinity(extra_specs, PCI_NUMA_AFFINITY, errors)
+    native, native_key = _native_pci(extra_specs, image_properties)
+    if pci is None:
+        if native is not None:
+            pci, pci_key = native, native_key
+    elif native not in (None, LEGACY, pci):
+        errors.append(f'{pci_key}={pci} contradicts {native_key}')
+
+    shared, shared_key = _spelled(extra_specs, SHARED_VCPU, errors)
+    shared_vcpu = _number(shared)
+    if shared is not None and shared_vcpu is None:
+        errors.append(f'{shared_key}={_shown(shared)} is not the index of a '
+                      f'vCPU')
+
+    policy = NFVPolicy(
+        vswitch=vswitch, vswitch_key=vswitch_key,
+        pci=pci, pci_key=pci_key,
+        shared_vcpu=shared_vcpu, shared_vcpu_key=shared_key,
+        node_map=_node_map(extra_specs, errors),
+        errors=tuple(errors))
+    return NO_POLICY if policy == NO_POLICY else policy

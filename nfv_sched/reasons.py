@@ -1,0 +1,134 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Why a host was refused, and what of it a tenant, an operator and a log see.
+
+A reason names the policy, what was needed and what there was.  Reasons are
+values; text is made of them only when somebody reads it.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+import typing as ty
+
+NONE = 'none'
+SUMMARY = 'summary'
+HOSTS = 'hosts'
+
+# Nova keeps 255 bytes of a fault's message, and puts its own sentence first.
+_FAULT_BYTES = 255
+_NOVA_SENTENCE = 'No valid host was found. '
+MAX_BYTES = _FAULT_BYTES - len(_NOVA_SENTENCE)
+
+# The order in which reasons are given: what is wrong with the request, then
+# what the host lacks, then the policies.
+REQUEST = 0
+HOST = 1
+CAPACITY = 2
+NODE_MAP = 3
+VSWITCH = 4
+ENFORCEMENT = 9
+
+
+class Reason(ty.NamedTuple):
+    """Why one host was refused.
+
+    :ivar order: place among the reasons of a request
+    :ivar policy: what refused, in words or as the extra spec says it
+    :ivar need: what was needed
+    :ivar have: what the host had; may be empty
+    :ivar rank: orders hosts by how close they came; higher is closer
+    """
+
+    order: int
+    policy: str
+    need: str
+    have: str = ''
+    rank: int = 0
+
+    def __str__(self) -> str:
+        text = f'{self.policy}: {self.need}'
+        return f'{text}, {self.have}' if self.have else text
+
+
+Lazy = Reason | Callable[[], Reason]
+
+
+def resolve(reason: Lazy) -> Reason:
+    """A reason that may still have to be worked out."""
+    return reason if isinstance(reason, Reason) else reason()
+
+
+def _hosts(count: int) -> str:
+    return '1 host' if count == 1 else f'{count} hosts'
+
+
+def _clip(text: str, limit: int = MAX_BYTES) -> str:
+    """Shorten to a number of bytes, at a word, and say so."""
+    if len(text.encode()) <= limit:
+        return text
+    raw = text.encode()[:limit - 3].decode(errors='ignore')
+    head, _space, _tail = raw.rpartition(' ')
+    return (head or raw).rstrip(',;: ') + '...'
+
+
+def summarise(refused: Iterable[Reason]) -> list[tuple[Reason, int]]:
+    """One reason for each policy and need: that of the best host.
+
+    :returns: (reason, number of hosts) in the fixed order, the more frequent
+        first where that is equal
+    """
+    best: dict[tuple[int, str, str], tuple[Reason, int]] = {}
+    for reason in refused:
+        key = reason[:3]
+        kept, count = best.get(key, (reason, 0))
+        if reason.rank > kept.rank:
+            kept = reason
+        best[key] = (kept, count + 1)
+    return sorted(best.values(), key=lambda item: (item[0].order, -item[1]))
+
+
+def summary_text(refused: Iterable[Reason]) -> str:
+    """What a tenant may read: no host is named.
+
+    :returns: at most ``MAX_BYTES`` bytes
+    """
+    parts = []
+    for reason, count in summarise(refused):
+        if reason.order == REQUEST:
+            return _clip(str(reason))
+        best = 'best host: ' if count > 1 and reason.have else ''
+        text = f'{reason.policy}: {reason.need}'
+        if reason.have:
+            text += f', {best}{reason.have}'
+        parts.append(f'{text} ({_hosts(count)})')
+    for kept in range(len(parts), 0, -1):
+        more = len(parts) - kept
+        text = '; '.join(parts[:kept]) + (f'; +{more} more' if more else '')
+        if len(text.encode()) <= MAX_BYTES:
+            return text
+    return _clip(parts[0]) if parts else ''
+
+
+def hosts_text(refused: Iterable[tuple[str, Reason]],
+               limit: int = MAX_BYTES) -> str:
+    """The reason of each host, by name.
+
+    :param limit: bytes
+    """
+    parts = [f'{host}: {reason}' for host, reason in refused]
+    for kept in range(len(parts), 0, -1):
+        more = len(parts) - kept
+        text = '; '.join(parts[:kept]) + (
+            f'; +{_hosts(more)}' if more else '')
+        if len(text.encode()) <= limit:
+            return text
+    return _clip(parts[0], limit) if parts else ''

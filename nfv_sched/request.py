@@ -1,0 +1,250 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A RequestSpec, read once: policies, guest cells, networks, PCI requests.
+
+The filters and weighers of one request share the result, and what they learn
+while they work on it, through one attribute of the RequestSpec.  A RequestSpec
+lives in one thread of one process for one request.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import typing as ty
+
+from nfv_sched.numa import topology
+from nfv_sched import policy as nfv_policy
+from nfv_sched import reasons
+
+_NOTE = '_nfv_sched_note'
+
+VSWITCH = 'vswitch'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """What a request asks of a host's NUMA nodes.
+
+    :ivar policy: placement policies of flavor and image
+    :ivar guest: the guest's NUMA nodes, None if it has none
+    :ivar pristine: the guest's NUMA nodes as the claim on the compute node
+        reads them; within a multi-create request Nova writes the placement of
+        one server into the request of the next
+    :ivar needs_threads: Nova accepts only hosts with sibling threads
+    :ivar physnets: physical networks of the request
+    :ivar switch_physnets: those of them that are reached through the virtual
+        switch
+    :ivar tunneled: a tunnelled network is, or may be, among the networks
+    :ivar tunnel_uncertain: Nova says so of every move, whether true or not
+    :ivar is_move: the request places a server that exists
+    :ivar pci_requests: the PCI requests; empty if none
+    :ivar network_metadata: Nova's object with the networks, or None
+    :ivar error: why no host can take the request, or None
+    """
+
+    policy: nfv_policy.NFVPolicy
+    guest: topology.Guest | None
+    pristine: topology.Guest | None
+    needs_threads: bool
+    physnets: frozenset[str]
+    switch_physnets: frozenset[str]
+    tunneled: bool
+    tunnel_uncertain: bool
+    is_move: bool
+    pci_requests: list
+    network_metadata: ty.Any
+    error: reasons.Reason | None
+
+
+class RequestNote:
+    """What is known of one request while it is scheduled.
+
+    :ivar request: the request as last read
+    :ivar index: number of the server that is placed now, None if unknown
+    :ivar rejected: (host, reason) of the refusals for this server
+    :ivar limits: limits objects by content, shared by like hosts
+    :ivar settings: options as they are for this request
+    :ivar wishes: what is asked beyond Nova's rules, by active policies
+    """
+
+    __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
+                 'wishes', '_key', '_extra_specs', '_pristine')
+
+    def __init__(self):
+        self.request: Request | None = None
+        self.index: int | None = None
+        self.rejected: list[tuple[str, reasons.Lazy]] = []
+        self.limits: dict = {}
+        self.settings: ty.Any = None
+        self.wishes: dict = {}
+        self._key: tuple = ()
+        self._extra_specs: dict = {}
+        self._pristine: topology.Guest | None = None
+
+    def begin(self, index: int | None) -> None:
+        """A filter starts on the hosts.
+
+        :param index: number of the server that is placed, None if unknown
+        """
+        self.settings = None
+        if index != self.index or index is None:
+            self.index = index
+            self.rejected = []
+
+    def read(self, spec_obj) -> Request:
+        """The request; read again if the RequestSpec has changed.
+
+        :param spec_obj: ``nova.objects.RequestSpec``
+        """
+        flavor = _get(spec_obj, 'flavor')
+        extra_specs = _get(flavor, 'extra_specs') or {}
+        if not isinstance(extra_specs, Mapping):
+            extra_specs = {}
+        key = (flavor, _get(spec_obj, 'image'),
+               _get(spec_obj, 'numa_topology'),
+               _get(spec_obj, 'pci_requests'),
+               _get(spec_obj, 'network_metadata'),
+               _get(spec_obj, 'requested_networks'),
+               _get(spec_obj, 'requested_destination'))
+        if (self.request is not None and
+                all(a is b for a, b in zip(key, self._key)) and
+                extra_specs == self._extra_specs):
+            return self.request
+        if self.request is None or extra_specs != self._extra_specs:
+            self._pristine = None
+        self._key, self._extra_specs = key, dict(extra_specs)
+        self.limits = {}
+        self.wishes = {}
+        self.request = self._parse(extra_specs, *key[1:])
+        return self.request
+
+    def _parse(self, extra_specs, image, numa_topology, pci_requests,
+               network_metadata, requested_networks, destination) -> Request:
+        properties = _Properties(_get(image, 'properties'))
+        policy = nfv_policy.parse(extra_specs, properties)
+        error = None
+        try:
+            guest = topology.guest(numa_topology)
+        except topology.OddTopologyError as exc:
+            guest = None
+            error = reasons.Reason(
+                reasons.REQUEST, 'NUMA topology', f'unreadable: {exc}')
+        if self._pristine is None:
+            self._pristine = guest
+        if policy.errors:
+            error = reasons.Reason(
+                reasons.REQUEST, 'flavor', '; '.join(policy.errors))
+        elif error is None:
+            error = _contradiction(policy, guest, extra_specs)
+
+        requests = list(_get(pci_requests, 'requests') or [])
+        physnets = frozenset(_get(network_metadata, 'physnets') or ())
+        tunneled = bool(_get(network_metadata, 'tunneled'))
+        is_move = _get(destination, 'cell') is not None
+        networks = list(_get(requested_networks, 'objects') or [])
+        uncertain = tunneled and is_move
+        if uncertain and physnets and len(
+                {_get(n, 'network_id') for n in networks}) == len(physnets):
+            # Each network is on a physical network of its own.
+            tunneled = uncertain = False
+        return Request(
+            policy=policy, guest=guest, pristine=self._pristine,
+            needs_threads=_needs_threads(extra_specs, properties),
+            physnets=physnets,
+            switch_physnets=physnets - _pci_physnets(requests),
+            tunneled=tunneled, tunnel_uncertain=uncertain,
+            is_move=is_move, pci_requests=requests,
+            network_metadata=network_metadata, error=error)
+
+
+def note_of(spec_obj) -> RequestNote:
+    """The note on a RequestSpec; made on first use.
+
+    :param spec_obj: ``nova.objects.RequestSpec``
+    """
+    note = spec_obj.__dict__.get(_NOTE)
+    if note is None:
+        note = RequestNote()
+        spec_obj.__dict__[_NOTE] = note
+    return note
+
+
+class _Properties:
+    """Image properties with a ``get`` that never raises."""
+
+    def __init__(self, properties):
+        self._properties = properties
+
+    def get(self, name: str, default=None):
+        if isinstance(self._properties, Mapping):
+            return self._properties.get(name, default)
+        value = _get(self._properties, name)
+        return default if value is None else value
+
+
+def _get(obj, name: str):
+    """A field that may be unset or missing: its value, or None."""
+    if obj is None:
+        return None
+    value = obj.__dict__.get('_obj_' + name) if hasattr(
+        obj, '__dict__') else None
+    if value is not None:
+        return value
+    if name in getattr(obj, 'fields', ()):
+        # Not set, or None. Reading it might go to the database.
+        return None
+    try:
+        return getattr(obj, name, None)
+    except Exception:
+        return None
+
+
+def _needs_threads(extra_specs: Mapping, properties: _Properties) -> bool:
+    """Whether Nova wants a host with sibling threads from the outset."""
+    return (
+        'dedicated' in (extra_specs.get('hw:cpu_policy'),
+                        properties.get('hw_cpu_policy')) and
+        'require' in (extra_specs.get('hw:cpu_thread_policy'),
+                      properties.get('hw_cpu_thread_policy')))
+
+
+def _pci_physnets(requests) -> set[str]:
+    """Physical networks that PCI requests reach without the switch."""
+    found = set()
+    for request in requests:
+        for spec in _get(request, 'spec') or ():
+            if isinstance(spec, Mapping) and spec.get('physical_network'):
+                found.add(spec['physical_network'])
+    return found
+
+
+def _contradiction(
+    policy: nfv_policy.NFVPolicy, guest: topology.Guest | None,
+    extra_specs: Mapping,
+) -> reasons.Reason | None:
+    """What the policies ask of a guest that the guest cannot have."""
+    cells = len(guest.cells) if guest else 0
+    for node, host_node in policy.node_map:
+        if cells and node >= cells:
+            nodes = 'NUMA node' if cells == 1 else 'NUMA nodes'
+            return reasons.Reason(
+                reasons.REQUEST, f'{nfv_policy.NUMA_NODE}{node}={host_node}',
+                f'the guest has {cells} {nodes}')
+    if policy.shared_vcpu is not None:
+        native = extra_specs.get('hw:cpu_policy')
+        if native == 'dedicated':
+            return reasons.Reason(
+                reasons.REQUEST,
+                f'{policy.shared_vcpu_key}={policy.shared_vcpu}',
+                'hw:cpu_policy=dedicated pins every vCPU; set '
+                'hw:cpu_policy=mixed and '
+                f'hw:cpu_dedicated_mask=^{policy.shared_vcpu}')
+    return None

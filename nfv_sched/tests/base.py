@@ -1,0 +1,39 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Base class of the unit tests."""
+
+import fixtures
+import nova.conf
+from nova import objects
+from oslo_config import fixture as config_fixture
+import testtools
+
+from nfv_sched import conf
+
+CONF = nova.conf.CONF
+objects.register_all()
+conf.register_opts(CONF)
+
+
+class TestCase(testtools.TestCase):
+    """A test with its own configuration and log."""
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.useFixture(config_fixture.Config(CONF))
+        CONF([], project='nova', default_config_files=[])
+        self.log = self.useFixture(fixtures.FakeLogger(
+            'nfv_sched', level=None))
+
+    def flags(self, group='nfv_sched', **options):
+        """Set options for this test."""
+        self.config.config(group=group, **options)

@@ -1,0 +1,96 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The flavor extra specs of nfv-sched, for the validation of the Nova API.
+
+Loaded by ``nova-api`` through the entry-point group
+``nova.api.extra_spec_validators``.  Nova hands over one key at a time, so
+contradictions between keys are found at scheduling, by
+:mod:`nfv_sched.policy`.
+"""
+
+from nfv_sched import nova_compat
+from nfv_sched import policy
+
+ExtraSpecValidator = nova_compat.extra_spec_validator_class()
+
+_AFFINITY = {
+    'type': str,
+    'enum': list(policy.AFFINITIES),
+}
+
+_DESCRIPTIONS = {
+    policy.VSWITCH_NUMA_AFFINITY: (
+        'Where the guest runs relative to the virtual switch of the host. '
+        '``strict``: every NUMA node of the guest is on a host NUMA node on '
+        'which the switch runs, or the guest is not scheduled. ``prefer``: '
+        'so if any host of the cloud has room for it.'),
+    policy.PCI_NUMA_AFFINITY: (
+        'Where the guest runs relative to its PCI devices. ``strict``: every '
+        'PCI device of the guest is on a host NUMA node that the guest '
+        'occupies, or the guest is not scheduled. ``prefer``: so if any host '
+        'of the cloud can provide it.'),
+    policy.SHARED_VCPU: (
+        'Index of the one vCPU of a guest with dedicated CPUs that runs on '
+        'the shared CPUs of the host.'),
+    policy.NUMA_NODE: (
+        'The host NUMA node on which the given guest NUMA node runs.'),
+}
+
+
+def _synonym(key: str) -> str:
+    shown = key + '{id}' if key.endswith('.') else key
+    return f'{_DESCRIPTIONS[key]} Synonym of ``{shown}``.'
+
+
+def _affinity(key: str) -> list[ExtraSpecValidator]:
+    return [
+        ExtraSpecValidator(
+            name=key, description=_DESCRIPTIONS[key], value=_AFFINITY),
+        ExtraSpecValidator(
+            name=policy.SYNONYMS[key], description=_synonym(key),
+            value=_AFFINITY),
+    ]
+
+
+def _shared_vcpu(name: str, description: str) -> ExtraSpecValidator:
+    return ExtraSpecValidator(
+        name=name, description=description,
+        value={'type': str, 'pattern': r'[0-9]{1,4}'})
+
+
+def _numa_node(prefix: str, description: str) -> ExtraSpecValidator:
+    return ExtraSpecValidator(
+        name=prefix + '{id}',
+        description=description,
+        parameters=[{
+            'name': 'id',
+            'pattern': r'[0-9]{1,4}',
+            'description': 'The guest NUMA node.',
+        }],
+        value={'type': str, 'pattern': r'[0-9]{1,4}',
+               'description': 'The host NUMA node.'})
+
+
+def register() -> list[ExtraSpecValidator]:
+    """The validators, one per key and synonym.
+
+    :returns: validators in a fixed order
+    """
+    shared, node = policy.SHARED_VCPU, policy.NUMA_NODE
+    return [
+        *_affinity(policy.VSWITCH_NUMA_AFFINITY),
+        *_affinity(policy.PCI_NUMA_AFFINITY),
+        _shared_vcpu(shared, _DESCRIPTIONS[shared]),
+        _shared_vcpu(policy.SYNONYMS[shared], _synonym(shared)),
+        _numa_node(node, _DESCRIPTIONS[node]),
+        _numa_node(policy.SYNONYMS[node], _synonym(node)),
+    ]
