@@ -35,6 +35,7 @@ from nfv_sched.request import RequestNote
 
 _NOTE = '_nfv_sched_note'
 _LIMITS = 'numa_topology'
+_NO_LABELS: frozenset[str] = frozenset()
 
 
 class SteeredLimits(collections.UserDict):
@@ -112,8 +113,8 @@ class HostNote:
     """
 
     __slots__ = ('request_note', 'policies', 'base', 'held', 'written',
-                 '_placed', '_topology', '_view', '_evaluation', '_guest',
-                 '_decisions')
+                 '_decided', '_placed', '_topology', '_view',
+                 '_evaluation', '_guest')
 
     def __init__(self, request_note: RequestNote, host_state):
         self.request_note = request_note
@@ -126,7 +127,7 @@ class HostNote:
         self._view: topology.HostTopology | None = None
         self._evaluation: numa_evaluation.Evaluation | None = None
         self._guest: topology.Guest | None = None
-        self._decisions: dict = {}
+        self._decided: tuple | None = None
 
     def notice_placed(self, host_state) -> None:
         """See whether Nova has placed a server of this request here."""
@@ -138,6 +139,18 @@ class HostNote:
             if isinstance(limits, SteeredLimits):
                 limits.committed = limits.data.get(_LIMITS)
 
+    def decide(self, decision: steering.Decision) -> None:
+        """Keep a decision for the filters and weighers after this one."""
+        self._decided = (decision, self.policies, self.held)
+
+    def decided(self) -> steering.Decision | None:
+        """The decision, if what it depends on is unchanged."""
+        kept = self._decided
+        if kept is not None and kept[1] == self.policies and \
+                kept[2] is self.held:
+            return kept[0]
+        return None
+
     def view(self, host_state) -> topology.HostTopology | None:
         """The host's NUMA nodes.
 
@@ -148,7 +161,7 @@ class HostNote:
             self._view = topology.host_topology(numa_topology)
             self._topology = numa_topology
             self._evaluation = None
-            self._decisions = {}
+            self._decided = None
         return self._view
 
     def evaluation(
@@ -157,7 +170,7 @@ class HostNote:
         """Where the guest of the request fits on this host."""
         if self._evaluation is None or self._guest is not request.guest:
             self._guest = request.guest
-            self._decisions = {}
+            self._decided = None
             self._evaluation = numa_evaluation.Evaluation(
                 view, request.guest,
                 _ratios(host_state.cpu_allocation_ratio,
@@ -165,11 +178,6 @@ class HostNote:
                 _pci_free(host_state.pci_stats), bool(request.pci_requests),
                 settings(self.request_note).packing, request.pristine)
         return self._evaluation
-
-    @property
-    def decisions(self) -> dict:
-        """Decisions made, by what they depend on."""
-        return self._decisions
 
 
 @functools.lru_cache(maxsize=1024)
@@ -316,26 +324,60 @@ _NO_THREADS = steering.Decision(False, reasons.Reason(
     'a host with sibling threads needed'))
 
 
-def _view_or_refusal(
+def _settled(
     note: HostNote, host_state, request: Request,
-) -> tuple[topology.HostTopology | None, steering.Decision | None]:
-    """The host's NUMA nodes, or the decision if that settles it."""
-    try:
-        view = note.view(host_state)
-    except topology.OddTopologyError as exc:
-        return None, steering.Decision(False, reasons.Reason(
-            reasons.HOST, 'NUMA topology', f'unreadable on the host: {exc}'))
+    view: topology.HostTopology | None,
+) -> steering.Decision | None:
+    """The decision where it does not depend on the host's NUMA nodes."""
     if request.needs_threads and view is not None and not any(
             len(core) > 1 for cell in view.cells for core in cell.siblings):
-        return view, _NO_THREADS
+        return _NO_THREADS
     if request.guest is None:
-        return view, _no_numa_topology(note, request, view)
+        return _no_numa_topology(note, request, view)
     if view is None:
-        return None, _NO_HOST_TOPOLOGY
+        return _NO_HOST_TOPOLOGY
     if host_state.cpu_allocation_ratio is None or \
             host_state.ram_allocation_ratio is None:
-        return view, _NO_RATIOS
-    return view, None
+        return _NO_RATIOS
+    return None
+
+
+def judge_plain(
+    host_state, request: Request, request_note: RequestNote,
+) -> steering.Decision | None:
+    """Decide about a host for a request that asks nothing beyond stock Nova.
+
+    The hot path: most requests of a cloud are such.  It keeps nothing on the
+    host, and a guest with one NUMA node is settled by the first host NUMA
+    node that it fits.
+
+    :returns: None if it takes :func:`judge`
+    """
+    ratios = _ratios(host_state.cpu_allocation_ratio,
+                     host_state.ram_allocation_ratio)
+    guest = request.guest
+    cells = guest.cells
+    if len(cells) == 1 and not request.physnets and not request.tunneled:
+        cell, reserved = cells[0], guest.reserved
+        pagesize = cell.pagesize
+        if not pagesize or pagesize > 0:
+            for obj in host_state.numa_topology.cells:
+                if fit.check(topology.HostCell(obj), cell, pagesize,
+                             reserved, ratios) == fit.FITS:
+                    write_plain_limits(host_state, request, request_note)
+                    return steering.PLAIN
+    view = topology.host_topology(host_state.numa_topology)
+    if view is None:
+        return None
+    evaluation = numa_evaluation.Evaluation(
+        view, guest, ratios, _pci_free(host_state.pci_stats), False,
+        settings(request_note).packing, request.pristine)
+    if len(host_state.allocation_candidates) > 1 and not evaluation.uniform:
+        return None
+    decision = steering.decide_plain(evaluation, request)
+    if decision is not None and decision.accepted:
+        write_plain_limits(host_state, request, request_note)
+    return decision
 
 
 def decide(
@@ -350,7 +392,8 @@ def decide(
     """
     if policy is not None and policy not in note.policies:
         note.policies |= {policy}
-    view, settled = _view_or_refusal(note, host_state, request)
+    view = note.view(host_state)
+    settled = _settled(note, host_state, request, view)
     if settled is not None:
         return settled
     return _decide(note, host_state, request, view)
@@ -359,8 +402,7 @@ def decide(
 def _decide(note: HostNote, host_state, request: Request, view):
     """The decision by the first allocation candidate."""
     evaluation = note.evaluation(host_state, request, view)
-    key = (note.policies, note.held)
-    known = note.decisions.get(key)
+    known = note.decided()
     if known is None:
         wish = _wish(note, request)
         if wish.plain and not request.pci_requests:
@@ -369,7 +411,7 @@ def _decide(note: HostNote, host_state, request: Request, view):
             known = _decide_candidate(
                 note, host_state, request, view,
                 _mappings(host_state, request)[0])
-        note.decisions[key] = known
+        note.decide(known)
     return known
 
 
@@ -402,7 +444,8 @@ def judge(
     """
     if policy is not None and policy not in note.policies:
         note.policies |= {policy}
-    view, settled = _view_or_refusal(note, host_state, request)
+    view = note.view(host_state)
+    settled = _settled(note, host_state, request, view)
     if settled is not None:
         return settled
     if len(host_state.allocation_candidates) > 1 and (
@@ -441,7 +484,7 @@ def _judge_candidates(
             decision = made
     if kept:
         host_state.allocation_candidates = kept
-    note.decisions[(note.policies, note.held)] = decision
+    note.decide(decision)
     return decision
 
 
@@ -461,17 +504,33 @@ def write_limits(
             limits = host_state.limits = SteeredLimits(
                 limits, note, host_state)
         limits.labels, limits.ignore_tunnel = labels, ignore
-    cpu, ram = host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio
-    cache = note.request_note.limits
-    key = (cpu, ram, labels, ignore)
-    made = cache.get(key)
-    if made is None:
-        made = nova_compat.numa_topology_limits(
-            cpu, ram, request.network_metadata)
-        if labels or ignore:
-            made = with_labels(made, labels, ignore)
-        cache[key] = made
+    made = _limits(host_state, request, note.request_note, labels, ignore)
     if isinstance(limits, SteeredLimits):
         limits.data[_LIMITS] = made
     else:
         limits[_LIMITS] = made
+
+
+def write_plain_limits(
+    host_state, request: Request, request_note: RequestNote,
+) -> None:
+    """Hand the claim on the compute node what stock Nova hands it."""
+    if isinstance(host_state.limits, SteeredLimits):
+        host_state.limits = dict(host_state.limits.data)
+    host_state.limits[_LIMITS] = _limits(
+        host_state, request, request_note, _NO_LABELS, False)
+
+
+def _limits(host_state, request: Request, request_note: RequestNote,
+            labels: frozenset[str], ignore_tunnel: bool):
+    """NUMA limits, one object for all hosts that are alike in them."""
+    cpu, ram = host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio
+    key = (cpu, ram, labels, ignore_tunnel)
+    made = request_note.limits.get(key)
+    if made is None:
+        made = nova_compat.numa_topology_limits(
+            cpu, ram, request.network_metadata)
+        if labels or ignore_tunnel:
+            made = with_labels(made, labels, ignore_tunnel)
+        request_note.limits[key] = made
+    return made

@@ -48,6 +48,8 @@ class Request:
     :ivar pci_requests: the PCI requests; empty if none
     :ivar network_metadata: Nova's object with the networks, or None
     :ivar error: why no host can take the request, or None
+    :ivar plain: the request has a guest NUMA topology and asks nothing that
+        stock Nova does not, PCI devices left aside
     """
 
     policy: nfv_policy.NFVPolicy
@@ -62,6 +64,7 @@ class Request:
     pci_requests: list
     network_metadata: ty.Any
     error: reasons.Reason | None
+    plain: bool
 
 
 class RequestNote:
@@ -155,14 +158,17 @@ class RequestNote:
                 {_get(n, 'network_id') for n in networks}) == len(physnets):
             # Each network is on a physical network of its own.
             tunneled = uncertain = False
+        needs_threads = _needs_threads(extra_specs, properties)
         return Request(
             policy=policy, guest=guest, pristine=self._pristine,
-            needs_threads=_needs_threads(extra_specs, properties),
+            needs_threads=needs_threads,
             physnets=physnets,
             switch_physnets=physnets - _pci_physnets(requests),
             tunneled=tunneled, tunnel_uncertain=uncertain,
             is_move=is_move, pci_requests=requests,
-            network_metadata=network_metadata, error=error)
+            network_metadata=network_metadata, error=error,
+            plain=(guest is not None and not requests and policy.empty and
+                   not needs_threads and not uncertain))
 
 
 def note_of(spec_obj) -> RequestNote:

@@ -26,7 +26,7 @@ from oslo_log import log as logging
 from nfv_sched import conf
 from nfv_sched import nova_compat
 from nfv_sched.numa import steering
-from nfv_sched import placement
+from nfv_sched.numa import topology
 from nfv_sched import reasons
 from nfv_sched import request as nfv_request
 
@@ -55,12 +55,9 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def decide(
         self, host_state, request: nfv_request.Request,
-        note: placement.HostNote,
-    ) -> steering.Decision | None:
-        """Decide about one host, and write its limits if it is accepted.
-
-        :returns: the decision; None to accept without one
-        """
+        request_note: nfv_request.RequestNote,
+    ) -> steering.Decision:
+        """Decide about one host, and write its limits if it is accepted."""
 
     def concerns(self, request: nfv_request.Request) -> bool:
         """Whether the request asks for anything that this filter does."""
@@ -135,15 +132,18 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         if not self.concerns(request):
             return None
         try:
-            note = placement.note_of(host_state, request_note)
-            decision = self.decide(host_state, request, note)
+            decision = self.decide(host_state, request, request_note)
+        except topology.OddTopologyError as exc:
+            return reasons.Reason(
+                reasons.HOST, 'NUMA topology',
+                f'unreadable on the host: {exc}')
         except Exception:
             LOG.exception('Host %s cannot be judged and is not used for this '
                           'request', getattr(host_state, 'host', host_state))
             return reasons.Reason(
                 reasons.HOST, type(self).__name__,
                 'the data of the host cannot be used')
-        if decision is None or decision.accepted:
+        if decision.accepted:
             return None
         return decision.reason
 

@@ -35,9 +35,15 @@ class NFVTopologyFilter(base.NFVHostFilter):
     A host needs a NUMA topology to take a guest that has one.
     """
 
-    def decide(self, host_state, request, note):
+    def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""
-        if request.guest is not None and host_state.numa_topology and \
-                not host_state.allocation_candidates:
-            return _NO_CANDIDATES
-        return placement.judge(note, host_state, request)
+        if request.guest is not None and host_state.numa_topology:
+            if not host_state.allocation_candidates:
+                return _NO_CANDIDATES
+            if request.plain and host_state.cpu_allocation_ratio is not None:
+                decision = placement.judge_plain(
+                    host_state, request, request_note)
+                if decision is not None:
+                    return decision
+        return placement.judge(
+            placement.note_of(host_state, request_note), host_state, request)

@@ -36,7 +36,8 @@ class VSwitchNUMAAffinityFilter(base.NFVHostFilter):
         policy = request.policy
         return policy.vswitch is not None or bool(policy.node_map)
 
-    def decide(self, host_state, request, note):
+    def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""
         return placement.judge(
-            note, host_state, request, nfv_request.VSWITCH)
+            placement.note_of(host_state, request_note), host_state, request,
+            nfv_request.VSWITCH)

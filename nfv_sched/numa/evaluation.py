@@ -64,7 +64,7 @@ class Evaluation:
         self.pci_free = pci_free
         self.pci_requested = pci_requested
         self.packing = packing
-        self._codes: dict = {}
+        self._codes: dict | None = None
         self._uniform: bool | None = None
         self._static: tuple[int, ...] | None = None
         self._order: list[int] | None = None
@@ -74,24 +74,32 @@ class Evaluation:
     def _fitting(
         self, cells: Sequence[topology.HostCell],
     ) -> tuple[int, ...]:
-        ratios, reserved = self.ratios, self.guest.reserved
-        check = fit.check
-        done: dict[tuple, int] = {}
+        guest_cells = self.guest.cells
+        reserved = self.guest.reserved
+        if len(guest_cells) == 1:
+            return (self._mask(cells, guest_cells[0], reserved),)
         masks = []
-        for cell in self.guest.cells:
-            key = (cell, reserved)
-            mask = done.get(key)
-            if mask is None:
-                mask, bit = 0, 1
-                pagesize = cell.pagesize
-                for host_cell in cells:
-                    if not check(host_cell, cell, pagesize, reserved, ratios):
-                        mask |= bit
-                    bit <<= 1
-                done[key] = mask
+        last, mask = None, 0
+        for cell in guest_cells:
+            if cell != last or reserved:
+                mask = self._mask(cells, cell, reserved)
+                last = None if reserved else cell
+                reserved = 0
             masks.append(mask)
-            reserved = 0
         return tuple(masks)
+
+    def _mask(
+        self, cells: Sequence[topology.HostCell], cell: topology.GuestCell,
+        reserved: int,
+    ) -> int:
+        """Host cells that one guest cell fits, as a bitmask."""
+        check, ratios, pagesize = fit.check, self.ratios, cell.pagesize
+        mask, bit = 0, 1
+        for host_cell in cells:
+            if not check(host_cell, cell, pagesize, reserved, ratios):
+                mask |= bit
+            bit <<= 1
+        return mask
 
     @property
     def static_masks(self) -> tuple[int, ...]:
@@ -179,6 +187,8 @@ class Evaluation:
         self, guest_cell: int, host_cell: int, pagesize: int | None,
     ) -> tuple[bool, int, bool]:
         """One step of Nova's search; see :mod:`nfv_sched.numa.walk`."""
+        if self._codes is None:
+            self._codes = {}
         key = (guest_cell, host_cell, pagesize)
         known = self._codes.get(key)
         if known is None:

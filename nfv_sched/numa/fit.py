@@ -50,9 +50,9 @@ def page_size(host: HostCell, requested: int, memory: int) -> int:
     """
     need = memory * 1024
     if requested > 0:
-        for page in host.pages:
-            if page.size_kb == requested:
-                if need <= page.free_kb and need % requested == 0:
+        for size_kb, free_kb, _total, _reserved in host.pages:
+            if size_kb == requested:
+                if need <= free_kb and need % requested == 0:
                     return requested
                 return 0
         return 0
@@ -149,21 +149,25 @@ def check(
     elif not _memory_fits(host, cell):
         return NO_MEMORY
 
-    pinned = cell.cpus != topology.SHARED
-    if pinned and cell.dedicated + reserved > host.dedicated:
-        return NO_DEDICATED
-    if cell.cpus != topology.DEDICATED and cell.shared > host.shared:
-        return NO_SHARED
-    if pinned:
-        if cell.dedicated + reserved > len(host.free_cpus):
+    cpus = cell.cpus
+    if cpus != topology.SHARED:
+        need = cell.dedicated + reserved
+        if need > len(host.dedicated_cpus):
+            return NO_DEDICATED
+        if cpus == topology.MIXED and cell.shared > host.shared:
+            return NO_SHARED
+        if need > len(host.free_cpus):
             return NO_DEDICATED
         if not _threads_fit(host, cell, reserved):
             return NO_THREADS
-    if cell.cpus != topology.DEDICATED:
-        if host.cpu_usage + cell.shared > host.shared * ratios.cpu:
-            return NO_SHARED_ROOM
-        if host.memory_usage + cell.memory > host.memory * ratios.ram:
-            return NO_MEMORY_ROOM
+        if cpus == topology.DEDICATED:
+            return FITS
+    elif cell.shared > host.shared:
+        return NO_SHARED
+    if host.cpu_usage + cell.shared > host.shared * ratios.cpu:
+        return NO_SHARED_ROOM
+    if host.memory_usage + cell.memory > host.memory * ratios.ram:
+        return NO_MEMORY_ROOM
     return FITS
 
 

@@ -110,7 +110,7 @@ class Decision:
 
 
 _NO_GROUPS: list[int] = []
-_PLAIN = Decision(True)
+PLAIN = Decision(True)
 _PLAIN_NO_TUNNEL = Decision(True, ignore_tunnel=True)
 
 
@@ -446,7 +446,7 @@ class _Steering:
         if self.wish.plain:
             if self.evaluation.many_permutations:
                 return self._accept(frozenset(), frozenset())
-            return _PLAIN_NO_TUNNEL if self.ignore_tunnel else _PLAIN
+            return _PLAIN_NO_TUNNEL if self.ignore_tunnel else PLAIN
         reason = self._map()
         if reason is not None:
             return Decision(False, reason)
@@ -581,11 +581,12 @@ class _Steering:
         return self._accept(best, strict, max(best_local, 0) / cells)
 
 
-def decide_plain(evaluation: Evaluation, wish: Wish) -> Decision | None:
+def decide_plain(evaluation: Evaluation, wish) -> Decision | None:
     """The decision where Nova's own rules are all there is.
 
     Without PCI devices and with one allocation candidate; the hot path.
 
+    :param wish: anything with the networks of a :class:`Wish`
     :returns: None if it takes a closer look
     """
     if evaluation.many_permutations or wish.tunnel_uncertain:
@@ -599,7 +600,7 @@ def decide_plain(evaluation: Evaluation, wish: Wish) -> Decision | None:
     if not evaluation.uniform:
         traces = evaluation.request_traces()
     if evaluation.accepted(groups, None, traces):
-        return _PLAIN
+        return PLAIN
     return Decision(False, functools.partial(capacity_reason, evaluation))
 
 

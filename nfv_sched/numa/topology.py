@@ -51,40 +51,92 @@ class Pages(ty.NamedTuple):
     reserved_kb: int
 
 
-class HostCell(ty.NamedTuple):
-    """One NUMA node of a host.
+class HostCell:
+    """One NUMA node of a host; never changed.
+
+    What only some requests need is read when it is first asked for.
+
+    :param obj: ``nova.objects.NUMACell``
+    :raises OddTopologyError: if it lacks its number, CPUs or memory
 
     :ivar id: host NUMA node
-    :ivar shared: number of CPUs for shared guests
-    :ivar dedicated: number of CPUs for pinned guests
-    :ivar dedicated_cpus: those CPUs
-    :ivar free_cpus: those of them that no guest is pinned to
     :ivar shared_cpus: CPUs for shared guests
+    :ivar dedicated_cpus: CPUs for pinned guests
     :ivar siblings: thread siblings, the CPUs of a physical core each
     :ivar cpu_usage: vCPUs of the shared guests
     :ivar memory: MiB
     :ivar memory_usage: MiB
-    :ivar pages: page sizes in Nova's order
-    :ivar physnets: physical networks (labels among them) near this cell, or
-        None if the host says nothing
-    :ivar tunneled: whether the tunnel endpoint is near this cell
-    :ivar socket: socket, or None
     """
 
-    id: int
-    shared: int
-    dedicated: int
-    dedicated_cpus: ty.AbstractSet[int]
-    free_cpus: ty.AbstractSet[int]
-    shared_cpus: ty.AbstractSet[int]
-    siblings: ty.Sequence[ty.AbstractSet[int]]
-    cpu_usage: int
-    memory: int
-    memory_usage: int
-    pages: tuple[Pages, ...]
-    physnets: ty.AbstractSet[str] | None
-    tunneled: bool
-    socket: int | None
+    __slots__ = ('id', 'shared_cpus', 'dedicated_cpus', 'siblings',
+                 'cpu_usage', 'memory', 'memory_usage', '_obj', '_free',
+                 '_pages')
+
+    def __init__(self, obj):
+        self._obj = obj
+        self._free = self._pages = None
+        attrs = obj.__dict__
+        try:
+            self.id = attrs['_obj_id']
+            self.shared_cpus = attrs['_obj_cpuset']
+            self.dedicated_cpus = attrs['_obj_pcpuset']
+            self.siblings = attrs['_obj_siblings']
+            self.cpu_usage = attrs['_obj_cpu_usage']
+            self.memory = attrs['_obj_memory']
+            self.memory_usage = attrs['_obj_memory_usage']
+        except KeyError:
+            self._read_odd(obj)
+
+    def _read_odd(self, obj) -> None:
+        """Read a cell that lacks fields, as old releases wrote them."""
+        self.id = _read(obj, 'id')
+        self.shared_cpus = _read(obj, 'cpuset')
+        self.memory = _read(obj, 'memory')
+        if None in (self.id, self.shared_cpus, self.memory):
+            raise OddTopologyError(
+                'a NUMA node without number, CPUs or memory')
+        self.dedicated_cpus = _read(obj, 'pcpuset', set())
+        self.siblings = _read(obj, 'siblings', [])
+        self.cpu_usage = _read(obj, 'cpu_usage', 0)
+        self.memory_usage = _read(obj, 'memory_usage', 0)
+
+    @property
+    def shared(self) -> int:
+        """Number of CPUs for shared guests."""
+        return len(self.shared_cpus)
+
+    @property
+    def dedicated(self) -> int:
+        """Number of CPUs for pinned guests."""
+        return len(self.dedicated_cpus)
+
+    @property
+    def free_cpus(self) -> ty.AbstractSet[int]:
+        """CPUs for pinned guests that no guest is pinned to."""
+        free = self._free
+        if free is None:
+            pinned = self._obj.__dict__.get('_obj_pinned_cpus')
+            free = self._free = (
+                self.dedicated_cpus - pinned if pinned
+                else self.dedicated_cpus)
+        return free
+
+    @property
+    def pages(self) -> tuple[Pages, ...]:
+        """Page sizes in Nova's order.
+
+        :raises OddTopologyError: if a size is not positive
+        """
+        pages = self._pages
+        if pages is None:
+            mempages = self._obj.__dict__.get('_obj_mempages') or ()
+            pages = self._pages = tuple([_pages(page) for page in mempages])
+        return pages
+
+    @property
+    def network(self) -> tuple[ty.AbstractSet[str], bool]:
+        """Physical networks (and labels) near this cell, and the tunnel."""
+        return _network(self._obj.__dict__.get('_obj_network_metadata'))
 
     @property
     def legacy(self) -> bool:
@@ -93,11 +145,13 @@ class HostCell(ty.NamedTuple):
 
     def emptied(self) -> 'HostCell':
         """The same cell without any guest."""
-        return self._replace(
-            free_cpus=self.dedicated_cpus, cpu_usage=0, memory_usage=0,
-            pages=tuple(page._replace(
-                free_kb=page.total_kb - page.reserved_kb)
-                for page in self.pages))
+        cell = HostCell(self._obj)
+        cell._free = self.dedicated_cpus
+        cell.cpu_usage = cell.memory_usage = 0
+        cell._pages = tuple(
+            page._replace(free_kb=page.total_kb - page.reserved_kb)
+            for page in self.pages)
+        return cell
 
 
 class GuestCell(ty.NamedTuple):
@@ -142,6 +196,9 @@ def _read(obj, name: str, default=None):
     return default if value is None else value
 
 
+_tuple = tuple.__new__  # makes a named tuple in half the time
+
+
 def _pages(obj) -> Pages:
     attrs = obj.__dict__
     try:
@@ -152,61 +209,22 @@ def _pages(obj) -> Pages:
         used, reserved = _read(obj, 'used', 0), _read(obj, 'reserved', 0)
     if size <= 0:
         raise OddTopologyError(f'memory pages of {size} KiB')
-    return Pages(size, (total - used - reserved) * size, total * size,
-                 reserved * size)
+    return _tuple(Pages, (size, (total - used - reserved) * size,
+                          total * size, reserved * size))
 
 
-def _network(obj) -> tuple[ty.AbstractSet[str] | None, bool]:
+_NO_NETWORK: tuple[ty.AbstractSet[str], bool] = (frozenset(), False)
+
+
+def _network(obj) -> tuple[ty.AbstractSet[str], bool]:
     if obj is None:
-        return None, False
+        return _NO_NETWORK
     attrs = obj.__dict__
     try:
         return attrs['_obj_physnets'], attrs['_obj_tunneled']
     except KeyError:
         return (_read(obj, 'physnets', frozenset()),
                 _read(obj, 'tunneled', False))
-
-
-def host_cell(obj) -> HostCell:
-    """Read one ``nova.objects.NUMACell``.
-
-    :raises OddTopologyError: if it lacks its number, CPUs or memory
-    """
-    attrs = obj.__dict__
-    try:
-        number = attrs['_obj_id']
-        cpuset = attrs['_obj_cpuset']
-        pcpuset = attrs['_obj_pcpuset']
-        memory = attrs['_obj_memory']
-        cpu_usage = attrs['_obj_cpu_usage']
-        memory_usage = attrs['_obj_memory_usage']
-        pinned = attrs['_obj_pinned_cpus']
-        siblings = attrs['_obj_siblings']
-        mempages = attrs['_obj_mempages']
-        network = attrs.get('_obj_network_metadata')
-        socket = attrs.get('_obj_socket')
-    except KeyError:
-        number = _read(obj, 'id')
-        cpuset = _read(obj, 'cpuset')
-        memory = _read(obj, 'memory')
-        if number is None or cpuset is None or memory is None:
-            raise OddTopologyError(
-                'a NUMA node without number, CPUs or memory')
-        pcpuset = _read(obj, 'pcpuset', set())
-        cpu_usage = _read(obj, 'cpu_usage', 0)
-        memory_usage = _read(obj, 'memory_usage', 0)
-        pinned = _read(obj, 'pinned_cpus', set())
-        siblings = _read(obj, 'siblings', [])
-        mempages = _read(obj, 'mempages', [])
-        network = _read(obj, 'network_metadata')
-        socket = _read(obj, 'socket')
-    physnets, tunneled = _network(network)
-    return HostCell(
-        number, len(cpuset), len(pcpuset), pcpuset,
-        pcpuset - pinned if pinned else pcpuset,
-        cpuset, siblings, cpu_usage, memory, memory_usage,
-        tuple([_pages(page) for page in mempages]),
-        physnets, tunneled, socket)
 
 
 class HostTopology:
@@ -230,9 +248,10 @@ class HostTopology:
         tunnel = 0
         bit = 1
         for cell in self.cells:
-            for physnet in cell.physnets or ():
+            physnets, tunneled = cell.network
+            for physnet in physnets:
                 labels[physnet] = labels.get(physnet, 0) | bit
-            if cell.tunneled:
+            if tunneled:
                 tunnel |= bit
             bit <<= 1
         self._tunnel = tunnel
@@ -281,10 +300,10 @@ def host_topology(obj) -> HostTopology | None:
     """
     if obj is None:
         return None
-    cells = _read(obj, 'cells')
+    cells = obj.__dict__.get('_obj_cells') or _read(obj, 'cells')
     if not cells:
         return None
-    return HostTopology(tuple([host_cell(cell) for cell in cells]))
+    return HostTopology(tuple([HostCell(cell) for cell in cells]))
 
 
 _POLICIES = {'dedicated': DEDICATED, 'mixed': MIXED}

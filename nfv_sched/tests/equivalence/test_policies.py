@@ -77,7 +77,6 @@ def other_usage(draw, host):
     return host
 
 
-
 def claim(host, guest, limits):
     """Host node of each guest cell as nova-compute would claim; or None."""
     result = hardware.numa_fit_instance_to_host(
@@ -268,8 +267,8 @@ class TestPrefer(base.TestCase):
             state = strategies.host_state(strategies.clone(host), 2.0, 1.5)
             spec = strategies.request_spec(
                 guest, network, {'nfv:vswitch_numa_affinity': 'prefer'})
-            accepted = vswitch_numa_affinity.VSwitchNUMAAffinityFilter(
-                ).host_passes(state, spec)
+            instance = vswitch_numa_affinity.VSwitchNUMAAffinityFilter()
+            accepted = instance.host_passes(state, spec)
             self.assertEqual(plain, accepted)
             if not accepted:
                 return

@@ -1,0 +1,198 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The command: exit codes, formats, and lines instead of tracebacks."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from unittest import mock
+
+import fixtures
+import yaml
+
+from nfv_sched.cmd import cli
+from nfv_sched.tests import base
+
+CLOUD = """\
+hosts:
+  - {name: h, count: 2, cores: 8, memory: 32 GiB, pages: {2M: 64}}
+flavors:
+  f:
+    vcpus: 2
+    memory: 1 GiB
+    extra_specs:
+      hw:cpu_policy: dedicated
+      nfv:vswitch_numa_affinity: strict
+steps:
+  - boot: s
+    flavor: f
+    count: 5
+    expect: {placed: 4, refused: 1}
+"""
+
+
+class SimulateTestCase(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        # The command sets up logging for the whole process.
+        self.useFixture(fixtures.MockPatchObject(
+            cli.NFVSched, 'configure_logging'))
+
+    def file(self, text: str) -> str:
+        stream = tempfile.NamedTemporaryFile(
+            'w', suffix='.yaml', delete=False)
+        self.addCleanup(os.unlink, stream.name)
+        with stream:
+            stream.write(text)
+        return stream.name
+
+    def run_command(self, *args: str) -> tuple[int, str, str]:
+        """Run the command in this process."""
+        out, err = io.StringIO(), io.StringIO()
+        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
+            code = cli.main(args)
+        self.assertNotIn('Traceback', err.getvalue())
+        return code, out.getvalue(), err.getvalue()
+
+    def good(self, *args: str) -> str:
+        code, out, err = self.run_command(
+            'simulate', self.file(CLOUD), *args)
+        self.assertEqual((0, ''), (code, err))
+        return out
+
+    def test_table(self):
+        out = self.good()
+        self.assertIn('| s-1 ', out)
+        self.assertIn('REFUSED', out)
+        self.assertIn('| h-2 ', out)
+        self.assertIn('2 of 2 expectations met', out)
+
+    def test_json(self):
+        doc = json.loads(self.good('-f', 'json', '--show', 'all'))
+        self.assertEqual({'checked': 2, 'failed': []}, doc['expectations'])
+        self.assertEqual(5, len(doc['servers']))
+        self.assertEqual([0], doc['servers'][0]['numa_nodes'])
+        self.assertIsNone(doc['servers'][-1]['host'])
+        self.assertIn('vswitch', doc['servers'][-1]['reason'])
+        self.assertEqual(5, len(doc['steps']))
+        node = doc['hosts'][0]['numa_nodes'][0]
+        self.assertEqual((5, 1), (node['pcpus'], node['pcpus_free']))
+        self.assertEqual(9, doc['hosts'][0]['placement_free']['PCPU'])
+
+    def test_yaml(self):
+        doc = yaml.safe_load(self.good('-f', 'yaml'))
+        self.assertEqual(['file', 'seconds', 'expectations', 'servers',
+                          'hosts'], list(doc))
+
+    def test_csv(self):
+        for show, first, count in (('servers', 'Server', 5),
+                                   ('hosts', 'Host', 4),
+                                   ('steps', 'Step', 5)):
+            rows = list(csv.DictReader(io.StringIO(
+                self.good('-f', 'csv', '--show', show))))
+            self.assertEqual(count, len(rows))
+            self.assertEqual(first, next(iter(rows[0])))
+
+    def test_value(self):
+        out = self.good('-f', 'value', '-c', 'Server')
+        self.assertEqual(5, len(out.splitlines()))
+
+    def test_columns(self):
+        doc = json.loads(self.good('-f', 'json', '-c', 'Server', '-c',
+                                   'Node'))
+        self.assertEqual({'Server': 's-1'}, doc['servers'][0])
+        self.assertEqual({'Node': '0'}, doc['hosts'][0])
+        self.assertNotIn('Free MiB', self.good('-c', 'Server'))
+
+    def test_reasons(self):
+        doc = json.loads(self.good('-f', 'json'))
+        self.assertIn('h-1', doc['servers'][-1]['reason'])
+        doc = json.loads(self.good('-f', 'json', '--reasons', 'summary'))
+        self.assertNotIn('h-1', doc['servers'][-1]['reason'])
+
+    def test_failed_expectation(self):
+        path = self.file(CLOUD.replace('placed: 4', 'placed: 5'))
+        code, out, err = self.run_command('simulate', path, '-f', 'json')
+        self.assertEqual(1, code)
+        self.assertIn(f'{path}:14: step 1 (boot s-1 and 4 more): expected 5 '
+                      'placed, got 4', err)
+        self.assertEqual(1, len(json.loads(out)['expectations']['failed']))
+
+    def test_unusable_input(self):
+        directory = tempfile.gettempdir()
+        for args, message in (
+                ((self.file(''),), 'the file is empty'),
+                ((self.file('hosts: ['),), 'not valid YAML'),
+                ((self.file(CLOUD.replace('cores', 'corse')),),
+                 "did you mean 'cores'?"),
+                ((directory,), 'is a directory'),
+                (('/no/such/file',), 'No such file'),
+                (('--example', 'nope'), 'there is no example'),
+                ((self.file(CLOUD), '-f', 'csv', '--show', 'both'),
+                 'room for one table'),
+                ((self.file(CLOUD), '-c', 'Nope'), 'no column Nope'),
+                ((self.file(CLOUD), '--config-file', '/no/such'), '/no/such'),
+                ((self.file(CLOUD), '--config-file', self.file('a = b')),
+                 'nfv-sched: ')):
+            with self.subTest(args=args):
+                code, out, err = self.run_command('simulate', *args)
+                self.assertEqual(2, code)
+                self.assertIn(message, err)
+                self.assertTrue(err.startswith('nfv-sched: '))
+                self.assertEqual('', out)
+
+    def test_usage_errors(self):
+        for args in ((), ('a', '--example', 'b'), ('a', '-f', 'xml'),
+                     ('a', '--seed', 'x')):
+            self.assertEqual(2, self.run_command('simulate', *args)[0])
+
+    def test_config_file(self):
+        path = self.file('[filter_scheduler]\nenabled_filters = '
+                         'ComputeFilter,NUMATopologyFilter\n')
+        code, out, err = self.run_command(
+            'simulate', self.file(CLOUD), '--config-file', path)
+        # Stock Nova alone does not know the policy.
+        self.assertEqual(1, code)
+        self.assertIn('expected 4 placed, got 5', err)
+
+    def test_list_examples(self):
+        code, out, err = self.run_command('simulate', '--list-examples',
+                                          '-f', 'json')
+        self.assertEqual(0, code)
+        self.assertIn('carrier-grade',
+                      [row['Name'] for row in json.loads(out)])
+
+    def test_example(self):
+        code, out, err = self.run_command('simulate', '--example',
+                                          'carrier-grade')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('inspector', out)
+
+    def test_help(self):
+        self.assertIn('simulate', self.run_command('--help')[1])
+        out = self.run_command('simulate', '--help')[1]
+        self.assertIn('exit code: 0', out)
+        self.assertIn('--example carrier-grade', out)
+        self.assertIn(cli.version(), self.run_command('--version')[1])
+
+    def test_process(self):
+        """As people run it: nothing on stderr, JSON on stdout."""
+        done = subprocess.run(
+            [sys.executable, '-m', 'nfv_sched.cmd.cli', '--version'],
+            capture_output=True, text=True, check=False)
+        self.assertEqual((0, ''), (done.returncode, done.stderr))

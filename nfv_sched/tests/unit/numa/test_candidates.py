@@ -1,0 +1,80 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Bitmasks and matching against plain enumeration."""
+
+import itertools
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from nfv_sched.numa import candidates
+from nfv_sched.tests import base
+
+HOSTS = 6
+SETTINGS = settings(max_examples=500, deadline=None)
+masks = st.lists(st.integers(0, 2 ** HOSTS - 1), min_size=1, max_size=5)
+groups = st.lists(st.integers(0, 2 ** HOSTS - 1), max_size=3)
+
+
+def enumerate_all(rows, needed, order=range(HOSTS)):
+    """Assignments in the order of a permutation walk."""
+    for assignment in itertools.permutations(order, len(rows)):
+        if all(mask >> host & 1 for mask, host in zip(rows, assignment)):
+            chosen = candidates.mask_of(assignment)
+            if all(chosen & group for group in needed):
+                yield assignment
+
+
+class TestCandidates(base.TestCase):
+
+    @SETTINGS
+    @given(masks)
+    def test_matching(self, rows):
+        self.assertEqual(
+            any(True for _ in enumerate_all(rows, ())),
+            candidates.matching(rows))
+
+    @SETTINGS
+    @given(masks, groups)
+    def test_feasible(self, rows, needed):
+        self.assertEqual(
+            any(True for _ in enumerate_all(rows, needed)),
+            candidates.feasible(rows, needed))
+
+    @SETTINGS
+    @given(masks, groups, st.permutations(range(HOSTS)))
+    def test_same_order_as_a_walk(self, rows, needed, order):
+        self.assertEqual(
+            list(enumerate_all(rows, needed, order)),
+            list(candidates.assignments(rows, order, needed)))
+
+    @SETTINGS
+    @given(masks, groups, st.integers(0, 2 ** HOSTS - 1))
+    def test_most_local(self, rows, needed, local):
+        best = max(
+            ((candidates.mask_of(a) & local).bit_count()
+             for a in enumerate_all(rows, needed)), default=-1)
+        self.assertEqual(best, candidates.most_local(rows, local, needed))
+
+    @SETTINGS
+    @given(st.integers(1, 4), st.permutations(range(HOSTS)), st.data())
+    def test_tries_before(self, count, order, data):
+        walk = list(itertools.permutations(order, count))
+        index = data.draw(st.integers(0, len(walk) - 1))
+        self.assertEqual(
+            index, candidates.tries_before(walk[index], order))
+
+    def test_large_refusal_is_quick(self):
+        # 16 host cells, 8 guest cells, room on 7: 518918400 permutations.
+        self.assertFalse(candidates.feasible([0b1111111] * 8))
+        self.assertTrue(candidates.feasible([0xffff] * 8, [1 << 15]))

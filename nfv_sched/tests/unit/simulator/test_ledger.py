@@ -1,0 +1,100 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The ledger says what Placement would say."""
+
+import testtools
+
+from nfv_sched.simulator import ledger
+
+
+class _Resources:
+    def __init__(self, text):
+        self.text = text
+
+    def to_querystring(self):
+        return self.text
+
+
+class LedgerTestCase(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.ledger = ledger.Ledger()
+        for name in 'ab':
+            self.ledger.add(ledger.Provider(
+                name, name, {'VCPU': ledger.Inventory(4, 0, 2.0),
+                             'MEMORY_MB': ledger.Inventory(1000, 100)},
+                {'T'} if name == 'b' else set(), {f'agg-{name}'}))
+
+    def candidates(self, text):
+        requests, summaries, _ = self.ledger.get_allocation_candidates(
+            None, _Resources(text))
+        self.assertEqual(len(requests), len(summaries))
+        return [next(iter(r['allocations'])) for r in requests]
+
+    def claim(self, consumer, provider, **amounts):
+        return self.ledger.claim_resources(
+            None, consumer, {'allocations': {
+                provider: {'resources': amounts}}}, 'p', 'u', '1.36')
+
+    def test_amounts(self):
+        self.assertEqual(['a', 'b'],
+                         self.candidates('resources=VCPU:4,MEMORY_MB:900'))
+        # More than one provider has, though less than its overcommitment.
+        self.assertEqual([], self.candidates('resources=VCPU:5'))
+        self.assertEqual([], self.candidates('resources=MEMORY_MB:901'))
+        self.assertEqual([], self.candidates('resources=PCPU:1'))
+
+    def test_other_conditions(self):
+        for text, found in (
+                ('required=T', ['b']), ('required=!T', ['a']),
+                ('root_required=!T', ['a']), ('member_of=in:agg-a,x', ['a']),
+                ('in_tree=b', ['b']), ('limit=1', ['a']),
+                ('limit=5&group_policy=none', ['a', 'b']),
+                ('resources_x=VCPU:1', []), ('required=in:T,U', [])):
+            self.assertEqual(found,
+                             self.candidates(f'resources=VCPU:1&{text}'))
+
+    def test_claims_are_all_or_nothing(self):
+        self.assertTrue(self.claim('one', 'a', VCPU=4, MEMORY_MB=500))
+        self.assertFalse(self.claim('two', 'a', VCPU=1, MEMORY_MB=500))
+        self.assertNotIn('two', self.ledger.allocations)
+        self.assertEqual(4, self.ledger.providers['a'].free('VCPU'))
+        self.assertFalse(self.claim('two', 'nowhere', VCPU=1))
+
+    def test_moves(self):
+        self.claim('server', 'a', VCPU=2)
+        self.ledger.move('server', 'migration')
+        self.assertTrue(self.claim('server', 'b', VCPU=3))
+        self.assertEqual((2, 3), tuple(
+            p.used['VCPU'] for p in self.ledger.providers.values()))
+        self.ledger.delete_allocation_for_instance(None, 'migration')
+        self.assertEqual({}, self.ledger.providers['a'].used)
+        self.ledger.delete_allocation_for_instance(None, 'server')
+        self.assertEqual({}, self.ledger.allocations)
+
+    def test_evacuation_holds_both(self):
+        self.claim('server', 'a', VCPU=2)
+        self.claim('server', 'b', VCPU=2)
+        self.ledger.remove_provider('server', 'a')
+        self.assertEqual({'server': {'b': {'VCPU': 2}}},
+                         self.ledger.allocations)
+        self.assertEqual({}, self.ledger.providers['a'].used)
+
+    def test_explanation(self):
+        self.claim('server', 'a', VCPU=4)
+        self.candidates('resources=VCPU:4,PCPU:1&required=T')
+        text = self.ledger.explain(self.ledger.queries[-1][0])
+        self.assertIn('VCPU=4', text)
+        self.assertIn('1 host without the trait T', text)
+        self.assertIn('1 host without enough PCPU (most free: 0)', text)

@@ -1,0 +1,121 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Hosts come out with the CPUs, siblings and pages that are asked for."""
+
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import loader
+from nfv_sched.tests.unit.simulator import base
+
+_REST = """\
+flavors: {f: {vcpus: 1, memory: 1 GiB}}
+steps: []
+"""
+
+
+class TopologyTestCase(base.SimulatorTestCase):
+
+    def group(self, host: str):
+        cloud = loader.loads('hosts: [{name: h, ' + host + '}]\n' + _REST)
+        return cloud.groups[0]
+
+    def test_carrier_grade_cores(self):
+        group = self.group('cores: 12, threads: 2, memory: 96 GiB, '
+                           'shared_cores_per_node: 1')
+        first, second = group.nodes
+        # Core 0 platform, 1-2 switch, 3 shared, 4-11 dedicated.
+        self.assertEqual(frozenset((3, 27)), first.shared)
+        self.assertEqual(frozenset((*range(4, 12), *range(28, 36))),
+                         first.dedicated)
+        self.assertEqual(frozenset((12, 36)), second.shared)
+        self.assertEqual(22, len(second.dedicated))
+        self.assertIn(frozenset((13, 37)), second.siblings)
+
+    def test_adjacent_siblings(self):
+        group = self.group('cores: 4, threads: 2, memory: 8 GiB, '
+                           'siblings: adjacent, switch_nodes: []')
+        first, second = group.nodes
+        self.assertEqual(frozenset(range(2, 8)), first.dedicated)
+        self.assertEqual(frozenset(range(8, 16)), second.dedicated)
+        self.assertIn(frozenset((8, 9)), second.siblings)
+
+    def test_odd_shapes(self):
+        for nodes in (1, 3, 4, 8, 16):
+            for threads in (1, 2, 4):
+                with self.subTest(nodes=nodes, threads=threads):
+                    group = self.group(
+                        f'numa_nodes: {nodes}, cores: 4, threads: {threads},'
+                        ' memory: 4 GiB, nodes_per_socket: 2')
+                    self.assertEqual(nodes, len(group.nodes))
+                    every = [cpu for node in group.nodes
+                             for cpu in node.cpus]
+                    self.assertEqual(list(range(nodes * 4 * threads)),
+                                     sorted(every))
+                    self.assertEqual((nodes - 1) // 2,
+                                     group.nodes[-1].socket)
+                    topology = compute.numa_topology(group.nodes)
+                    self.assertEqual(threads > 1, topology.has_threads)
+
+    def test_nodes_that_differ(self):
+        group = self.group('cores: [4, 6], memory: [8 GiB, 2048], '
+                           'pages: [{1G: 2}, {2M: 256}]')
+        first, second = group.nodes
+        self.assertEqual(1, len(first.dedicated))
+        self.assertEqual(6, len(second.dedicated))
+        self.assertEqual((8192, 2048),
+                         (first.memory_mib, second.memory_mib))
+        self.assertEqual([(4, 1572864), (1048576, 2)],
+                         [(p.size_kib, p.total) for p in first.pages])
+        self.assertEqual([(4, 393216), (2048, 256)],
+                         [(p.size_kib, p.total) for p in second.pages])
+
+    def test_explicit_sets(self):
+        group = self.group("cores: 4, memory: 4 GiB, "
+                           "dedicated_cpus: '1-3,^2,5-7', shared_cpus: 4")
+        first, second = group.nodes
+        self.assertEqual(frozenset((1, 3)), first.dedicated)
+        self.assertEqual(frozenset((5, 6, 7)), second.dedicated)
+        self.assertEqual(frozenset((4,)), second.shared)
+
+    def test_legacy_pinning(self):
+        group = self.group('cores: 4, memory: 4 GiB, legacy_pinning: true, '
+                           'shared_cores_per_node: 1')
+        for node in group.nodes:
+            self.assertEqual(node.shared, node.dedicated)
+        provider = compute.ComputeHost(
+            'h', 1, group, compute.numa_topology(group.nodes)._to_json()
+        ).provider()
+        self.assertNotIn('PCPU', provider.inventories)
+        self.assertEqual(5, provider.inventories['VCPU'].total)
+
+    def test_labels(self):
+        group = self.group('cores: 4, memory: 4 GiB, switch_nodes: [1], '
+                           'physical_networks: {p: [0]}, tunnel_nodes: [1]')
+        first, second = group.nodes
+        self.assertEqual(frozenset(('nfv_node0', 'p')), first.physnets)
+        self.assertEqual(frozenset(('nfv_node1', 'nfv_vswitch')),
+                         second.physnets)
+        self.assertEqual((False, True), (first.tunneled, second.tunneled))
+
+    def test_no_node_labels(self):
+        group = self.group('cores: 4, memory: 4 GiB, node_labels: false')
+        self.assertEqual(frozenset(('nfv_vswitch',)),
+                         group.nodes[0].physnets)
+        self.assertEqual(frozenset(), group.nodes[1].physnets)
+
+    def test_numbered_names(self):
+        group = self.group("cores: 4, memory: 4 GiB, count: 3")
+        self.assertEqual(('h-1', 'h-2', 'h-3'), group.names)
+        cloud = loader.loads(
+            "hosts: [{name: 'c{n:03}x', count: 2, cores: 4, memory: 9000}]\n" +
+            _REST)
+        self.assertEqual(('c001x', 'c002x'), cloud.groups[0].names)

@@ -1,0 +1,76 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The extra specs as the Nova API validates them."""
+
+from nova.api.validation.extra_specs import validators
+from nova import exception
+
+from nfv_sched import policy
+from nfv_sched.tests import base
+from nfv_sched import validators as nfv_validators
+
+
+class TestValidators(base.TestCase):
+    """Through Nova's own registry, which loads the installed entry point."""
+
+    def test_good_values(self):
+        for name, value in (
+                ('nfv:vswitch_numa_affinity', 'strict'),
+                ('nfv:vswitch_numa_affinity', 'prefer'),
+                ('hw:wrs:vswitch_numa_affinity', 'strict'),
+                ('nfv:pci_numa_affinity', 'prefer'),
+                ('hw:wrs:pci_numa_affinity', 'strict'),
+                ('nfv:shared_vcpu', '0'),
+                ('hw:wrs:shared_vcpu', '12'),
+                ('nfv:numa_node.0', '1'),
+                ('hw:numa_node.1', '0')):
+            validators.validate(name, value)
+
+    def test_bad_values(self):
+        for name, value in (
+                ('nfv:vswitch_numa_affinity', 'required'),
+                ('nfv:vswitch_numa_affinity', ''),
+                ('hw:wrs:vswitch_numa_affinity', 'Strict'),
+                ('nfv:shared_vcpu', '-1'),
+                ('nfv:shared_vcpu', 'x'),
+                ('nfv:numa_node.0', 'one'),
+                ('nfv:numa_node.x', '1'),
+                ('nfv:nonsense', '1'),
+                ('hw:wrs:nonsense', '1')):
+            self.assertRaises(exception.ValidationError,
+                              validators.validate, name, value)
+
+    def test_native_keys_are_untouched(self):
+        validators.validate('hw:numa_nodes', '2')
+        validators.validate('hw:numa_cpus.0', '0-1')
+        self.assertRaises(exception.ValidationError,
+                          validators.validate, 'hw:numa_nodes', 'x')
+
+    def test_every_key_and_synonym(self):
+        names = {v.name for v in nfv_validators.register()}
+        for key, synonym in policy.SYNONYMS.items():
+            suffix = '{id}' if key.endswith('.') else ''
+            self.assertIn(key + suffix, names)
+            self.assertIn(synonym + suffix, names)
+
+    def test_validation_and_parsing_agree(self):
+        for value in ('strict', 'prefer', 'x', '', '0', '1', '12345', ' 1'):
+            for key in ('nfv:vswitch_numa_affinity', 'nfv:shared_vcpu',
+                        'nfv:numa_node.0'):
+                try:
+                    validators.validate(key, value)
+                    valid = True
+                except exception.ValidationError:
+                    valid = False
+                self.assertEqual(
+                    valid, not policy.parse({key: value}).errors,
+                    (key, value))
