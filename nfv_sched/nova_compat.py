@@ -24,7 +24,6 @@ import typing as ty
 
 import nova.conf
 from nova import objects
-from nova.objects import fields
 
 CONF = nova.conf.CONF
 
@@ -112,9 +111,3 @@ def supports_pci_requests(
     return pci_stats.support_requests(
         requests, provider_mapping,
         [CellID(node) for node in host_node_ids])
-
-
-CPU_DEDICATED = fields.CPUAllocationPolicy.DEDICATED
-CPU_MIXED = fields.CPUAllocationPolicy.MIXED
-THREADS_ISOLATE = fields.CPUThreadAllocationPolicy.ISOLATE
-THREADS_REQUIRE = fields.CPUThreadAllocationPolicy.REQUIRE

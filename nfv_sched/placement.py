@@ -497,7 +497,8 @@ def write_limits(
     :param decision: that accepts the host
     """
     note.written = decision
-    labels, ignore = decision.labels, decision.ignore_tunnel
+    labels = decision.labels
+    ignore = decision.ignore_tunnel or request.tunnel_untrue
     limits = host_state.limits
     if labels or ignore or isinstance(limits, SteeredLimits):
         if not isinstance(limits, SteeredLimits):

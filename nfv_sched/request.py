@@ -44,6 +44,7 @@ class Request:
         switch
     :ivar tunneled: a tunnelled network is, or may be, among the networks
     :ivar tunnel_uncertain: Nova says so of every move, whether true or not
+    :ivar tunnel_untrue: Nova says so, and it is not true
     :ivar is_move: the request places a server that exists
     :ivar pci_requests: the PCI requests; empty if none
     :ivar network_metadata: Nova's object with the networks, or None
@@ -60,6 +61,7 @@ class Request:
     switch_physnets: frozenset[str]
     tunneled: bool
     tunnel_uncertain: bool
+    tunnel_untrue: bool
     is_move: bool
     pci_requests: list
     network_metadata: ty.Any
@@ -154,10 +156,12 @@ class RequestNote:
         is_move = _get(destination, 'cell') is not None
         networks = list(_get(requested_networks, 'objects') or [])
         uncertain = tunneled and is_move
+        untrue = False
         if uncertain and physnets and len(
                 {_get(n, 'network_id') for n in networks}) == len(physnets):
             # Each network is on a physical network of its own.
             tunneled = uncertain = False
+            untrue = True
         needs_threads = _needs_threads(extra_specs, properties)
         return Request(
             policy=policy, guest=guest, pristine=self._pristine,
@@ -165,10 +169,10 @@ class RequestNote:
             physnets=physnets,
             switch_physnets=physnets - _pci_physnets(requests),
             tunneled=tunneled, tunnel_uncertain=uncertain,
-            is_move=is_move, pci_requests=requests,
+            tunnel_untrue=untrue, is_move=is_move, pci_requests=requests,
             network_metadata=network_metadata, error=error,
             plain=(guest is not None and not requests and policy.empty and
-                   not needs_threads and not uncertain))
+                   not needs_threads and not uncertain and not untrue))
 
 
 def note_of(spec_obj) -> RequestNote:

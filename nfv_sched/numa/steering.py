@@ -111,7 +111,6 @@ class Decision:
 
 _NO_GROUPS: list[int] = []
 PLAIN = Decision(True)
-_PLAIN_NO_TUNNEL = Decision(True, ignore_tunnel=True)
 
 
 def switch_cells(
@@ -206,8 +205,8 @@ def capacity_reason(
     if candidates.feasible(masks):
         return reasons.Reason(
             order, policy,
-            f'NUMA nodes with room{where} that are also near the '
-            f'networks and PCI devices of the request', 'none', count)
+            f'NUMA nodes{where} with room that are also near the networks '
+            f'and PCI devices of the request needed', 'none', count)
     return reasons.Reason(
         order, policy, f'a NUMA node{where} for each guest NUMA node needed',
         'the guest NUMA nodes compete for the same', count)
@@ -236,18 +235,10 @@ class _Steering:
     # -- stock rules
 
     def fits_stock(self, traces=None) -> bool:
-        """Nova's own verdict; settles what is asked of the networks."""
-        physnets, tunnel = _network_groups(self.host, self.wish)
+        """Nova's own verdict."""
         evaluation = self.evaluation
-        self.groups = physnets + tunnel
         if traces is None and not evaluation.uniform:
             traces = evaluation.request_traces()
-        if evaluation.accepted(self.groups, self.accepts, traces):
-            return True
-        if not tunnel or not self.wish.tunnel_uncertain:
-            return False
-        self.groups = physnets
-        self.ignore_tunnel = True
         return evaluation.accepted(self.groups, self.accepts, traces)
 
     # -- what the claim does with labels
@@ -430,10 +421,6 @@ class _Steering:
             True, labels=labels, strict_labels=strict_labels,
             ignore_tunnel=self.ignore_tunnel, local=local)
 
-    def _no_stock_room(self) -> Decision:
-        return Decision(
-            False, lambda: capacity_reason(self.evaluation))
-
     def decide(self, traces=None, held: 'Decision | None' = None) -> Decision:
         """The decision.
 
@@ -441,18 +428,37 @@ class _Steering:
         :param held: the decision for a server that the same request has
             placed on this host already; its limits serve both
         """
+        physnets, tunnel = _network_groups(self.host, self.wish)
+        self.groups = physnets + tunnel
+        decision = self._decide(traces, held)
+        if not tunnel or not self.wish.tunnel_uncertain:
+            return decision
+        if decision.accepted and (
+                decision.local == 1 or self.wish.vswitch is None):
+            return decision
+        # The tunnel may not be used at all: a wish, and the least of them.
+        self.groups = physnets
+        self.ignore_tunnel = True
+        self._chosen = {}
+        without = self._decide(traces, held)
+        if without.accepted and (
+                not decision.accepted or without.local > decision.local):
+            return without
+        return decision
+
+    def _decide(self, traces, held: Decision | None) -> Decision:
         if not self.fits_stock(traces):
-            return self._no_stock_room()
+            return Decision(False, functools.partial(
+                capacity_reason, self.evaluation))
         if self.wish.plain:
-            if self.evaluation.many_permutations:
-                return self._accept(frozenset(), frozenset())
-            return _PLAIN_NO_TUNNEL if self.ignore_tunnel else PLAIN
+            return self._accept(frozenset(), frozenset())
         reason = self._map()
         if reason is not None:
             return Decision(False, reason)
         masks = self._mapped_masks()
         if not candidates.feasible(masks, self.groups):
-            return Decision(False, lambda: self._no_mapped_room(masks))
+            return Decision(False, functools.partial(
+                self._no_mapped_room, masks))
         if self.wish.vswitch is not None:
             self.switch = switch_cells(self.host, self.wish, self.names)
         if self.wish.vswitch == 'strict':
@@ -483,7 +489,7 @@ class _Steering:
                 'no label or network affinity'))
         narrowed = [mask & switch for mask in masks]
         if not candidates.feasible(narrowed, self.groups):
-            return Decision(False, lambda: self._no_switch_room(narrowed))
+            return Decision(False, self._no_switch_room)
         options = None if held is None else [held.strict_labels]
         labels = self.find(
             narrowed, switch, options, self.predicted_is_enough)
@@ -496,7 +502,7 @@ class _Steering:
             return Decision(False, self._unenforced(self.wish.vswitch_text))
         return self._accept(labels, labels, 1.0)
 
-    def _no_switch_room(self, narrowed: Sequence[int]) -> reasons.Reason:
+    def _no_switch_room(self) -> reasons.Reason:
         switch = self.switch or 0
         policy = self.wish.vswitch_text
         nodes = self.host.nodes(switch)

@@ -32,7 +32,7 @@ class TestCase(testtools.TestCase):
         self.config = self.useFixture(config_fixture.Config(CONF))
         CONF([], project='nova', default_config_files=[])
         self.log = self.useFixture(fixtures.FakeLogger(
-            'nfv_sched', level=None))
+            'nfv_sched'))
 
     def flags(self, group='nfv_sched', **options):
         """Set options for this test."""

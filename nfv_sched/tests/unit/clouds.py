@@ -1,0 +1,96 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Small hosts, guests and requests for the unit tests, as Nova's objects."""
+
+from nova import objects
+
+from nfv_sched.tests import strategies
+
+VSWITCH = 'nfv_vswitch'
+
+
+def host_topology(nodes=2, cpus=4, switch=(1,), node_labels=True,
+                  physnets=None, tunnel=(), free=None):
+    """Host NUMA nodes with dedicated CPUs only.
+
+    :param cpus: CPUs per node
+    :param switch: nodes with the virtual switch; None to declare nothing
+    :param physnets: nodes of each physical network
+    :param free: free CPUs of each node, by node
+    """
+    cells = []
+    for node in range(nodes):
+        ids = set(range(node * cpus, (node + 1) * cpus))
+        names = {name for name, near in (physnets or {}).items()
+                 if node in near}
+        if switch is not None and node in switch:
+            names.add(VSWITCH)
+        if node_labels:
+            names.add(f'nfv_node{node}')
+        taken = cpus - (free or {}).get(node, cpus)
+        cells.append(objects.NUMACell(
+            id=node, cpuset=set(), pcpuset=ids, memory=8192, cpu_usage=0,
+            memory_usage=0, pinned_cpus=set(sorted(ids)[:taken]),
+            siblings=[{cpu} for cpu in sorted(ids)],
+            mempages=[objects.NUMAPagesTopology(
+                size_kb=4, total=8192 * 256, used=0, reserved=0)],
+            socket=node, network_metadata=objects.NetworkMetadata(
+                physnets=names, tunneled=node in tunnel)))
+    return objects.NUMATopology(cells=cells)
+
+
+def host(name='host1', **topology):
+    """A HostState; see :func:`host_topology`."""
+    return strategies.host_state(host_topology(**topology), name=name)
+
+
+def guest(cells=1, vcpus=2, memory=512):
+    """A pinned guest with this many vCPUs and MiB in each NUMA node."""
+    return objects.InstanceNUMATopology(cells=[
+        objects.InstanceNUMACell(
+            id=index, cpuset=set(),
+            pcpuset=set(range(index * vcpus, (index + 1) * vcpus)),
+            memory=memory, cpu_policy='dedicated')
+        for index in range(cells)])
+
+
+def spec(vswitch=None, numa=True, network=None, nodes=None, move=False,
+         networks=(), extra_specs=None, **shape):
+    """A RequestSpec.
+
+    :param vswitch: ``strict`` or ``prefer``
+    :param numa: whether the guest has a NUMA topology
+    :param nodes: host node of each mapped guest node
+    :param move: whether a server is moved
+    :param networks: IDs of the requested networks
+    """
+    specs = dict(extra_specs or {})
+    if vswitch is not None:
+        specs['nfv:vswitch_numa_affinity'] = vswitch
+    for index, node in (nodes or {}).items():
+        specs[f'nfv:numa_node.{index}'] = str(node)
+    request = strategies.request_spec(
+        guest(**shape) if numa else None, network, specs)
+    if move:
+        request.requested_destination = objects.Destination(
+            cell=objects.CellMapping(
+                uuid='8b0d7bd9-2a1d-4b64-8a3a-3f0b9e1c2d3e'))
+    if networks:
+        request.requested_networks = objects.NetworkRequestList(objects=[
+            objects.NetworkRequest(network_id=network, port_id=network)
+            for network in networks])
+    return request
+
+
+def network(*physnets, tunneled=False):
+    """The networks of a request, as Nova summarises them."""
+    return objects.NetworkMetadata(physnets=set(physnets), tunneled=tunneled)

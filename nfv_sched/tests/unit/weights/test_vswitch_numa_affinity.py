@@ -1,0 +1,92 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The weigher, through Nova's own handler among Nova's own weighers."""
+
+from nova import objects
+from nova.scheduler import weights as nova_weights
+
+from nfv_sched.filters import vswitch_numa_affinity as vswitch_filter
+from nfv_sched.tests import base
+from nfv_sched.tests.unit import clouds
+from nfv_sched.weights import all_weighers
+from nfv_sched.weights import vswitch_numa_affinity
+
+
+class TestVSwitchNUMAAffinityWeigher(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.handler = nova_weights.HostWeightHandler()
+        self.weighers = [cls() for cls in self.handler.get_matching_classes(
+            ['nova.scheduler.weights.all_weighers',
+             'nfv_sched.weights.all_weighers'])]
+
+    def _order(self, hosts, spec):
+        return [weighed.obj.host for weighed in
+                self.handler.get_weighed_objects(self.weighers, hosts, spec)]
+
+    def _cloud(self):
+        full = clouds.host('full', free={1: 1})
+        room = clouds.host('room')
+        unknown = clouds.host('unknown', switch=None)
+        # Nova's own weighers favour the other two.
+        full.free_ram_mb = unknown.free_ram_mb = 500000
+        full.free_disk_mb = unknown.free_disk_mb = 500000
+        full.vcpus_total = unknown.vcpus_total = 64
+        return [full, unknown, room]
+
+    def test_prefer_outweighs_resources(self):
+        self.assertEqual(
+            'room', self._order(self._cloud(), clouds.spec('prefer'))[0])
+
+    def test_after_the_filter(self):
+        hosts, spec = self._cloud(), clouds.spec('prefer')
+        passed = vswitch_filter.VSwitchNUMAAffinityFilter().filter_all(
+            hosts, spec)
+        self.assertEqual(3, len(passed))
+        self.assertEqual('room', self._order(passed, spec)[0])
+
+    def test_others_are_not_weighed(self):
+        for spec in (clouds.spec(), clouds.spec('strict'),
+                     clouds.spec('nonsense')):
+            weigher = vswitch_numa_affinity.VSwitchNUMAAffinityWeigher()
+            self.assertEqual([0.0], [weigher._weigh_object(host, spec)
+                                     for host in self._cloud()[2:]])
+
+    def test_part_of_the_guest(self):
+        weigher = vswitch_numa_affinity.VSwitchNUMAAffinityWeigher()
+        self.assertEqual(0.5, weigher._weigh_object(
+            clouds.host(), clouds.spec('prefer', cells=2)))
+
+    def test_multiplier_of_an_aggregate(self):
+        weigher = vswitch_numa_affinity.VSwitchNUMAAffinityWeigher()
+        host = clouds.host()
+        host.aggregates = []
+        self.assertEqual(1000.0, weigher.weight_multiplier(host))
+        host.aggregates = [objects.Aggregate(metadata={
+            'vswitch_numa_affinity_weight_multiplier': '2.5'})]
+        self.assertEqual(2.5, weigher.weight_multiplier(host))
+        host.aggregates = [objects.Aggregate(metadata={
+            'vswitch_numa_affinity_weight_multiplier': 'x'})]
+        self.assertEqual(1000.0, weigher.weight_multiplier(host))
+
+    def test_odd_host(self):
+        host = clouds.host()
+        host.numa_topology = 'nonsense'
+        weigher = vswitch_numa_affinity.VSwitchNUMAAffinityWeigher()
+        self.assertEqual(
+            0.0, weigher._weigh_object(host, clouds.spec('prefer')))
+
+    def test_loading(self):
+        self.assertEqual(
+            [vswitch_numa_affinity.VSwitchNUMAAffinityWeigher],
+            all_weighers())
