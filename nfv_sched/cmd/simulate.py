@@ -1,0 +1,247 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""``nfv-sched simulate``: a cloud from a file, placed by Nova's own code."""
+
+import argparse
+from collections.abc import Sequence
+import sys
+import typing as ty
+
+from cliff import lister
+from oslo_serialization import jsonutils
+import yaml
+
+from nfv_sched.simulator import examples
+from nfv_sched.simulator import loader
+from nfv_sched.simulator import progress
+
+_EPILOG = """\
+examples:
+  nfv-sched simulate --list-examples
+  nfv-sched simulate --example carrier-grade
+  nfv-sched simulate cloud.yaml
+  nfv-sched simulate cloud.yaml --show steps
+  nfv-sched simulate cloud.yaml -f json > result.json
+  nfv-sched simulate cloud.yaml -f csv -c Server -c Host -c "NUMA nodes"
+  nfv-sched simulate cloud.yaml --config-file /etc/nova/nova.conf
+
+exit code: 0 if all expectations of the file are met, 1 if one is not,
+2 if the file or the command line cannot be used, 3 if something unforeseen
+happens.
+"""
+
+_SECTIONS = {
+    'servers': ('servers',),
+    'hosts': ('hosts',),
+    'steps': ('steps',),
+    'both': ('servers', 'hosts'),
+    'all': ('servers', 'hosts', 'steps'),
+}
+_DOCUMENTS = ('json', 'yaml')
+
+
+class _UsageError(Exception):
+    """A command line that cannot be used."""
+
+
+class Simulate(lister.Lister):
+    """Place the servers of a cloud file with Nova's own scheduler and claims.
+
+    CLOUD is a YAML file with hosts, flavors, networks and steps: boots,
+    deletes and moves, with what is expected of them. Each server ends with a
+    host, host NUMA nodes and pinned CPUs, or with the reason why it was
+    refused. No service, database or network is needed.
+    """
+
+    @property
+    def formatter_default(self) -> str:
+        return 'table'
+
+    def get_epilog(self) -> str:
+        return _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = _EPILOG
+        parser.set_defaults(fit_width=True)
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument(
+            'cloud', nargs='?', metavar='CLOUD', help='cloud file in YAML')
+        what.add_argument(
+            '--example', metavar='NAME',
+            help='run an example that comes with nfv-sched')
+        what.add_argument(
+            '--list-examples', action='store_true',
+            help='list the examples and where they are')
+        parser.add_argument(
+            '--show', choices=list(_SECTIONS),
+            help='what to show: servers as they are in the end, what is left '
+                 'on the hosts, the steps one by one, both of the first two '
+                 '(default; csv and value have servers only), or all')
+        parser.add_argument(
+            '--reasons', choices=['none', 'summary', 'hosts'],
+            help='how much a refusal by a filter of nfv-sched says '
+                 '(default: what the file or configuration says, else hosts)')
+        parser.add_argument(
+            '--seed', type=int, default=0, metavar='N',
+            help='Nova chooses at random among equal hosts; another number '
+                 'makes another choice (default: 0)')
+        parser.add_argument(
+            '--config-file', action='append', default=[], metavar='FILE',
+            help='configuration of nova-scheduler to use, such as nova.conf; '
+                 'can be repeated')
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command.
+
+        :returns: exit code: 0, 1 if an expectation failed, 2 if the input
+            cannot be used, 3 after an unforeseen error
+        """
+        self._failures: Sequence[str] = ()
+        try:
+            super().run(parsed_args)
+        except (loader.InputError, _UsageError) as e:
+            for line in str(e).splitlines():
+                print(f'nfv-sched: {line}', file=sys.stderr)
+            return 2
+        except Exception as e:
+            if self.app.options.debug:
+                raise
+            print(f'nfv-sched: internal error: {type(e).__name__}: {e}; '
+                  '"nfv-sched --debug simulate ..." shows where',
+                  file=sys.stderr)
+            return 3
+        if self._failures:
+            self.app.stdout.flush()
+            print(f'{len(self._failures)} expectations failed:'
+                  if len(self._failures) > 1 else '1 expectation failed:',
+                  file=sys.stderr)
+            for failure in self._failures:
+                print(f'  {failure}', file=sys.stderr)
+            return 1
+        return 0
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Run the simulation.
+
+        :returns: columns and rows of the first table
+        """
+        self._result = None
+        if parsed_args.list_examples:
+            return (('Name', 'Description', 'File'),
+                    [(name, examples.description(path), str(path))
+                     for name, path in examples.find().items()])
+        path = parsed_args.cloud
+        if parsed_args.example is not None:
+            path = self._example(parsed_args.example)
+        self._sections = self._wanted(parsed_args)
+        self._simulate(path, parsed_args)
+        self._failures = self._result.failures
+        return self._tables[0].columns, self._tables[0].rows
+
+    @staticmethod
+    def _example(name: str) -> str:
+        found = examples.find()
+        if name not in found:
+            raise _UsageError(
+                f'there is no example {name!r}; there are: '
+                f'{", ".join(found) or "none"}')
+        return str(found[name])
+
+    @staticmethod
+    def _wanted(parsed_args: argparse.Namespace) -> tuple[str, ...]:
+        one_table = parsed_args.formatter in ('csv', 'value')
+        show = parsed_args.show or ('servers' if one_table else 'both')
+        sections = _SECTIONS[show]
+        if one_table and len(sections) > 1:
+            raise _UsageError(
+                f'-f {parsed_args.formatter} has room for one table: use '
+                '--show servers, hosts or steps')
+        return sections
+
+    def _simulate(self, path: str, parsed_args: argparse.Namespace) -> None:
+        # Nova takes seconds to import; --help need not wait for it.
+        text = loader.read(path)
+        from nfv_sched.simulator import configuration
+        from nfv_sched.simulator import engine
+        from nfv_sched.simulator import nova_api
+        from nfv_sched.simulator import report
+        with configuration.defaults(parsed_args.config_file) as defaults:
+            cloud = loader.loads(text, path, defaults,
+                                 nova_api.extra_spec_problem)
+            with configuration.overrides(cloud, parsed_args.reasons,
+                                         parsed_args.seed):
+                with progress.shown() as update:
+                    self._result = engine.Simulation(cloud, update).run()
+        self._report = report
+        make = {'servers': lambda: report.servers(self._result),
+                'hosts': lambda: report.hosts(
+                    self._result, parsed_args.show == 'hosts'),
+                'steps': lambda: report.steps(self._result)}
+        self._tables = [make[key]() for key in self._sections]
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: ty.Iterable) -> int:
+        """Print what was asked for.
+
+        Machine-readable formats are one document; columns, if chosen, choose
+        its tables' columns instead of the full document.
+        """
+        if self._result is None:
+            return super().produce_output(parsed_args, column_names, data)
+        tables = self._tables
+        chosen = parsed_args.columns
+        if chosen:
+            tables = [table for table in tables
+                      if set(chosen) & set(table.columns)]
+            if not tables:
+                raise _UsageError(
+                    f'no column {", ".join(chosen)}; there are: ' +
+                    ', '.join(dict.fromkeys(
+                        column for table in self._tables
+                        for column in table.columns)))
+        if parsed_args.formatter in _DOCUMENTS:
+            return self._print_document(parsed_args, tables)
+        out = self.app.stdout
+        plain = parsed_args.formatter == 'table'
+        for table in tables:
+            if plain:
+                out.write(f'{table.title}\n')
+            super().produce_output(parsed_args, table.columns, table.rows)
+            if plain:
+                out.write('\n')
+        if plain:
+            out.write(f'{self._report.summary(self._result)}\n')
+        return 0
+
+    def _print_document(self, parsed_args: argparse.Namespace,
+                        tables: Sequence) -> int:
+        document = self._report.document(self._result, self._sections)
+        chosen = parsed_args.columns
+        if chosen:
+            for key in self._sections:
+                document.pop(key)
+            for table in tables:
+                document[table.key] = [
+                    {column: cell for column, cell
+                     in zip(table.columns, row) if column in chosen}
+                    for row in table.rows]
+        if parsed_args.formatter == 'json':
+            text = jsonutils.dumps(document, indent=2) + '\n'
+        else:
+            text = yaml.safe_dump(document, sort_keys=False)
+        self.app.stdout.write(text)
+        return 0

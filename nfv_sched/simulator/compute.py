@@ -1,0 +1,247 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A compute node: what it reports to Nova, and its claims.
+
+The claims are Nova's own; this module only keeps the books around them, as
+the resource tracker of nova-compute does with its ``ComputeNode``.
+"""
+
+import typing as ty
+import uuid
+
+from nova import objects
+from nova.objects import fields
+from oslo_serialization import jsonutils
+from oslo_utils import timeutils
+
+from nfv_sched.simulator import ledger
+from nfv_sched.simulator import model
+from nfv_sched.simulator import nova_api
+
+NAMESPACE = uuid.UUID('4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11')
+HYPERTHREADING = 'HW_CPU_HYPERTHREADING'
+DISABLED = 'COMPUTE_STATUS_DISABLED'
+
+
+def stable_uuid(kind: str, name: str) -> str:
+    """The same UUID for the same thing in every run."""
+    return str(uuid.uuid5(NAMESPACE, f'{kind}:{name}'))
+
+
+def numa_topology(nodes: ty.Sequence[model.NodeLayout]):
+    """``nova.objects.NUMATopology`` as the libvirt driver reports it."""
+    cells = []
+    for node in nodes:
+        guests = node.shared | node.dedicated
+        siblings = [set(core & guests) for core in node.siblings]
+        cells.append(objects.NUMACell(
+            id=node.id,
+            socket=node.socket,
+            cpuset=set(node.shared),
+            pcpuset=set(node.dedicated),
+            memory=node.memory_mib,
+            cpu_usage=0,
+            memory_usage=0,
+            pinned_cpus=set(),
+            siblings=[core for core in siblings if core],
+            mempages=[objects.NUMAPagesTopology(
+                size_kb=page.size_kib, total=page.total, used=0,
+                reserved=page.reserved) for page in node.pages],
+            network_metadata=objects.NetworkMetadata(
+                physnets=set(node.physnets), tunneled=node.tunneled)))
+    return objects.NUMATopology(cells=cells)
+
+
+class _PCITracker:
+    """What a claim asks of the PCI tracker of a host without devices."""
+
+    def __init__(self, topology: objects.NUMATopology):
+        self.stats = nova_api.PciDeviceStats(topology)
+
+
+class ComputeHost:
+    """A compute service with its compute node.
+
+    :ivar name: name of the host
+    :ivar group: the group of the file it is from
+    :ivar node: ``nova.objects.ComputeNode``, kept up to date
+    :ivar version: goes up whenever the compute node changes
+    :ivar down: whether the compute service is down
+    :ivar instances: servers on the host by UUID
+    """
+
+    def __init__(self, name: str, number: int, group: model.HostGroup,
+                 topology_json: str):
+        self.name = name
+        self.group = group
+        self.version = 0
+        self.down = False
+        self.instances: dict[str, objects.Instance] = {}
+        memory = sum(node.memory_mib for node in group.nodes)
+        if group.legacy_pinning:
+            vcpus = sum(len(node.shared) for node in group.nodes)
+        else:
+            vcpus = sum(len(node.shared) + len(node.dedicated)
+                        for node in group.nodes)
+        self.node = objects.ComputeNode(
+            id=number,
+            uuid=stable_uuid('host', name),
+            host=name,
+            hypervisor_hostname=name,
+            hypervisor_type='QEMU',
+            hypervisor_version=8002000,
+            host_ip='192.0.2.1',
+            vcpus=vcpus,
+            vcpus_used=0,
+            memory_mb=memory,
+            memory_mb_used=group.reserved_mib,
+            free_ram_mb=memory - group.reserved_mib,
+            local_gb=group.disk_gib,
+            local_gb_used=0,
+            free_disk_gb=group.disk_gib,
+            disk_available_least=None,
+            current_workload=0,
+            running_vms=0,
+            cpu_info=jsonutils.dumps({'arch': 'x86_64'}),
+            metrics='[]',
+            stats={'num_instances': '0', 'io_workload': '0',
+                   'failed_builds': '0'},
+            numa_topology=topology_json,
+            supported_hv_specs=[objects.HVSpec(
+                arch=fields.Architecture.X86_64, hv_type=fields.HVType.KVM,
+                vm_mode=fields.VMMode.HVM)],
+            pci_device_pools=None,
+            cpu_allocation_ratio=group.cpu_ratio,
+            ram_allocation_ratio=group.ram_ratio,
+            disk_allocation_ratio=group.disk_ratio,
+            mapped=1,
+            updated_at=timeutils.utcnow(with_timezone=True))
+        self.node.obj_reset_changes()
+
+    @property
+    def pci_tracker(self) -> _PCITracker:
+        """What a claim asks about PCI devices."""
+        return _PCITracker(self.topology())
+
+    @property
+    def uuid(self) -> str:
+        """UUID of the compute node and of its resource provider."""
+        return self.node.uuid
+
+    def service(self) -> dict[str, ty.Any]:
+        """The compute service as ``ComputeFilter`` looks at it."""
+        return {
+            'host': self.name,
+            'binary': 'nova-compute',
+            'disabled': self.group.disabled,
+            'disabled_reason': None,
+            'forced_down': self.down,
+            'last_seen_up': timeutils.utcnow(),
+            'created_at': None,
+        }
+
+    def provider(self) -> ledger.Provider:
+        """The resource provider that nova-compute would report."""
+        group = self.group
+        shared = sum(len(node.shared) for node in group.nodes)
+        dedicated = 0 if group.legacy_pinning else sum(
+            len(node.dedicated) for node in group.nodes)
+        inventories = {
+            'MEMORY_MB': ledger.Inventory(
+                self.node.memory_mb, group.reserved_mib, group.ram_ratio)}
+        if shared:
+            inventories['VCPU'] = ledger.Inventory(
+                shared, 0, group.cpu_ratio)
+        if dedicated:
+            inventories['PCPU'] = ledger.Inventory(dedicated)
+        if group.disk_gib:
+            inventories['DISK_GB'] = ledger.Inventory(
+                group.disk_gib, 0, group.disk_ratio)
+        traits = set(group.traits)
+        if group.threads > 1:
+            traits.add(HYPERTHREADING)
+        if group.disabled:
+            traits.add(DISABLED)
+        return ledger.Provider(self.uuid, self.name, inventories, traits)
+
+    # Claims
+
+    def claim(self, context: ty.Any, instance: objects.Instance,
+              limits: ty.Any):
+        """Claim a new server as nova-compute does, and use the resources.
+
+        :param context: request context
+        :param instance: the server, with the NUMA topology the API gave it
+        :param limits: limits of the scheduler's selection
+        :returns: the NUMA topology it gets, or None
+        :raises nova.exception.ComputeResourcesUnavailable: if there is no
+            room
+        """
+        claim = nova_api.Claim(
+            context, instance, self.name, self, self.node,
+            instance.pci_requests, limits=limits)
+        claimed = claim.claimed_numa_topology
+        self.use(instance.flavor, claimed)
+        return claimed
+
+    def move_claim(self, context: ty.Any, instance: objects.Instance,
+                   flavor: objects.Flavor, image_meta: objects.ImageMeta,
+                   migration_type: str, limits: ty.Any):
+        """Claim a server that is moved here, and use the resources.
+
+        :param context: request context
+        :param instance: the server as it is at its source
+        :param flavor: flavor it will have here
+        :param image_meta: its image
+        :param migration_type: migration, resize, live-migration or
+            evacuation
+        :param limits: limits of the scheduler's selection
+        :returns: the NUMA topology it gets here, or None
+        :raises nova.exception.ComputeResourcesUnavailable: if there is no
+            room
+        """
+        migration = objects.Migration(
+            instance_uuid=instance.uuid, migration_type=migration_type)
+        claim = nova_api.MoveClaim(
+            context, instance, self.name, flavor, image_meta, self,
+            self.node, instance.pci_requests, migration, limits=limits)
+        claimed = claim.claimed_numa_topology
+        self.use(flavor, claimed)
+        return claimed
+
+    def use(self, flavor: objects.Flavor, topology: ty.Any,
+            sign: int = 1) -> None:
+        """Count resources as used, or with ``sign=-1`` as free again.
+
+        :param flavor: flavor of the server
+        :param topology: its NUMA topology on this host, or None
+        :param sign: 1 or -1
+        """
+        node = self.node
+        node.memory_mb_used += sign * flavor.memory_mb
+        node.local_gb_used += sign * flavor.root_gb
+        node.vcpus_used += sign * flavor.vcpus
+        node.free_ram_mb = node.memory_mb - node.memory_mb_used
+        node.free_disk_gb = node.local_gb - node.local_gb_used
+        node.running_vms += sign
+        node.stats = {**node.stats, 'num_instances': str(node.running_vms)}
+        if topology is not None:
+            node.numa_topology = nova_api.numa_usage_from_instance_numa(
+                objects.NUMATopology.obj_from_db_obj(node.numa_topology),
+                topology, free=sign < 0)._to_json()
+        node.updated_at = timeutils.utcnow(with_timezone=True)
+        self.version += 1
+
+    def topology(self) -> objects.NUMATopology:
+        """The NUMA topology of the host with its present usage."""
+        return objects.NUMATopology.obj_from_db_obj(self.node.numa_topology)

@@ -1,0 +1,123 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Nova's configuration for the time of a simulation.
+
+Defaults first, then the configuration files of the command line, then the
+``options`` of the cloud file.  Everything is as it was afterwards.
+"""
+
+from collections.abc import Iterator, Sequence
+import contextlib
+import random
+
+from oslo_config import cfg
+
+from nfv_sched import conf
+from nfv_sched.simulator import loader
+from nfv_sched.simulator import model
+from nfv_sched.simulator import nova_api
+
+CONF = nova_api.CONF
+
+OUR_FILTERS = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter')
+
+
+def _set_defaults() -> list[tuple[str, str]]:
+    """Make nfv-sched's filters and weighers part of the defaults."""
+    nova_filters = [name for name in CONF.filter_scheduler.enabled_filters
+                    if name not in OUR_FILTERS]
+    values = {
+        ('filter_scheduler', 'available_filters'): [
+            'nova.scheduler.filters.all_filters',
+            'nfv_sched.filters.all_filters'],
+        ('filter_scheduler', 'enabled_filters'): [
+            *nova_filters, *OUR_FILTERS],
+        ('filter_scheduler', 'weight_classes'): [
+            'nova.scheduler.weights.all_weighers',
+            'nfv_sched.weights.all_weighers'],
+        ('nfv_sched', 'expose_reasons'): 'hosts',
+    }
+    for (group, name), value in values.items():
+        CONF.set_default(name, value, group=group)
+    return list(values)
+
+
+@contextlib.contextmanager
+def defaults(config_files: Sequence[str] = ()) -> Iterator[loader.Defaults]:
+    """Nova with nfv-sched enabled, as the defaults have it.
+
+    :param config_files: files such as nova.conf, read on top of the defaults
+    :returns: what a cloud file need not say
+    :raises InputError: if a configuration file cannot be used
+    """
+    conf.register_opts(CONF)
+    if config_files:
+        try:
+            CONF([], project='nova', prog='nfv-sched',
+                 default_config_files=list(config_files),
+                 default_config_dirs=[])
+        except cfg.Error as e:
+            raise loader.InputError([' '.join(str(e).split())])
+    changed = _set_defaults()
+    try:
+        yield loader.Defaults(
+            switch_label=CONF.nfv_sched.vswitch_label,
+            node_prefix=CONF.nfv_sched.node_label_prefix,
+            cpu_ratio=CONF.initial_cpu_allocation_ratio,
+            ram_ratio=CONF.initial_ram_allocation_ratio,
+            disk_ratio=CONF.initial_disk_allocation_ratio)
+    finally:
+        for group, name in changed:
+            CONF.clear_default(name, group=group)
+        if config_files:
+            CONF.clear()
+
+
+@contextlib.contextmanager
+def overrides(cloud: model.Cloud, reasons: str | None = None,
+              seed: int = 0) -> Iterator[None]:
+    """What one cloud file and the command line say on top.
+
+    :param cloud: the cloud
+    :param reasons: none, summary or hosts; None leaves it to the rest
+    :param seed: for the choice among equal hosts
+    :raises InputError: if an option does not exist or its value is bad
+    """
+    values = list(cloud.options)
+    if cloud.filters is not None:
+        values.append(('filter_scheduler', 'enabled_filters',
+                       list(cloud.filters), 0))
+    if reasons is not None:
+        values.append(('nfv_sched', 'expose_reasons', reasons, 0))
+    changed = []
+    state = random.getstate()
+    try:
+        for group, name, value, line in values:
+            try:
+                if group == 'DEFAULT':
+                    CONF.set_override(name, value)
+                else:
+                    CONF.set_override(name, value, group=group)
+            except (cfg.Error, ValueError, TypeError) as e:
+                raise loader.InputError([
+                    f'{cloud.path}:{line}: options.{group}.{name}: '
+                    f'{" ".join(str(e).split())}'])
+            changed.append((group, name))
+        random.seed(seed)
+        with nova_api.offline():
+            yield
+    finally:
+        random.setstate(state)
+        for group, name in changed:
+            CONF.clear_override(
+                name, group=None if group == 'DEFAULT' else group)

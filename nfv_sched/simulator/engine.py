@@ -1,0 +1,805 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Runs the steps of a cloud: what API, conductor and computes do around the
+scheduler and the claims.
+
+Which copy of a request or of a NUMA topology goes where is Nova's: the API's
+fresh topology to the scheduler and to the claim of a boot, the flavor's fresh
+one to the claim of a move, the last known one to the claim of an unshelve.
+The order in which Placement and nova-compute give and take is Nova's, too.
+Guests, disks, images and ports are not simulated, and nothing happens at the
+same time as anything else.
+"""
+
+from collections.abc import Callable, Sequence
+import dataclasses
+import time
+import typing as ty
+
+from nova import exception
+from nova import objects
+from oslo_serialization import jsonutils
+
+from nfv_sched import policy
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import ledger as ledger_mod
+from nfv_sched.simulator import loader
+from nfv_sched.simulator import model
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import scheduler
+
+ACTIVE = 'ACTIVE'
+REFUSED = 'REFUSED'
+RESIZED = 'VERIFY_RESIZE'
+SHELVED = 'SHELVED'
+DELETED = 'DELETED'
+
+
+class Refused(Exception):
+    """A request that Nova refuses; the text says why."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Pending:
+    """A resize or cold migration that is not confirmed yet."""
+
+    source: compute.ComputeHost
+    flavor: objects.Flavor
+    flavor_name: str
+    topology: ty.Any
+    spec: objects.RequestSpec
+    migration: str
+
+
+@dataclasses.dataclass(slots=True)
+class Server:
+    """A server of the cloud.
+
+    :ivar name: its name
+    :ivar flavor_name: name of its flavor
+    :ivar status: ACTIVE, REFUSED, VERIFY_RESIZE, SHELVED or DELETED
+    :ivar host: its host, or None
+    :ivar reason: why the last thing asked of it was refused, or ''
+    :ivar instance: ``nova.objects.Instance``
+    :ivar spec: the request as Nova stores it
+    :ivar image_meta: its image
+    :ivar pending: a move to be confirmed or reverted
+    """
+
+    name: str
+    flavor_name: str
+    status: str = REFUSED
+    host: compute.ComputeHost | None = None
+    reason: str = ''
+    instance: objects.Instance | None = None
+    spec: objects.RequestSpec | None = None
+    image_meta: objects.ImageMeta | None = None
+    pending: _Pending | None = None
+
+    @property
+    def uuid(self) -> str:
+        """UUID of the server."""
+        return compute.stable_uuid('server', self.name)
+
+    @property
+    def nodes(self) -> tuple[int, ...] | None:
+        """Host NUMA node of each guest NUMA node; None if it has none."""
+        if self.host is None or self.instance.numa_topology is None:
+            return None
+        return tuple(cell.id for cell in self.instance.numa_topology.cells)
+
+    @property
+    def pinned_cpus(self) -> tuple[int, ...]:
+        """Host CPUs its dedicated vCPUs are pinned to."""
+        if self.nodes is None:
+            return ()
+        cpus: set[int] = set()
+        for cell in self.instance.numa_topology.cells:
+            cpus.update((cell.cpu_pinning or {}).values())
+            cpus.update(cell.cpuset_reserved or ())
+        return tuple(sorted(cpus))
+
+    @property
+    def vswitch(self) -> str | None:
+        """``local``, ``partial`` or ``remote`` to the virtual switch.
+
+        None where there is nothing to say: no host, no switch declared, or
+        a guest that floats over several NUMA nodes.
+        """
+        if self.host is None or not self.host.group.switch_nodes:
+            return None
+        nodes = self.nodes
+        if nodes is None:
+            if len(self.host.group.nodes) > 1:
+                return None
+            nodes = (self.host.group.nodes[0].id,)
+        near = [node in self.host.group.switch_nodes for node in nodes]
+        if all(near):
+            return 'local'
+        return 'partial' if any(near) else 'remote'
+
+    @property
+    def policy(self) -> str | None:
+        """Its vSwitch NUMA affinity: ``strict``, ``prefer`` or None."""
+        if self.instance is None:
+            return None
+        return policy.parse(self.instance.flavor.extra_specs,
+                            _properties(self.image_meta)).vswitch
+
+
+def _properties(image_meta: objects.ImageMeta) -> dict[str, ty.Any]:
+    return image_meta.properties.to_dict()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one server in one step.
+
+    :ivar step: number of the step
+    :ivar action: what was asked
+    :ivar server: name of the server (or host)
+    :ivar ok: whether it was done
+    :ivar status: status of the server afterwards
+    :ivar source: host before the step
+    :ivar host: host afterwards
+    :ivar nodes: host NUMA node of each guest NUMA node
+    :ivar vswitch: local, partial, remote or None
+    :ivar reason: why it was refused
+    :ivar notes: claims that failed on the way
+    """
+
+    step: int
+    action: str
+    server: str
+    ok: bool
+    status: str
+    source: str | None = None
+    host: str | None = None
+    nodes: tuple[int, ...] | None = None
+    vswitch: str | None = None
+    reason: str = ''
+    notes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a cloud.
+
+    :ivar cloud: the cloud
+    :ivar servers: its servers, deleted ones included
+    :ivar hosts: its hosts
+    :ivar ledger: its Placement
+    :ivar outcomes: what happened, in order
+    :ivar checks: how many expectations were checked
+    :ivar failures: those not met
+    :ivar seconds: how long the steps took
+    """
+
+    cloud: model.Cloud
+    servers: Sequence[Server]
+    hosts: Sequence[compute.ComputeHost]
+    ledger: ledger_mod.Ledger
+    outcomes: Sequence[Outcome]
+    checks: int
+    failures: Sequence[str]
+    seconds: float
+
+
+class Simulation:
+    """One cloud and its state.
+
+    It uses Nova's global configuration:
+    :mod:`nfv_sched.simulator.configuration` sets that up around it.
+
+    :param cloud: what to build and run
+    :param progress: called with (servers done, servers in all) now and then
+    :raises InputError: if a filter does not exist or an image is bad
+    """
+
+    def __init__(self, cloud: model.Cloud,
+                 progress: Callable[[int, int], None] | None = None):
+        self.cloud = cloud
+        self.context = nova_api.admin_context()
+        self.ledger = ledger_mod.Ledger()
+        self.hosts: dict[str, compute.ComputeHost] = {}
+        self.servers: dict[str, Server] = {}
+        self.outcomes: list[Outcome] = []
+        self.failures: list[str] = []
+        self.checks = 0
+        self._progress = progress or (lambda done, total: None)
+        self._notes: list[str] = []
+        # Members of server groups by group.
+        self._groups: dict[str, list[str]] = {}
+        # What servers left behind on hosts that are down.
+        self._residues: dict[str, list[tuple[str, objects.Flavor,
+                                             ty.Any]]] = {}
+        self._flavors = {
+            name: self._flavor(number, spec) for number, (name, spec) in
+            enumerate(cloud.flavors.items(), 1)}
+        self._images = {name: self._image(name, properties)
+                        for name, properties in cloud.images.items()}
+        self._build_hosts()
+        try:
+            self.manager = scheduler.HostManager(self.hosts,
+                                                 cloud.aggregates)
+        except (exception.SchedulerHostFilterNotFound, ImportError,
+                AttributeError) as e:
+            raise loader.InputError([f'{cloud.path}: {e}'])
+        self.scheduler = scheduler.Scheduler(self.manager, self.ledger)
+
+    # Building
+
+    def _build_hosts(self) -> None:
+        for group in self.cloud.groups:
+            text = compute.numa_topology(group.nodes)._to_json()
+            for name in group.names:
+                host = compute.ComputeHost(name, len(self.hosts) + 1, group,
+                                           text)
+                self.hosts[name] = host
+                self.ledger.add(host.provider())
+        for aggregate in self.cloud.aggregates:
+            aggregate_uuid = compute.stable_uuid('aggregate', aggregate.name)
+            for name in aggregate.hosts:
+                provider = self.ledger.providers[self.hosts[name].uuid]
+                provider.aggregates.add(aggregate_uuid)
+
+    @staticmethod
+    def _flavor(number: int, spec: model.FlavorSpec) -> objects.Flavor:
+        flavor = objects.Flavor(
+            id=number, name=spec.name, flavorid=spec.name, vcpus=spec.vcpus,
+            memory_mb=spec.memory_mib, root_gb=spec.disk_gib, ephemeral_gb=0,
+            swap=0, rxtx_factor=1.0, vcpu_weight=0, is_public=True,
+            disabled=False, description=None,
+            extra_specs=dict(spec.extra_specs))
+        flavor.obj_reset_changes()
+        return flavor
+
+    def _image(self, name: str, properties: ty.Mapping[str, ty.Any]):
+        unknown = nova_api.unknown_image_properties(properties)
+        problem = (f'Nova knows no image property {unknown[0]!r}'
+                   if unknown else None)
+        try:
+            meta = nova_api.image_meta(properties)
+        except (ValueError, exception.NovaException) as e:
+            problem = str(e)
+        if problem:
+            raise loader.InputError([f'{self.cloud.path}: images.{name}: '
+                                     f'{problem}'])
+        return meta
+
+    # Running
+
+    def run(self) -> Result:
+        """Run all steps and check what is expected of them."""
+        began = time.monotonic()
+        total = sum(len(step.targets) for step in self.cloud.steps)
+        done = 0
+        for step in self.cloud.steps:
+            first = len(self.outcomes)
+            if step.action == 'boot' and step.multi_create:
+                self._boot_together(step)
+                done += len(step.targets)
+                self._progress(done, total)
+            else:
+                for name in step.targets:
+                    self._one(step, name)
+                    done += 1
+                    self._progress(done, total)
+            if step.expect is not None:
+                self._check(step, self.outcomes[first:])
+        return Result(
+            cloud=self.cloud, servers=list(self.servers.values()),
+            hosts=list(self.hosts.values()), ledger=self.ledger,
+            outcomes=self.outcomes, checks=self.checks,
+            failures=self.failures, seconds=time.monotonic() - began)
+
+    def _one(self, step: model.Step, name: str) -> None:
+        """Do a step for one of its servers or hosts."""
+        self._notes = []
+        if step.action in ('host_down', 'host_up'):
+            getattr(self, f'_{step.action}')(self.hosts[name])
+            self.outcomes.append(Outcome(step.number, step.action, name,
+                                         True, ''))
+            return
+        if step.action == 'boot':
+            self.servers[name] = Server(name, step.flavor)
+        server = self.servers[name]
+        source = server.host.name if server.host else None
+        server.reason = ''
+        try:
+            getattr(self, f'_{step.action}')(server, step)
+        except Refused as e:
+            server.reason = str(e)
+        self._record(step, server, source)
+
+    def _record(self, step: model.Step, server: Server,
+                source: str | None) -> None:
+        self.outcomes.append(Outcome(
+            step=step.number, action=step.action, server=server.name,
+            ok=not server.reason, status=server.status, source=source,
+            host=server.host.name if server.host else None,
+            nodes=server.nodes, vswitch=server.vswitch, reason=server.reason,
+            notes=tuple(self._notes)))
+
+    # What the API does
+
+    def _constraints(self, flavor: objects.Flavor,
+                     image_meta: objects.ImageMeta):
+        try:
+            return nova_api.numa_get_constraints(flavor, image_meta)
+        except (exception.NovaException, ValueError) as e:
+            raise Refused(f'the Nova API refuses the flavor: {e}')
+
+    def _create(self, server: Server, step: model.Step) -> None:
+        """Make the instance and its request, as the API does for a boot."""
+        flavor = self._flavors[step.flavor]
+        server.image_meta = (
+            self._images[step.image] if step.image else
+            nova_api.image_meta({}))
+        networks = [self.cloud.networks[name] for name in step.networks]
+        server.instance = objects.Instance(
+            id=len(self.servers), uuid=server.uuid,
+            display_name=server.name, project_id=self.context.project_id,
+            user_id=self.context.user_id, host=None, node=None,
+            flavor=flavor, old_flavor=None, new_flavor=None,
+            system_metadata={}, numa_topology=None, availability_zone=None,
+            pci_requests=objects.InstancePCIRequests(
+                instance_uuid=server.uuid, requests=[]),
+            pci_devices=objects.PciDeviceList(objects=[]), resources=None,
+            migration_context=None,
+            info_cache=objects.InstanceInfoCache(
+                instance_uuid=server.uuid,
+                network_info=nova_api.network_info(
+                    {'name': net.name,
+                     'network_id': compute.stable_uuid('network', net.name),
+                     'port_id': compute.stable_uuid(
+                         'port', f'{server.name}/{number}'),
+                     'physical_network': net.physical_network,
+                     'tunneled': net.tunneled}
+                    for number, net in enumerate(networks))))
+        topology = self._constraints(flavor, server.image_meta)
+        server.instance.numa_topology = topology
+        spec = objects.RequestSpec.from_components(
+            self.context, server.uuid, server.image_meta, flavor, topology,
+            server.instance.pci_requests,
+            {'ignore_hosts': list(step.ignore_hosts) or None,
+             'force_hosts': [step.force] if step.force else None},
+            None, step.zone)
+        spec.num_instances = (len(step.targets) if step.multi_create else 1)
+        if networks:
+            spec.network_metadata = objects.NetworkMetadata(
+                physnets={net.physical_network for net in networks
+                          if net.physical_network},
+                tunneled=any(net.tunneled for net in networks))
+            spec.requested_networks = objects.NetworkRequestList(objects=[
+                objects.NetworkRequest(
+                    network_id=compute.stable_uuid('network', net.name))
+                for net in networks])
+        server.spec = spec
+        if step.group:
+            spec.instance_group = self._server_group(step.group)
+            spec.instance_group.members.append(server.uuid)
+            self._groups.setdefault(step.group, []).append(server.name)
+
+    # Server groups
+
+    def _server_group(self, name: str) -> objects.InstanceGroup:
+        spec = self.cloud.server_groups[name]
+        members = [self.servers[member]
+                   for member in self._groups.get(name, ())
+                   if self.servers[member].status != DELETED]
+        rules = {}
+        if spec.max_server_per_host is not None:
+            rules['max_server_per_host'] = str(spec.max_server_per_host)
+        return objects.InstanceGroup(
+            id=1, uuid=compute.stable_uuid('group', name), name=name,
+            project_id=self.context.project_id,
+            user_id=self.context.user_id,
+            policy=spec.policy, policies=[spec.policy], _rules=rules,
+            members=[member.uuid for member in members],
+            hosts=sorted({member.host.name for member in members
+                          if member.host is not None}))
+
+    # What the conductor does
+
+    def _select(self, spec: objects.RequestSpec, uuids: Sequence[str],
+                alternates: bool = True):
+        try:
+            return self.scheduler.select(self.context, spec, uuids,
+                                         alternates)
+        except exception.NoValidHost as e:
+            raise Refused(str(e.kwargs.get('reason') or e))
+        except exception.NovaException as e:
+            raise Refused(str(e))
+
+    def _destination(self, spec: objects.RequestSpec, host: str | None,
+                     zone: str | None) -> None:
+        """Ask for a host or a zone, and always for the only cell."""
+        destination = objects.Destination(cell=self.manager.cell)
+        if host is not None:
+            destination.host = host
+            destination.node = host
+        if zone is not None:
+            members = [
+                compute.stable_uuid('aggregate', aggregate.name)
+                for aggregate in self.cloud.aggregates
+                if aggregate.metadata.get('availability_zone') == zone]
+            if not members:
+                raise Refused(f'there is no availability zone {zone!r}')
+            destination.require_aggregates(members)
+        spec.requested_destination = destination
+
+    def _request(self, server: Server, host: str | None,
+                 ignore: Sequence[str]) -> objects.RequestSpec:
+        """The request of a move, from the one that Nova stored."""
+        spec = server.spec.obj_clone()
+        spec.reset_forced_destinations()
+        spec.ignore_hosts = list(ignore)
+        self._destination(spec, host, spec.availability_zone)
+        spec.ensure_network_information(server.instance)
+        self._renew_group(server, spec)
+        return spec
+
+    def _renew_group(self, server: Server,
+                     spec: objects.RequestSpec) -> None:
+        for name, members in self._groups.items():
+            if server.name in members:
+                spec.instance_group = self._server_group(name)
+
+    def _claim_first(self, spec: objects.RequestSpec, server: Server,
+                     selections: Sequence[objects.Selection],
+                     claim: Callable[[compute.ComputeHost, ty.Any], ty.Any]):
+        """Claim on the selected host, or on the next alternate that can.
+
+        :returns: (host, NUMA topology of the server there)
+        :raises Refused: if no claim succeeds
+        """
+        failed = []
+        for number, selection in enumerate(selections):
+            host = self.hosts[selection.service_host]
+            if number and not nova_api.claim_resources(
+                    self.context, self.ledger, spec, server.uuid,
+                    jsonutils.loads(selection.allocation_request),
+                    selection.allocation_request_version):
+                failed.append(f'{host.name}: no room in Placement')
+                continue
+            try:
+                return host, claim(host, selection.limits)
+            except exception.ComputeResourcesUnavailable as e:
+                failed.append(f'{host.name}: {e}')
+                self.ledger.remove_provider(server.uuid, host.uuid)
+            finally:
+                self._notes = [f'claim failed on {text}' for text in failed]
+        raise Refused('every claim failed: ' + '; '.join(failed))
+
+    def _settle(self, server: Server, host: compute.ComputeHost,
+                topology: ty.Any, status: str = ACTIVE) -> None:
+        """Note where a server is now."""
+        if server.host is not None:
+            server.host.instances.pop(server.uuid, None)
+        server.host = host
+        server.status = status
+        server.instance.host = server.instance.node = host.name
+        server.instance.numa_topology = topology
+        host.instances[server.uuid] = server.instance
+
+    def _needs(self, server: Server, status: str = ACTIVE) -> None:
+        if server.status != status:
+            raise Refused(f'the server is {server.status}, not {status}')
+
+    # Boots
+
+    def _boot(self, server: Server, step: model.Step) -> None:
+        self._create(server, step)
+        spec = server.spec.obj_clone()
+        self._destination(spec, step.host, step.zone)
+        selections = self._select(spec, [server.uuid])[0]
+        self._build(server, spec, selections)
+
+    def _build(self, server: Server, spec: objects.RequestSpec,
+               selections: Sequence[objects.Selection]) -> None:
+        if spec.force_hosts:
+            selections = selections[:1]
+        host, topology = self._claim_first(
+            spec, server, selections,
+            lambda host, limits: host.claim(self.context, server.instance,
+                                            limits))
+        self._settle(server, host, topology)
+
+    def _boot_together(self, step: model.Step) -> None:
+        """Boot several servers with one request: all or none."""
+        servers = [Server(name, step.flavor) for name in step.targets]
+        self.servers.update((server.name, server) for server in servers)
+        self._notes = []
+        try:
+            for server in servers:
+                self._create(server, step)
+            spec = servers[0].spec.obj_clone()
+            if step.group:
+                spec.instance_group = self._server_group(step.group)
+            self._destination(spec, step.host, step.zone)
+            lists = self._select(spec, [server.uuid for server in servers])
+        except Refused as e:
+            for server in servers:
+                server.reason = str(e)
+                self._record(step, server, None)
+            return
+        for server, selections in zip(servers, lists):
+            self._notes = []
+            try:
+                self._build(server, spec, selections)
+            except Refused as e:
+                server.reason = str(e)
+            self._record(step, server, None)
+
+    # Moves
+
+    def _cold_migrate(self, server: Server, step: model.Step) -> None:
+        self._needs(server)
+        self._move(server, step, server.instance.flavor, server.flavor_name,
+                   'migration', [server.host.name])
+
+    def _resize(self, server: Server, step: model.Step) -> None:
+        self._needs(server)
+        flavor = self._flavors[step.flavor]
+        if step.flavor == server.flavor_name:
+            raise Refused('the server has this flavor already')
+        ignore = [] if step.same_host else [server.host.name]
+        self._move(server, step, flavor, step.flavor, 'resize', ignore)
+
+    def _move(self, server: Server, step: model.Step,
+              flavor: objects.Flavor, flavor_name: str, kind: str,
+              ignore: Sequence[str]) -> None:
+        """A cold migration or resize up to VERIFY_RESIZE, and on."""
+        stored = server.spec
+        if kind == 'resize':
+            server.spec = stored.obj_clone()
+            server.spec.flavor = flavor
+            try:
+                server.spec.numa_topology = self._constraints(
+                    flavor, server.image_meta)
+            except Refused:
+                server.spec = stored
+                raise
+        migration = compute.stable_uuid(
+            'migration', f'{server.name}/{step.number}')
+        self.ledger.move(server.uuid, migration)
+        try:
+            spec = self._request(server, step.host, ignore)
+            selections = self._select(spec, [server.uuid])[0]
+            host, topology = self._claim_first(
+                spec, server, selections,
+                lambda host, limits: host.move_claim(
+                    self.context, server.instance, flavor,
+                    server.image_meta, kind, limits))
+        except Refused:
+            self.ledger.move(migration, server.uuid)
+            server.spec = stored
+            raise
+        server.pending = _Pending(
+            server.host, server.instance.flavor, server.flavor_name,
+            server.instance.numa_topology, stored, migration)
+        server.instance.flavor = flavor
+        server.flavor_name = flavor_name
+        self._settle(server, host, topology, RESIZED)
+        if step.revert:
+            self._revert(server, step)
+        elif step.confirm:
+            self._confirm(server, step)
+
+    def _confirm(self, server: Server, step: model.Step) -> None:
+        self._needs(server, RESIZED)
+        pending = server.pending
+        pending.source.use(pending.flavor, pending.topology, -1)
+        self.ledger.delete_allocation_for_instance(
+            self.context, pending.migration)
+        server.pending = None
+        server.status = ACTIVE
+
+    def _revert(self, server: Server, step: model.Step) -> None:
+        self._needs(server, RESIZED)
+        pending = server.pending
+        server.host.use(server.instance.flavor,
+                        server.instance.numa_topology, -1)
+        self.ledger.delete_allocation_for_instance(self.context, server.uuid)
+        self.ledger.move(pending.migration, server.uuid)
+        server.instance.flavor = pending.flavor
+        server.flavor_name = pending.flavor_name
+        server.spec = pending.spec
+        server.pending = None
+        self._settle(server, pending.source, pending.topology)
+
+    def _live_migrate(self, server: Server, step: model.Step) -> None:
+        self._needs(server)
+        source, old = server.host, server.instance.numa_topology
+        if source.down:
+            raise Refused(f'the compute service on {source.name} is down')
+        migration = compute.stable_uuid(
+            'migration', f'{server.name}/{step.number}')
+        self.ledger.move(server.uuid, migration)
+        tried = [source.name]
+        notes: list[str] = []
+        try:
+            while True:
+                spec = self._request(server, step.host, tried)
+                selections = self._select(spec, [server.uuid], False)[0]
+                try:
+                    host, topology = self._claim_first(
+                        spec, server, selections[:1],
+                        lambda host, limits: host.move_claim(
+                            self.context, server.instance,
+                            server.instance.flavor, server.image_meta,
+                            'live-migration', limits if nova_api.
+                            live_migration_carries_limits() else None))
+                    break
+                except Refused:
+                    # Nova asks the scheduler again, without this host.
+                    notes += self._notes
+                    tried.append(selections[0].service_host)
+        except Refused as e:
+            self._notes = notes
+            self.ledger.move(migration, server.uuid)
+            if notes:
+                raise Refused(f'{"; ".join(notes)}; then: {e}')
+            raise
+        self._notes = notes
+        self._settle(server, host, topology)
+        source.use(server.instance.flavor, old, -1)
+        self.ledger.delete_allocation_for_instance(self.context, migration)
+
+    def _evacuate(self, server: Server, step: model.Step) -> None:
+        self._needs(server)
+        source, old = server.host, server.instance.numa_topology
+        source.down = True
+        spec = self._request(server, step.host, [source.name])
+        selections = self._select(spec, [server.uuid], False)[0]
+        host, topology = self._claim_first(
+            spec, server, selections[:1],
+            lambda host, limits: host.move_claim(
+                self.context, server.instance, server.instance.flavor,
+                server.image_meta, 'evacuation', limits))
+        # The dead host still counts it until its nova-compute is back.
+        self._leave(source, server, server.instance.flavor, old)
+        self._settle(server, host, topology)
+
+    def _shelve(self, server: Server, step: model.Step) -> None:
+        self._needs(server)
+        host = server.host
+        if host.down:
+            raise Refused(f'the compute service on {host.name} is down')
+        host.use(server.instance.flavor, server.instance.numa_topology, -1)
+        host.instances.pop(server.uuid, None)
+        self.ledger.delete_allocation_for_instance(self.context, server.uuid)
+        server.host = None
+        server.instance.host = server.instance.node = None
+        server.status = SHELVED
+
+    def _unshelve(self, server: Server, step: model.Step) -> None:
+        self._needs(server, SHELVED)
+        spec = self._request(server, step.host, ())
+        selections = self._select(spec, [server.uuid], False)[0]
+        self._build(server, spec, selections[:1])
+
+    def _delete(self, server: Server, step: model.Step) -> None:
+        if server.pending is not None:
+            self._confirm(server, step)
+        if server.host is not None:
+            host = server.host
+            host.instances.pop(server.uuid, None)
+            if host.down:
+                self._leave(host, server, server.instance.flavor,
+                            server.instance.numa_topology)
+            else:
+                host.use(server.instance.flavor,
+                         server.instance.numa_topology, -1)
+        self.ledger.delete_allocation_for_instance(self.context, server.uuid)
+        server.host = None
+        server.status = DELETED
+
+    # Hosts
+
+    def _leave(self, host: compute.ComputeHost, server: Server,
+               flavor: objects.Flavor, topology: ty.Any) -> None:
+        self._residues.setdefault(host.name, []).append(
+            (server.uuid, flavor, topology))
+
+    def _host_down(self, host: compute.ComputeHost) -> None:
+        host.down = True
+
+    def _host_up(self, host: compute.ComputeHost) -> None:
+        host.down = False
+        for server_uuid, flavor, topology in self._residues.pop(
+                host.name, ()):
+            host.use(flavor, topology, -1)
+            self.ledger.remove_provider(server_uuid, host.uuid)
+
+    # Expectations
+
+    def _check(self, step: model.Step, outcomes: Sequence[Outcome]) -> None:
+        names = ' '.join(step.targets[:1])
+        if len(step.targets) > 1:
+            names += f' and {len(step.targets) - 1} more'
+        where = f'step {step.number} ({step.action} {names})'
+        self._compare(where, step.expect, outcomes)
+        by_name = {outcome.server: outcome for outcome in outcomes}
+        for name, expect in step.expect.servers:
+            self._compare(f'step {step.number} ({step.action} {name})',
+                          expect, [by_name[name]])
+
+    def _compare(self, where: str, expect: model.Expectation,
+                 outcomes: Sequence[Outcome]) -> None:
+        def check(met: bool, wanted: str, got: str) -> None:
+            self.checks += 1
+            if not met:
+                self.failures.append(
+                    f'{self.cloud.path}:{expect.line}: {where}: expected '
+                    f'{wanted}, got {got}')
+
+        placed = [o for o in outcomes if o.ok]
+        refused = [o for o in outcomes if not o.ok]
+        reasons = '; '.join(dict.fromkeys(o.reason for o in refused))
+        for wanted, got, word in ((expect.placed, placed, 'placed'),
+                                  (expect.refused, refused, 'refused')):
+            if wanted is None:
+                continue
+            count = len(outcomes) if wanted is True else wanted
+            text = f'{len(got)}'
+            if word == 'placed' and reasons:
+                text += f' ({reasons})'
+            elif word == 'refused' and placed:
+                text += f' ({_places(placed)})'
+            check(len(got) == count, f'{count} {word}', text)
+        facts = (
+            (expect.hosts, lambda o: o.host in expect.hosts,
+             lambda: f'host {" or ".join(expect.hosts)}'),
+            (expect.not_hosts, lambda o: o.host not in expect.not_hosts,
+             lambda: f'not host {" or ".join(expect.not_hosts)}'),
+            (expect.nodes, lambda o: o.nodes == expect.nodes,
+             lambda: f'host NUMA nodes {list(expect.nodes)}'),
+            (expect.nodes_in, lambda o: o.nodes is not None and
+             set(o.nodes) <= set(expect.nodes_in),
+             lambda: f'host NUMA nodes among {list(expect.nodes_in)}'),
+            (expect.vswitch, lambda o: o.vswitch == expect.vswitch,
+             lambda: f'vSwitch {expect.vswitch}'),
+        )
+        for wanted, fits, text in facts:
+            if wanted is None:
+                continue
+            wrong = [o for o in placed if not fits(o)]
+            got = _places(wrong)
+            if not placed:
+                got = f'refused: {reasons}' if reasons else 'nothing'
+            check(bool(placed) and not wrong, text(), got)
+        if expect.reason is not None:
+            wrong = [o for o in refused
+                     if expect.reason.lower() not in o.reason.lower()]
+            got = '; '.join(dict.fromkeys(o.reason for o in wrong))
+            if not refused:
+                got = f'placed ({_places(placed)})'
+            check(bool(refused) and not wrong,
+                  f'a refusal with {expect.reason!r}', got)
+
+
+def _places(outcomes: Sequence[Outcome]) -> str:
+    """Where some servers are, in a few words."""
+    texts = []
+    for outcome in outcomes[:3]:
+        text = f'{outcome.server} on {outcome.host or "no host"}'
+        if outcome.nodes is not None:
+            text += f' nodes {list(outcome.nodes)}'
+        if outcome.vswitch is not None:
+            text += f' ({outcome.vswitch})'
+        texts.append(text)
+    if len(outcomes) > 3:
+        texts.append(f'{len(outcomes) - 3} more')
+    return ', '.join(texts)

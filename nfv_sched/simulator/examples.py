@@ -1,0 +1,58 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Where the example clouds are.
+
+They are data files beside the package: under ``etc/`` of a source tree, under
+``<prefix>/etc/nfv_sched/examples`` once installed.
+"""
+
+import importlib.metadata
+import pathlib
+
+_DIRECTORY = ('etc', 'nfv_sched', 'examples')
+
+
+def _installed() -> dict[str, pathlib.Path]:
+    try:
+        files = importlib.metadata.files('nfv-sched') or ()
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    return {file.stem: pathlib.Path(file.locate()).resolve()
+            for file in files
+            if file.suffix == '.yaml' and file.parts[-4:-1] == _DIRECTORY}
+
+
+def _in_source() -> dict[str, pathlib.Path]:
+    root = pathlib.Path(__file__).resolve().parents[2]
+    return {file.stem: file
+            for file in root.joinpath(*_DIRECTORY).glob('*.yaml')}
+
+
+def find() -> dict[str, pathlib.Path]:
+    """The examples by name.
+
+    Those of a source tree are preferred to those of an installed package.
+    """
+    found = {name: path for name, path in _installed().items()
+             if path.is_file()}
+    found.update(_in_source())
+    return dict(sorted(found.items()))
+
+
+def description(path: pathlib.Path) -> str:
+    """The first line of comment of an example."""
+    with path.open(encoding='utf-8') as lines:
+        for line in lines:
+            if line.startswith('#'):
+                return line.strip('# \n')
+    return ''

@@ -1,0 +1,825 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""From a cloud file to the values of :mod:`nfv_sched.simulator.model`.
+
+Everything wrong with a file is reported as an :class:`InputError` that names
+file, line and field: text that is not YAML, keys given twice, unknown keys,
+wrong types, references to what is not there, dimensions that contradict each
+other.  Whether Nova accepts a flavor's extra specs is asked through a
+callable, so that this module does not need Nova.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
+import difflib
+import fnmatch
+import pathlib
+import re
+import typing as ty
+
+import jsonschema
+from oslo_utils import units
+import yaml
+
+from nfv_sched.simulator import model
+from nfv_sched.simulator import schema
+from nfv_sched.simulator import topology
+
+Path = tuple[str | int, ...]
+
+# 2.0 is a whole number to JSON, but not to code that counts with it.
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
+        'integer', lambda checker, value: isinstance(value, int) and
+        not isinstance(value, bool)))
+
+_MAX_BYTES = 64 * units.Mi
+_MAX_HOSTS = 100_000
+_MAX_ERRORS = 20
+_SIZE = re.compile(r'\s*(\d+(?:\.\d+)?)\s*([kKMGT])(?:iB?)?\s*')
+_UNITS = {'K': units.Ki, 'M': units.Mi, 'G': units.Gi, 'T': units.Ti}
+_CPU_RANGE = re.compile(r'\s*(\^?)\s*(\d+)(?:\s*-\s*(\d+))?\s*')
+_HOST_ACTIONS = ('host_down', 'host_up')
+_GLOB = re.compile(r'[*?\[]')
+
+
+class InputError(Exception):
+    """A cloud file that cannot be used.
+
+    :ivar problems: what is wrong, one line each
+    """
+
+    def __init__(self, problems: Sequence[str]):
+        super().__init__('\n'.join(problems))
+        self.problems = tuple(problems)
+
+
+class _MarkedLoader(yaml.SafeLoader):
+    """A safe YAML loader that keeps lines and refuses doubled keys."""
+
+    def marked(self, marks: dict[Path, int]) -> ty.Any:
+        """The document, with the line of every field put into *marks*."""
+        node = self.get_single_node()
+        if node is None:
+            return None
+        return self._build(node, (), marks, ())
+
+    def _build(self, node, path, marks, above):
+        marks.setdefault(path, node.start_mark.line + 1)
+        if node in above:
+            raise yaml.constructor.ConstructorError(
+                None, None, 'an alias that contains itself', node.start_mark)
+        above = (*above, node)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._build(item, (*path, i), marks, above)
+                    for i, item in enumerate(node.value)]
+        if not isinstance(node, yaml.MappingNode):
+            return self.construct_object(node, deep=True)
+        own = [key.value for key, _ in node.value
+               if key.tag != 'tag:yaml.org,2002:merge']
+        for i, name in enumerate(own):
+            if name in own[:i]:
+                key = [k for k, _ in node.value if k.value == name][1]
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'the key {name!r} is given twice',
+                    key.start_mark)
+        self.flatten_mapping(node)
+        result = {}
+        for key_node, value_node in node.value:
+            # Keys are names, also those YAML takes for numbers.
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, 'a key that is not a plain name',
+                    key_node.start_mark)
+            key = key_node.value
+            marks[(*path, key)] = key_node.start_mark.line + 1
+            result[key] = self._build(value_node, (*path, key), marks, above)
+        return result
+
+
+def field_name(path: Iterable[str | int]) -> str:
+    """How a field is named in messages: ``hosts[0].cores``."""
+    text = ''
+    for part in path:
+        if isinstance(part, int):
+            text += f'[{part}]'
+        elif re.fullmatch(r'[\w-]+', part):
+            text += f'.{part}' if text else part
+        else:
+            text += f'[{part!r}]'
+    return text
+
+
+def _near(word: str, known: Iterable[str]) -> str:
+    known = list(known)
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f'; did you mean {close[0]!r}?'
+    if known and len(known) <= 20:
+        return f'; known: {", ".join(sorted(known))}'
+    return ''
+
+
+def _type_text(types: str | list[str]) -> str:
+    names = {'integer': 'a whole number', 'number': 'a number',
+             'string': 'text', 'boolean': 'true or false',
+             'array': 'a list', 'object': 'a mapping'}
+    types = [types] if isinstance(types, str) else types
+    return ' or '.join(names[t] for t in types)
+
+
+def _shown(value: ty.Any) -> str:
+    if isinstance(value, dict):
+        return 'a mapping'
+    if isinstance(value, list):
+        return 'a list'
+    if value is None:
+        return 'nothing'
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + '...'
+
+
+def _explain(error) -> list[tuple[Path, str]]:
+    """A schema error as fields and messages."""
+    path = tuple(error.absolute_path)
+    value, wanted = error.instance, error.validator_value
+    match error.validator:
+        case 'additionalProperties':
+            known = error.schema.get('properties', {})
+            return [((*path, key), f'unknown key{_near(key, known)}')
+                    for key in value if key not in known]
+        case 'required':
+            missing = [key for key in wanted if key not in value]
+            return [(path, f'{key!r} is missing') for key in missing]
+        case 'type':
+            message = (f'must be {_type_text(wanted)}, '
+                       f'not {_shown(value)}')
+        case 'enum':
+            message = (f'{_shown(value)} is not one of '
+                       f'{", ".join(map(str, wanted))}')
+            if isinstance(value, str):
+                message += _near(value, wanted).partition('; known')[0]
+        case 'minimum':
+            message = f'must be at least {wanted}, not {value}'
+        case 'exclusiveMinimum':
+            message = f'must be more than {wanted}, not {value}'
+        case 'maximum':
+            message = f'must be at most {wanted}, not {value}'
+        case 'minLength' | 'minItems' | 'minProperties':
+            message = 'must not be empty'
+        case _:
+            message = error.message
+    return [(path, message)]
+
+
+def parse_size(value: int | str) -> int:
+    """A memory size in KiB.
+
+    :param value: MiB as a number, or text with a unit: ``96 GiB``, ``2M``
+    :raises ValueError: if it is neither, or no whole number of KiB
+    """
+    if isinstance(value, int):
+        return value * 1024
+    if value.strip().isdigit():
+        return int(value) * 1024
+    match = _SIZE.fullmatch(value)
+    if not match:
+        raise ValueError(f'{value!r} is not a size: MiB as a number, or a '
+                         'number with KiB, MiB, GiB or TiB')
+    amount = float(match[1]) * _UNITS[match[2].upper()]
+    if amount % 1024:
+        raise ValueError(f'{value!r} is not a whole number of KiB')
+    return int(amount) // 1024
+
+
+def parse_cpus(value: int | str) -> frozenset[int]:
+    """A CPU set in the syntax of Nova: ``0-3,^2,8``.
+
+    :param value: the text, or one CPU
+    :raises ValueError: if it is no CPU set
+    """
+    cpus, out = set(), set()
+    text = str(value)
+    if not text.strip():
+        return frozenset()
+    for part in text.split(','):
+        match = _CPU_RANGE.fullmatch(part)
+        if not match:
+            raise ValueError(f'{text!r} is not a CPU set such as 0-3,8')
+        first, last = int(match[2]), int(match[3] or match[2])
+        if last < first or last >= 1 << 16:
+            raise ValueError(f'{part.strip()!r} is not a range of CPUs')
+        (out if match[1] else cpus).update(range(first, last + 1))
+    return frozenset(cpus - out)
+
+
+def _text(value: ty.Any) -> str:
+    if isinstance(value, bool):
+        return 'true' if value else 'false'
+    return str(value)
+
+
+class _Builder:
+    """Checks one parsed file and builds the values."""
+
+    def __init__(self, path: str, data: ty.Any, marks: Mapping[Path, int],
+                 switch_label: str, node_prefix: str,
+                 ratios: Mapping[str, float],
+                 check_extra_spec: Callable[[str, str], str | None]):
+        self.path = path
+        self.data = data
+        self.marks = marks
+        self.switch_label = switch_label
+        self.node_prefix = node_prefix
+        self.ratios = ratios
+        self.check_extra_spec = check_extra_spec
+        self.problems: list[tuple[int, str]] = []
+
+    # Errors
+
+    def line(self, path: Path) -> int:
+        """The line of a field, or of the nearest field above it."""
+        while path and path not in self.marks:
+            path = path[:-1]
+        return self.marks.get(path, 1)
+
+    def problem(self, path: Path, message: str) -> None:
+        """Note that something is wrong with a field."""
+        line = self.line(path)
+        field = field_name(path)
+        text = f'{self.path}:{line}: {field + ": " if field else ""}{message}'
+        if (line, text) not in self.problems:
+            self.problems.append((line, text))
+
+    def stop_if_wrong(self) -> None:
+        """Raise what was noted so far.
+
+        :raises InputError: if anything was
+        """
+        if not self.problems:
+            return
+        texts = [text for _, text in sorted(self.problems)]
+        if len(texts) > _MAX_ERRORS:
+            more = len(texts) - _MAX_ERRORS
+            texts = texts[:_MAX_ERRORS] + [f'{self.path}: {more} more']
+        raise InputError(texts)
+
+    def validate(self, instance: ty.Any, rules: Mapping,
+                 prefix: Path = ()) -> None:
+        """Check a part of the file against a schema."""
+        for error in _Validator(rules).iter_errors(instance):
+            for path, message in _explain(error):
+                self.problem((*prefix, *path), message)
+
+    def known(self, path: Path, kind: str, name: str,
+              names: Iterable[str]) -> bool:
+        """Whether *name* is among *names*; noted if it is not."""
+        if name in names:
+            return True
+        self.problem(path, f'there is no {kind} {name!r}'
+                           f'{_near(name, names)}')
+        return False
+
+    # Parts
+
+    def size_kib(self, path: Path, value: int | str) -> int:
+        """A size in KiB; 0 if it is wrong."""
+        try:
+            return parse_size(value)
+        except ValueError as e:
+            self.problem(path, str(e))
+            return 0
+
+    def size_mib(self, path: Path, value: int | str) -> int:
+        """A size in MiB; 0 if it is wrong."""
+        kib = self.size_kib(path, value)
+        if kib % 1024:
+            self.problem(path, f'{value!r} is not a whole number of MiB')
+        return kib // 1024
+
+    def disk_gib(self, path: Path, value: int | str) -> int:
+        """A disk size in GiB; a bare number is GiB."""
+        if isinstance(value, int):
+            return value
+        mib = self.size_mib(path, value)
+        return -(-mib // 1024)
+
+    def per_node(self, path: Path, value: ty.Any, nodes: int) -> list:
+        """One value for each NUMA node."""
+        if not isinstance(value, list):
+            return [value] * nodes
+        if len(value) != nodes:
+            self.problem(path, f'has {len(value)} values, but there are '
+                               f'{nodes} NUMA nodes')
+            return (value + [value[-1]] * nodes)[:nodes]
+        return value
+
+    def pages(self, path: Path, value: ty.Any, nodes: int,
+              small: bool) -> list[dict[int, int]]:
+        """Pages by size in KiB, of each NUMA node."""
+        result = []
+        for i, node in enumerate(self.per_node(path, value, nodes)):
+            inner = (*path, i) if isinstance(value, list) else path
+            sizes = {}
+            for size, count in node.items():
+                kib = self.size_kib((*inner, size),
+                                    size if not size.isdigit()
+                                    else f'{size}K')
+                if kib < topology.SMALL_PAGE_KIB or kib & (kib - 1):
+                    self.problem((*inner, size),
+                                 f'{size!r} is not a page size')
+                elif kib == topology.SMALL_PAGE_KIB and not small:
+                    self.problem((*inner, size), '4 KiB pages are what the '
+                                                 'huge pages leave')
+                else:
+                    sizes[kib] = count
+            result.append(sizes)
+        return result
+
+    def cpus(self, path: Path, host: Mapping) -> frozenset[int] | None:
+        """An explicit CPU set of a host."""
+        if path[-1] not in host:
+            return None
+        try:
+            return parse_cpus(host[path[-1]])
+        except ValueError as e:
+            self.problem(path, str(e))
+            return frozenset()
+
+    def node_list(self, path: Path, value: Sequence[int],
+                  nodes: int) -> frozenset[int]:
+        """NUMA nodes of a host."""
+        for i, node in enumerate(value):
+            if node >= nodes:
+                self.problem((*path, i), f'there is no NUMA node {node}; the '
+                                         f'host has {nodes}')
+        return frozenset(n for n in value if n < nodes)
+
+    def host_names(self, path: Path, host: Mapping) -> tuple[str, ...]:
+        """The names of the hosts of a group."""
+        name, count = host['name'], host.get('count')
+        placeholder = re.search(r'\{n(?::0(\d))?\}', name)
+        if placeholder is None:
+            if count is None:
+                return (name,)
+            return tuple(f'{name}-{n}' for n in range(1, count + 1))
+        width = int(placeholder[1] or 0)
+        return tuple(name.replace(placeholder[0], str(n).zfill(width))
+                     for n in range(1, (count or 1) + 1))
+
+    def host_group(self, path: Path, host: Mapping) -> model.HostGroup | None:
+        """One entry of ``hosts``."""
+        before = len(self.problems)
+        cores = host['cores']
+        nodes = host.get('numa_nodes') or (
+            len(cores) if isinstance(cores, list) else 2)
+        if (isinstance(cores, list) and 'numa_nodes' in host and
+                len(cores) != nodes):
+            self.problem((*path, 'cores'),
+                         f'has {len(cores)} values, but there are {nodes} '
+                         'NUMA nodes')
+        explicit = 'dedicated_cpus' in host or 'shared_cpus' in host
+        for key in ('platform_cores', 'vswitch_cores',
+                    'shared_cores_per_node'):
+            if explicit and key in host:
+                self.problem((*path, key), 'cannot be combined with '
+                                           'dedicated_cpus or shared_cpus')
+        switch = self.node_list((*path, 'switch_nodes'),
+                                host.get('switch_nodes', [0]), nodes)
+        physnets: list[set[str]] = [set() for _ in range(nodes)]
+        reserved = {self.switch_label} | {
+            f'{self.node_prefix}{n}' for n in range(nodes)}
+        for name, where in host.get('physical_networks', {}).items():
+            inner = (*path, 'physical_networks', name)
+            if name in reserved:
+                self.problem(inner, 'is the name of a label; use '
+                                    'switch_nodes and node_labels')
+            for node in self.node_list(inner, where, nodes):
+                physnets[node].add(name)
+        for node in range(nodes):
+            if node in switch:
+                physnets[node].add(self.switch_label)
+            if host.get('node_labels', True):
+                physnets[node].add(f'{self.node_prefix}{node}')
+        vswitch_cores = self.per_node(
+            (*path, 'vswitch_cores'), host.get('vswitch_cores', 2), nodes)
+        if not isinstance(host.get('vswitch_cores'), list):
+            vswitch_cores = [count if node in switch else 0
+                             for node, count in enumerate(vswitch_cores)]
+        memory_path = (*path, 'memory')
+        dims = topology.Dimensions(
+            cores=tuple(self.per_node((*path, 'cores'), cores, nodes)),
+            threads=host.get('threads', 1),
+            adjacent=host.get('siblings') == 'adjacent',
+            memory_mib=tuple(
+                self.size_mib(memory_path, value) for value in
+                self.per_node(memory_path, host['memory'], nodes)),
+            pages=tuple(self.pages((*path, 'pages'), host.get('pages', {}),
+                                   nodes, small=False)),
+            reserved_pages=tuple(self.pages(
+                (*path, 'reserved_pages'), host.get('reserved_pages', {}),
+                nodes, small=True)),
+            nodes_per_socket=host.get('nodes_per_socket', 1),
+            platform_cores=host.get('platform_cores', 1),
+            vswitch_cores=tuple(vswitch_cores),
+            shared_cores=tuple(self.per_node(
+                (*path, 'shared_cores_per_node'),
+                host.get('shared_cores_per_node', 0), nodes)),
+            dedicated_cpus=self.cpus((*path, 'dedicated_cpus'), host),
+            shared_cpus=self.cpus((*path, 'shared_cpus'), host),
+            legacy_pinning=host.get('legacy_pinning', False),
+            physnets=tuple(map(frozenset, physnets)),
+            tunnel_nodes=self.node_list(
+                (*path, 'tunnel_nodes'), host.get('tunnel_nodes', []),
+                nodes))
+        reserved_mib = self.size_mib((*path, 'reserved_memory'),
+                                     host.get('reserved_memory', 512))
+        if reserved_mib > sum(dims.memory_mib):
+            self.problem((*path, 'reserved_memory'),
+                         f'{reserved_mib} MiB is more than the '
+                         f'{sum(dims.memory_mib)} MiB of the host')
+        disk_gib = self.disk_gib((*path, 'disk'), host.get('disk', 1000))
+        if len(self.problems) > before:
+            return None
+        try:
+            layout = topology.build(dims)
+        except topology.LayoutError as e:
+            self.problem((*path, e.field), str(e))
+            return None
+        return model.HostGroup(
+            key=host['name'],
+            names=self.host_names(path, host),
+            nodes=layout,
+            legacy_pinning=dims.legacy_pinning,
+            threads=dims.threads,
+            switch_nodes=switch,
+            reserved_mib=reserved_mib,
+            disk_gib=disk_gib,
+            cpu_ratio=self.ratio(host, 'cpu'),
+            ram_ratio=self.ratio(host, 'ram'),
+            disk_ratio=self.ratio(host, 'disk'),
+            traits=frozenset(host.get('traits', ())),
+            disabled=host.get('disabled', False))
+
+    def ratio(self, host: Mapping, kind: str) -> float:
+        """An allocation ratio of a host."""
+        return float(host.get(f'{kind}_allocation_ratio', self.ratios[kind]))
+
+    def host_groups(self) -> tuple[model.HostGroup, ...]:
+        """All of ``hosts``."""
+        groups, seen, total = [], {}, 0
+        for i, host in enumerate(self.data['hosts']):
+            path = ('hosts', i)
+            total += host.get('count', 1)
+            if total > _MAX_HOSTS:
+                self.problem(path, f'more than {_MAX_HOSTS} hosts')
+                break
+            group = self.host_group(path, host)
+            if group is None:
+                continue
+            for name in group.names:
+                if name in seen:
+                    self.problem((*path, 'name'),
+                                 f'the host {name!r} is there already, from '
+                                 f'line {self.line(("hosts", seen[name]))}')
+                    break
+                seen[name] = i
+            groups.append(group)
+        return tuple(groups)
+
+    def flavor(self, name: str, data: Mapping) -> model.FlavorSpec:
+        """One entry of ``flavors``."""
+        path = ('flavors', name)
+        specs = {key: _text(value)
+                 for key, value in data.get('extra_specs', {}).items()}
+        if data.get('validate', True):
+            for key, value in specs.items():
+                complaint = self.check_extra_spec(key, value)
+                if complaint:
+                    self.problem((*path, 'extra_specs', key),
+                                 f'the Nova API refuses this: {complaint}')
+        return model.FlavorSpec(
+            name=name, vcpus=data['vcpus'],
+            memory_mib=self.size_mib((*path, 'memory'), data['memory']),
+            disk_gib=self.disk_gib((*path, 'disk'), data.get('disk', 0)),
+            extra_specs=specs)
+
+    def network(self, name: str, data: Mapping) -> model.NetworkSpec:
+        """One entry of ``networks``."""
+        physnet = data.get('physical_network')
+        tunneled = data.get('tunneled', physnet is None)
+        if tunneled == (physnet is not None):
+            self.problem(('networks', name),
+                         'must have a physical_network or be tunneled, '
+                         'one of the two')
+        return model.NetworkSpec(name, physnet, tunneled)
+
+    def aggregates(self, hosts: Sequence[str]):
+        """All of ``aggregates``."""
+        result = []
+        for i, data in enumerate(self.data.get('aggregates', ())):
+            path = ('aggregates', i)
+            members: dict[str, None] = {}
+            for pattern in _list(data['hosts']):
+                found = _matching(pattern, hosts)
+                if not found:
+                    self.known((*path, 'hosts'), 'host', pattern, hosts)
+                members.update(dict.fromkeys(found))
+            result.append(model.AggregateSpec(
+                data['name'], tuple(members),
+                {key: _text(value)
+                 for key, value in data.get('metadata', {}).items()}))
+        return tuple(result)
+
+    def expectation(self, path: Path, data: Mapping, hosts: Sequence[str],
+                    targets: Sequence[str]) -> model.Expectation:
+        """The ``expect`` of a step or of one of its servers."""
+        for key in ('host', 'not_host'):
+            for name in _list(data.get(key, [])):
+                self.known((*path, key), 'host', name, hosts)
+        for key in ('placed', 'refused'):
+            count = data.get(key)
+            if not isinstance(count, bool) and (count or 0) > len(targets):
+                self.problem((*path, key), f'{count} is more than the '
+                                           f'{len(targets)} servers of the '
+                                           'step')
+            if count is False:
+                self.problem((*path, key), 'must be true or a number; say '
+                                           '0 for none')
+        servers = []
+        for name, inner in data.get('servers', {}).items():
+            inner_path = (*path, 'servers', name)
+            if self.known(inner_path, 'server in this step', name, targets):
+                servers.append((name, self.expectation(
+                    inner_path, inner, hosts, (name,))))
+        return model.Expectation(
+            placed=data.get('placed'), refused=data.get('refused'),
+            hosts=_tuple(data, 'host'), not_hosts=_tuple(data, 'not_host'),
+            nodes=_tuple(data, 'nodes'), nodes_in=_tuple(data, 'nodes_in'),
+            vswitch=data.get('vswitch'), reason=data.get('reason'),
+            line=self.line(path), servers=tuple(servers))
+
+    def step_targets(self, path: Path, action: str, data: Mapping,
+                     hosts: Sequence[str],
+                     servers: dict[str, None]) -> tuple[str, ...]:
+        """The servers or hosts a step is about."""
+        if action == 'boot':
+            name, count = data['boot'], data.get('count')
+            if _GLOB.search(name):
+                self.problem((*path, 'boot'), 'a server name must not have '
+                                              '*, ? or [')
+            names = ((name,) if count is None else
+                     tuple(f'{name}-{n}' for n in range(1, count + 1)))
+            taken = next((n for n in names if n in servers), None)
+            if taken is not None:
+                self.problem((*path, 'boot'),
+                             f'there is a server {taken!r} already')
+            servers.update(dict.fromkeys(names))
+            return names
+        kind, known = (('host', hosts) if action in _HOST_ACTIONS
+                       else ('server', list(servers)))
+        targets: dict[str, None] = {}
+        for name in _list(data[action]):
+            found = _matching(name, known)
+            if not found:
+                self.known((*path, action), kind, name, known)
+            targets.update(dict.fromkeys(found))
+        if action == 'delete':
+            for name in targets:
+                del servers[name]
+        return tuple(targets)
+
+    def step(self, number: int, data: Mapping, hosts: Sequence[str],
+             servers: dict[str, None]) -> model.Step | None:
+        """One entry of ``steps``."""
+        path: Path = ('steps', number - 1)
+        # confirm and revert are options of a move as well, with true or false.
+        actions = [key for key in data if key in schema.STEPS and
+                   not isinstance(data[key], bool)]
+        if len(actions) != 1:
+            if actions:
+                self.problem(path, 'has more than one action: '
+                                   f'{", ".join(actions)}')
+                return None
+            first = next(iter(data))
+            close = difflib.get_close_matches(first, schema.STEPS, n=1)
+            hint = (f'; did you mean {close[0]!r}?' if close else
+                    f'; known: {", ".join(schema.STEPS)}')
+            self.problem(path, f'has no known action{hint}')
+            return None
+        action = actions[0]
+        before = len(self.problems)
+        self.validate(data, schema.STEPS[action], path)
+        if len(self.problems) > before:
+            return None
+        targets = self.step_targets(path, action, data, hosts, servers)
+        for key, kind, names in (
+                ('flavor', 'flavor', self.data['flavors']),
+                ('image', 'image', self.data.get('images', {})),
+                ('group', 'server group',
+                 self.data.get('server_groups', {})),
+                ('host', 'host', hosts), ('force', 'host', hosts)):
+            if key in data:
+                self.known((*path, key), kind, data[key], names)
+        for key, kind, names in (
+                ('networks', 'network', self.data.get('networks', {})),
+                ('ignore_hosts', 'host', hosts)):
+            for i, name in enumerate(data.get(key, ())):
+                self.known((*path, key, i), kind, name, names)
+        if 'host' in data and 'force' in data:
+            self.problem((*path, 'force'), 'cannot be combined with host')
+        if data.get('revert') and data.get('confirm'):
+            self.problem((*path, 'revert'), 'cannot be combined with '
+                                            'confirm: true')
+        expect = None
+        if 'expect' in data:
+            expect = self.expectation((*path, 'expect'), data['expect'],
+                                      hosts, targets)
+        return model.Step(
+            number=number, line=self.line(path), action=action,
+            targets=targets, flavor=data.get('flavor'),
+            image=data.get('image'),
+            networks=tuple(data.get('networks', ())),
+            multi_create=data.get('multi_create', False),
+            host=data.get('host'), force=data.get('force'),
+            ignore_hosts=tuple(data.get('ignore_hosts', ())),
+            zone=data.get('availability_zone'), group=data.get('group'),
+            same_host=data.get('same_host', False),
+            confirm=data.get('confirm', not data.get('revert', False)),
+            revert=data.get('revert', False), expect=expect)
+
+    def build(self) -> model.Cloud:
+        """The whole file.
+
+        :raises InputError: if anything is wrong with it
+        """
+        if self.data is None:
+            raise InputError([f'{self.path}: the file is empty'])
+        self.validate(self.data, schema.CLOUD)
+        self.stop_if_wrong()
+        data = self.data
+        ours = data.get('options', {}).get('nfv_sched', {})
+        self.switch_label = str(ours.get('vswitch_label', self.switch_label))
+        self.node_prefix = str(ours.get('node_label_prefix',
+                                        self.node_prefix))
+        groups = self.host_groups()
+        # Without all hosts, references to them would look wrong.
+        self.stop_if_wrong()
+        hosts = [name for group in groups for name in group.names]
+        flavors = {name: self.flavor(name, value)
+                   for name, value in data['flavors'].items()}
+        networks = {name: self.network(name, value)
+                    for name, value in data.get('networks', {}).items()}
+        aggregates = self.aggregates(hosts)
+        server_groups = {}
+        for name, value in data.get('server_groups', {}).items():
+            limit = value.get('max_server_per_host')
+            if limit is not None and value['policy'] != 'anti-affinity':
+                self.problem(('server_groups', name, 'max_server_per_host'),
+                             'is for the policy anti-affinity')
+            server_groups[name] = model.GroupSpec(
+                name, value['policy'], limit)
+        servers: dict[str, None] = {}
+        host_set = dict.fromkeys(hosts)
+        steps = [self.step(i + 1, step, host_set, servers)
+                 for i, step in enumerate(data['steps'])]
+        self.stop_if_wrong()
+        options = tuple(
+            (group, name, value, self.line(('options', group, name)))
+            for group, values in data.get('options', {}).items()
+            for name, value in values.items())
+        return model.Cloud(
+            path=self.path, description=data.get('description', ''),
+            options=options, filters=_tuple(data, 'filters'), groups=groups,
+            aggregates=aggregates, flavors=flavors,
+            images=data.get('images', {}), networks=networks,
+            server_groups=server_groups,
+            steps=tuple(step for step in steps if step is not None))
+
+
+def _list(value: ty.Any) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+def _tuple(data: Mapping, key: str) -> tuple | None:
+    return tuple(_list(data[key])) if key in data else None
+
+
+def _matching(pattern: str, names: Iterable[str]) -> list[str]:
+    if pattern in names:
+        return [pattern]
+    if not _GLOB.search(pattern):
+        return []
+    return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a file need not say.
+
+    :ivar switch_label: label of NUMA nodes with a virtual switch
+    :ivar node_prefix: prefix of the labels of single NUMA nodes
+    :ivar cpu_ratio: shared vCPUs per shared CPU
+    :ivar ram_ratio: memory overcommitment
+    :ivar disk_ratio: disk overcommitment
+    """
+
+    switch_label: str = 'nfv_vswitch'
+    node_prefix: str = 'nfv_node'
+    cpu_ratio: float = 4.0
+    ram_ratio: float = 1.0
+    disk_ratio: float = 1.0
+
+
+def _accept(name: str, value: str) -> str | None:
+    return None
+
+
+def loads(text: str, path: str = '<text>', defaults: Defaults = Defaults(),
+          check_extra_spec: Callable[[str, str], str | None] = _accept,
+          ) -> model.Cloud:
+    """Build a cloud from YAML text.
+
+    :param text: the YAML
+    :param path: what to call it in messages
+    :param defaults: what it need not say
+    :param check_extra_spec: takes name and value of an extra spec, returns
+        what is wrong with it or None
+    :returns: the cloud
+    :raises InputError: if anything is wrong with the text
+    """
+    marks: dict[Path, int] = {}
+    try:
+        loader = _MarkedLoader(text)
+        try:
+            data = loader.marked(marks)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as e:
+        mark = e.problem_mark or e.context_mark
+        line = mark.line + 1 if mark else 1
+        problem = ' '.join(str(e.problem or e.context).split())
+        raise InputError([f'{path}:{line}: not valid YAML: {problem}'])
+    except yaml.reader.ReaderError as e:
+        line = text.count('\n', 0, e.position) + 1
+        raise InputError([f'{path}:{line}: not text: the character '
+                          f'#x{e.character:04x} is not allowed in YAML'])
+    except (yaml.YAMLError, ValueError, OverflowError) as e:
+        raise InputError([f'{path}: not valid YAML: '
+                          f'{" ".join(str(e).split())}'])
+    except RecursionError:
+        raise InputError([f'{path}: nested too deeply'])
+    return _Builder(path, data, marks, defaults.switch_label,
+                    defaults.node_prefix,
+                    {'cpu': defaults.cpu_ratio, 'ram': defaults.ram_ratio,
+                     'disk': defaults.disk_ratio},
+                    check_extra_spec).build()
+
+
+def read(path: str) -> str:
+    """The text of a cloud file.
+
+    :param path: the file
+    :raises InputError: if it cannot be read, or is not text
+    """
+    file = pathlib.Path(path)
+    try:
+        if file.is_dir():
+            raise InputError([f'{path}: is a directory, not a file'])
+        with file.open('rb') as stream:
+            raw = stream.read(_MAX_BYTES + 1)
+    except (OSError, ValueError) as e:
+        reason = e.strerror if isinstance(e, OSError) else str(e)
+        raise InputError([f'{path}: {reason or e}'])
+    if len(raw) > _MAX_BYTES:
+        raise InputError([f'{path}: larger than {_MAX_BYTES} bytes'])
+    try:
+        return raw.decode('utf-8-sig')
+    except UnicodeDecodeError as e:
+        line = raw.count(b'\n', 0, e.start) + 1
+        raise InputError([f'{path}:{line}: not UTF-8 text'])
+
+
+def load(path: str, defaults: Defaults = Defaults(),
+         check_extra_spec: Callable[[str, str], str | None] = _accept,
+         ) -> model.Cloud:
+    """Build a cloud from a YAML file.
+
+    :param path: the file
+    :param defaults: what it need not say
+    :param check_extra_spec: as for :func:`loads`
+    :returns: the cloud
+    :raises InputError: if anything is wrong with the file
+    """
+    return loads(read(path), path, defaults, check_extra_spec)

@@ -1,0 +1,86 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Progress of long simulations, on stderr.
+
+A bar on a terminal, a line every few seconds elsewhere, nothing at all for
+what takes only a moment.
+"""
+
+from collections.abc import Iterator
+import contextlib
+import sys
+import time
+
+from rich import console as rich_console
+from rich import progress as rich_progress
+
+DELAY = 2.0
+INTERVAL = 5.0
+
+
+class _Lines:
+    """A line of text every few seconds."""
+
+    def __init__(self, began: float):
+        self._next = began + DELAY
+
+    def update(self, done: int, total: int, now: float) -> None:
+        if now < self._next:
+            return
+        self._next = now + INTERVAL
+        print(f'{done} of {total} servers done', file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        pass
+
+
+class _Bar:
+    """A progress bar that shows after a moment."""
+
+    def __init__(self, began: float):
+        self._began = began
+        self._bar: rich_progress.Progress | None = None
+        self._task = rich_progress.TaskID(0)
+
+    def update(self, done: int, total: int, now: float) -> None:
+        if self._bar is None:
+            if now < self._began + DELAY:
+                return
+            self._bar = rich_progress.Progress(
+                rich_progress.TextColumn('{task.description}'),
+                rich_progress.BarColumn(),
+                rich_progress.MofNCompleteColumn(),
+                rich_progress.TimeRemainingColumn(),
+                console=rich_console.Console(stderr=True), transient=True)
+            self._task = self._bar.add_task('Servers', total=total)
+            self._bar.start()
+        self._bar.update(self._task, completed=done)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+@contextlib.contextmanager
+def shown() -> Iterator:
+    """Show progress while inside.
+
+    :returns: a callable that takes (done, total)
+    """
+    began = time.monotonic()
+    display = _Bar(began) if sys.stderr.isatty() else _Lines(began)
+    try:
+        yield lambda done, total: display.update(done, total,
+                                                 time.monotonic())
+    finally:
+        display.close()

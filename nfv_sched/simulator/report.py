@@ -1,0 +1,317 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What came of a simulation, as tables and as one document.
+
+Tables have text in every cell; the document has numbers, lists and nulls.
+Nothing here prints.
+"""
+
+from collections.abc import Iterable, Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import engine
+from nfv_sched.simulator import model
+
+#: More hosts than this are summed up in the table of hosts.
+MANY_HOSTS = 24
+
+_PAGE_NAMES = {2048: '2M', 1048576: '1G', 4: '4K'}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    :ivar key: its name in the document and on the command line
+    :ivar title: its heading
+    :ivar columns: names of its columns
+    :ivar rows: its rows, all cells text
+    """
+
+    key: str
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeState:
+    """What is left on one host NUMA node.
+
+    :ivar host: host
+    :ivar node: NUMA node
+    :ivar vswitch: whether the virtual switch runs there
+    :ivar pcpus: dedicated CPUs
+    :ivar pcpus_free: how many of them are free
+    :ivar shared: shared vCPUs it can carry
+    :ivar shared_free: how many of them are free
+    :ivar memory: memory in MiB
+    :ivar memory_free: how much of it is free, in MiB
+    :ivar pages: (page size in KiB, pages for guests, free ones)
+    """
+
+    host: str
+    node: int
+    vswitch: bool
+    pcpus: int
+    pcpus_free: int
+    shared: int
+    shared_free: int
+    memory: int
+    memory_free: int
+    pages: tuple[tuple[int, int, int], ...]
+
+
+def node_states(host: compute.ComputeHost) -> list[NodeState]:
+    """What is left on each NUMA node of a host."""
+    states = []
+    for cell in host.topology().cells:
+        shared = int(len(cell.cpuset) * host.group.cpu_ratio)
+        states.append(NodeState(
+            host=host.name, node=cell.id,
+            vswitch=cell.id in host.group.switch_nodes,
+            pcpus=len(cell.pcpuset), pcpus_free=len(cell.free_pcpus),
+            shared=shared, shared_free=shared - cell.cpu_usage,
+            memory=cell.memory, memory_free=cell.avail_memory,
+            pages=tuple(
+                (page.size_kb, page.total - page.reserved,
+                 page.total - page.reserved - page.used)
+                for page in cell.mempages)))
+    return states
+
+
+def page_name(size_kib: int) -> str:
+    """A short name of a page size: ``2M``."""
+    return _PAGE_NAMES.get(size_kib, f'{size_kib}K')
+
+
+def cpu_list(cpus: Iterable[int]) -> str:
+    """CPUs as people write them: ``4-7,12``."""
+    ranges: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if ranges and cpu == ranges[-1][1] + 1:
+            ranges[-1][1] = cpu
+        else:
+            ranges.append([cpu, cpu])
+    return ','.join(f'{a}' if a == b else f'{a}-{b}' for a, b in ranges)
+
+
+def _numbers(values: Iterable[int] | None) -> str:
+    return '' if values is None else ','.join(map(str, values))
+
+
+def _of(free: int, total: int) -> str:
+    return f'{free}/{total}' if total else '-'
+
+
+def _policy(server: engine.Server) -> str:
+    """The vSwitch policy of a server and what it came to: strict: local."""
+    wanted = server.policy or 'none'
+    return f'{wanted}: {server.vswitch}' if server.vswitch else wanted
+
+
+def _remark(server: engine.Server,
+            outcomes: Sequence[engine.Outcome]) -> str:
+    """What is to be said about a server: refusals, claims that failed."""
+    if not outcomes:
+        return ''
+    last = outcomes[-1]
+    text = server.reason
+    if text and last.action != 'boot':
+        text = f'{last.action} refused: {text}'
+    return '; '.join((*([text] if text else []),
+                      *(note for note in last.notes if note not in text)))
+
+
+def _by_server(result: engine.Result) -> dict[str, list[engine.Outcome]]:
+    found: dict[str, list[engine.Outcome]] = {}
+    for outcome in result.outcomes:
+        found.setdefault(outcome.server, []).append(outcome)
+    return found
+
+
+def servers(result: engine.Result) -> Table:
+    """One row a server, as it is in the end."""
+    outcomes = _by_server(result)
+    return Table(
+        'servers', 'Servers',
+        ('Server', 'Flavor', 'Status', 'Host', 'NUMA nodes', 'Pinned CPUs',
+         'vSwitch', 'Remark'),
+        [(server.name, server.flavor_name, server.status,
+          server.host.name if server.host else '',
+          _numbers(server.nodes), cpu_list(server.pinned_cpus),
+          _policy(server), _remark(server, outcomes.get(server.name, ())))
+         for server in result.servers])
+
+
+def steps(result: engine.Result) -> Table:
+    """One row for each thing that happened."""
+    return Table(
+        'steps', 'Steps',
+        ('Step', 'Action', 'Server', 'Result', 'From', 'To', 'NUMA nodes',
+         'vSwitch', 'Remark'),
+        [(str(o.step), o.action, o.server, 'done' if o.ok else 'refused',
+          o.source or '', o.host or '', _numbers(o.nodes), o.vswitch or '',
+          '; '.join(filter(None, (o.reason, *(
+              note for note in o.notes if note not in o.reason)))))
+         for o in result.outcomes])
+
+
+def _pages_text(pages: Iterable[tuple[int, int, int]]) -> str:
+    return ' '.join(f'{page_name(size)} {free}/{total}'
+                    for size, total, free in pages if size > 4 and total)
+
+
+def hosts(result: engine.Result, full: bool = False) -> Table:
+    """What is left, one row a NUMA node.
+
+    :param result: the result
+    :param full: whether many hosts, too, have a row each; else hosts of one
+        group are summed up
+    """
+    columns = ('Host', 'Node', 'vSwitch', 'Free pCPUs', 'Free shared vCPUs',
+               'Free MiB', 'Free pages')
+    if full or len(result.hosts) <= MANY_HOSTS:
+        title = 'Left on the hosts'
+        states = [state for host in result.hosts
+                  for state in node_states(host)]
+    else:
+        title = 'Left on the hosts, summed up by group'
+        states = _summed(result.hosts)
+    return Table('hosts', title, columns, [
+        (s.host, str(s.node), 'yes' if s.vswitch else '',
+         _of(s.pcpus_free, s.pcpus), _of(s.shared_free, s.shared),
+         _of(s.memory_free, s.memory), _pages_text(s.pages))
+        for s in states])
+
+
+def _group_title(group: model.HostGroup) -> str:
+    if len(group.names) == 1:
+        return group.names[0]
+    return f'{group.names[0]} ... {group.names[-1]}'
+
+
+def _summed(all_hosts: Sequence[compute.ComputeHost]) -> list[NodeState]:
+    groups: dict[tuple[str, int], list[NodeState]] = {}
+    groups_by_key: dict[str, model.HostGroup] = {}
+    for host in all_hosts:
+        groups_by_key[host.group.key] = host.group
+        for state in node_states(host):
+            groups.setdefault((host.group.key, state.node), []).append(state)
+    return [
+        NodeState(
+            _group_title(groups_by_key[key]), node, states[0].vswitch,
+            *(sum(getattr(s, name) for s in states) for name in (
+                'pcpus', 'pcpus_free', 'shared', 'shared_free', 'memory',
+                'memory_free')),
+            pages=tuple(
+                (size, sum(s.pages[i][1] for s in states),
+                 sum(s.pages[i][2] for s in states))
+                for i, (size, _, _) in enumerate(states[0].pages)))
+        for (key, node), states in groups.items()]
+
+
+def _server_document(server: engine.Server,
+                     outcomes: Sequence[engine.Outcome]) -> dict:
+    pinning = []
+    if server.nodes is not None:
+        pinning = [
+            {str(vcpu): cpu for vcpu, cpu in
+             sorted((cell.cpu_pinning or {}).items())}
+            for cell in server.instance.numa_topology.cells]
+    return {
+        'name': server.name,
+        'flavor': server.flavor_name,
+        'status': server.status,
+        'host': server.host.name if server.host else None,
+        'numa_nodes': None if server.nodes is None else list(server.nodes),
+        'pinned_cpus': cpu_list(server.pinned_cpus),
+        'pinning': pinning,
+        'vswitch_policy': server.policy,
+        'vswitch': server.vswitch,
+        'reason': server.reason or None,
+        'notes': list(outcomes[-1].notes) if outcomes else [],
+    }
+
+
+def _host_document(host: compute.ComputeHost,
+                   result: engine.Result) -> dict:
+    provider = result.ledger.providers[host.uuid]
+    return {
+        'name': host.name,
+        'group': host.group.key,
+        'down': host.down,
+        'servers': sorted(s.name for s in result.servers if s.host is host),
+        'placement_free': {name: provider.free(name)
+                           for name in sorted(provider.inventories)},
+        'numa_nodes': [{
+            'node': state.node,
+            'vswitch': state.vswitch,
+            'pcpus': state.pcpus,
+            'pcpus_free': state.pcpus_free,
+            'shared_vcpus': state.shared,
+            'shared_vcpus_free': state.shared_free,
+            'memory_mib': state.memory,
+            'memory_mib_free': state.memory_free,
+            'pages': [{'size_kib': size, 'total': total, 'free': free}
+                      for size, total, free in state.pages],
+        } for state in node_states(host)],
+    }
+
+
+def document(result: engine.Result,
+             keys: Iterable[str]) -> dict[str, ty.Any]:
+    """All of the result as one document for programs.
+
+    :param result: the result
+    :param keys: which of servers, hosts and steps it has
+    """
+    outcomes = _by_server(result)
+    doc: dict[str, ty.Any] = {
+        'file': result.cloud.path,
+        'seconds': round(result.seconds, 3),
+        'expectations': {'checked': result.checks,
+                         'failed': list(result.failures)},
+    }
+    if 'servers' in keys:
+        doc['servers'] = [
+            _server_document(server, outcomes.get(server.name, ()))
+            for server in result.servers]
+    if 'hosts' in keys:
+        doc['hosts'] = [_host_document(host, result)
+                        for host in result.hosts]
+    if 'steps' in keys:
+        doc['steps'] = [
+            {**dataclasses.asdict(outcome),
+             'nodes': None if outcome.nodes is None else list(outcome.nodes),
+             'notes': list(outcome.notes)} for outcome in result.outcomes]
+    return doc
+
+
+def _count(number: int, word: str) -> str:
+    return f'{number} {word}{"" if number == 1 else "s"}'
+
+
+def summary(result: engine.Result) -> str:
+    """One line for people: servers, hosts, expectations, time."""
+    done = sum(1 for o in result.outcomes if o.ok)
+    refused = len(result.outcomes) - done
+    text = (f'{_count(len(result.hosts), "host")}, '
+            f'{_count(len(result.servers), "server")}: '
+            f'{done} done, {refused} refused, in {result.seconds:.1f} s')
+    if result.checks:
+        met = result.checks - len(result.failures)
+        text += f'; {met} of {result.checks} expectations met'
+    return text

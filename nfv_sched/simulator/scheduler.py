@@ -1,0 +1,244 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Nova's scheduler without a database, services and Placement.
+
+Candidates, filters, weighers, multi-create, alternates and selections are
+Nova's own code.  Replaced are only its sources: compute nodes, services,
+aggregates and instances come from the simulated hosts, Placement is the
+:class:`~nfv_sched.simulator.ledger.Ledger`.
+
+As in Nova, host states are made afresh for every request.  What is kept is
+the parsed NUMA topology of a compute node that has not changed since.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import ledger as ledger_mod
+from nfv_sched.simulator import model
+from nfv_sched.simulator import nova_api
+
+NOT_ENOUGH = 'There are not enough hosts available.'
+
+
+class _HostState(nova_api.HostState):
+    """A host state that takes a parsed compute node from a cache."""
+
+    def __init__(self, host: str, node: str, cell_uuid: str, cache: dict,
+                 version: int):
+        super().__init__(host, node, cell_uuid)
+        self._sim_cache = cache
+        self._sim_version = version
+
+    def update(self, compute=None, service=None, aggregates=None,
+               inst_dict=None):
+        # As in Nova, but for a lock by the name of the host, which would be
+        # made anew for each of them: one thread sees a state here.
+        self._update_from_compute_node(compute)
+        self.aggregates = aggregates
+        self.service = nova_api.ReadOnlyDict(service)
+        self.instances = inst_dict
+
+    def _update_from_compute_node(self, compute_node):
+        version, parsed = self._sim_cache.get(compute_node.uuid, (None, None))
+        if version == self._sim_version:
+            vars(self).update(parsed)
+            # These are changed in place or handed out for that.
+            self.stats = dict(self.stats)
+            self.supported_instances = list(self.supported_instances)
+        else:
+            before = dict(vars(self))
+            super()._update_from_compute_node(compute_node)
+            parsed = {name: value for name, value in vars(self).items()
+                      if name not in before or before[name] is not value}
+            self._sim_cache[compute_node.uuid] = (self._sim_version, parsed)
+        self.pci_stats = nova_api.PciDeviceStats(self.numa_topology)
+
+
+class _CountedFilter:
+    """A filter, and how many hosts it let through.
+
+    It stands in for the filter in Nova's filter handler, under the filter's
+    own name, so that Nova's log reads as ever.
+    """
+
+    def __init__(self, inner: ty.Any, counts: list[tuple[str, int, int]]):
+        self._inner = inner
+        self._counts = counts
+
+    def run_filter_for_index(self, index: int) -> bool:
+        return self._inner.run_filter_for_index(index)
+
+    def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
+        hosts = list(hosts)
+        left = self._inner.filter_all(hosts, spec_obj)
+        left = None if left is None else list(left)
+        self._counts.append((type(self._inner).__name__, len(hosts),
+                             len(left or ())))
+        return left
+
+
+class HostManager(nova_api.HostManager):
+    """Nova's host manager over simulated hosts."""
+
+    def __init__(self, hosts: Mapping[str, compute.ComputeHost],
+                 aggregates: Sequence[model.AggregateSpec]):
+        self._hosts = hosts
+        self._by_uuid = {host.uuid: host for host in hosts.values()}
+        self._order = {name: i for i, name in enumerate(hosts)}
+        self._cache: dict[str, tuple[int, dict]] = {}
+        self._aggregates = aggregates
+        #: (filter, hosts before, hosts after) of the last filtering.
+        self.counts: list[tuple[str, int, int]] = []
+        #: Which server of its request the last filtering was for, from 0.
+        self.index = 0
+        self.cell = objects.CellMapping(
+            id=1, uuid=compute.stable_uuid('cell', 'cell1'), name='cell1',
+            disabled=False, transport_url='none://',
+            database_connection='none://')
+        super().__init__()
+        self.enabled_filters = [
+            type(type(f).__name__, (_CountedFilter,), {})(f, self.counts)
+            for f in self.enabled_filters]
+
+    def get_filtered_hosts(self, hosts, spec_obj, index=0):
+        self.counts.clear()
+        self.index = index
+        return super().get_filtered_hosts(hosts, spec_obj, index)
+
+    # Nova's sources of information, replaced
+
+    def refresh_cells_caches(self):
+        self.cells = {self.cell.uuid: self.cell}
+        self.enabled_cells = [self.cell]
+        self.host_to_cell_uuid = {}
+
+    def _init_aggregates(self):
+        for number, spec in enumerate(self._aggregates, 1):
+            self.update_aggregates(objects.Aggregate(
+                id=number, name=spec.name, hosts=list(spec.hosts),
+                uuid=compute.stable_uuid('aggregate', spec.name),
+                metadata=dict(spec.metadata)))
+
+    def _init_instance_info(self, computes_by_cell=None):
+        pass
+
+    def _get_instance_info(self, context, compute_node):
+        return dict(self._hosts[compute_node.host].instances)
+
+    def _get_computes_for_cells(self, context, cells, compute_uuids):
+        if compute_uuids is None:
+            hosts = list(self._hosts.values())
+        else:
+            hosts = [self._by_uuid[u] for u in compute_uuids
+                     if u in self._by_uuid]
+        return ({self.cell.uuid: [host.node for host in hosts]},
+                {host.name: host.service() for host in hosts})
+
+    def get_compute_nodes_by_host_or_node(self, ctxt, host, node, cell=None):
+        found = self._hosts.get(host or node)
+        return objects.ComputeNodeList(
+            objects=[found.node] if found is not None else [])
+
+    def host_state_cls(self, host, node, cell, **kwargs):
+        return _HostState(host, node, cell, self._cache,
+                          self._hosts[host].version)
+
+    def _get_host_states(self, context, compute_nodes, services):
+        states = super()._get_host_states(context, compute_nodes, services)
+        # Nova's order is that of a set. Any order will do; the same one
+        # every time makes runs repeatable.
+        return iter(sorted(states, key=lambda s: self._order[s.host]))
+
+
+class Scheduler(nova_api.SchedulerManager):
+    """Nova's scheduler manager over simulated hosts."""
+
+    def __init__(self, hosts: HostManager, ledger: ledger_mod.Ledger):
+        nova_api.scheduler_init(self, hosts)
+        self._ledger = ledger
+
+    @property
+    def placement_client(self):
+        return self._ledger
+
+    def _select_destinations(
+        self, context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
+        provider_summaries, allocation_request_version=None,
+        return_alternates=False,
+    ):
+        # Nova's method sends notifications around this.
+        return self._schedule(
+            context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
+            provider_summaries, allocation_request_version,
+            return_alternates)
+
+    def select(self, context: ty.Any, spec: objects.RequestSpec,
+               uuids: Sequence[str], alternates: bool = True):
+        """Choose hosts, as the conductor asks the scheduler for them.
+
+        :param context: request context
+        :param spec: the request; it is left as it is
+        :param uuids: the servers of the request
+        :param alternates: whether alternates are wanted
+        :returns: a list of ``nova.objects.Selection`` for each server
+        :raises nova.exception.NoValidHost: if a server finds no host; the
+            reason says why
+        """
+        counts = self.host_manager.counts
+        counts.clear()
+        self._ledger.queries.clear()
+        # The request crosses RPC, so the scheduler has its own copy.
+        spec = spec.obj_clone()
+        try:
+            return self.select_destinations(
+                context, spec_obj=spec, instance_uuids=list(uuids),
+                return_objects=True, return_alternates=alternates)
+        except nova_api.ExpectedException as e:
+            error = e.exc_info[1]
+        reason = str(error.kwargs.get('reason') or '')
+        if reason in ('', NOT_ENOUGH):
+            reason = self._why(len(uuids))
+        raise exception.NoValidHost(reason=reason)
+
+    def _why(self, wanted: int) -> str:
+        """Why Nova found no host, when Nova itself does not say."""
+        counts = self.host_manager.counts
+        if not counts:
+            queries = self._ledger.queries
+            for query, found in queries:
+                if found:
+                    text = ('the only hosts with room in Placement are the '
+                            'source of the move, or left out of the request')
+                    others = self._ledger.missing(query)
+                    return f'{text}; {others}' if others else text
+            # A second query is the fallback of pinned guests to hosts that
+            # report no PCPU; it has nothing to add.
+            return self._ledger.explain(queries[0][0])
+        name, start, end = counts[-1]
+        if end == 0:
+            text = (f'{name} removed the last {start} host'
+                    f'{"s" if start != 1 else ""}')
+            steps = ', '.join(f'{n} {a} -> {b}' for n, a, b in counts
+                              if b < a)
+            text = f'{text} ({steps})'
+            if wanted > 1:
+                text += (f'; server {self.host_manager.index + 1} of '
+                         f'{wanted} in the request')
+            return text
+        return ('Placement took no claim for the request on any of '
+                f'{end} host{"s" if end != 1 else ""}')
