@@ -342,6 +342,17 @@ def _settled(
     return None
 
 
+def _plain_refusal(
+    numa_topology, guest: topology.Guest, ratios: fit.Ratios,
+) -> reasons.Reason:
+    """Why a plain guest finds no room."""
+    view = topology.host_topology(numa_topology)
+    if view is None:
+        return reasons.resolve(_NO_HOST_TOPOLOGY.reason)
+    return steering.capacity_reason(
+        numa_evaluation.Evaluation(view, guest, ratios))
+
+
 def judge_plain(
     host_state, request: Request, request_note: RequestNote,
 ) -> steering.Decision | None:
@@ -366,6 +377,8 @@ def judge_plain(
                              reserved, ratios) == fit.FITS:
                     write_plain_limits(host_state, request, request_note)
                     return steering.PLAIN
+            return steering.Decision(False, functools.partial(
+                _plain_refusal, host_state.numa_topology, guest, ratios))
     view = topology.host_topology(host_state.numa_topology)
     if view is None:
         return None

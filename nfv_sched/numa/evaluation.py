@@ -122,19 +122,15 @@ class Evaluation:
         comes to one size on all host cells.
         """
         if self._uniform is None:
-            masks = self.masks
-            pagesize = self.guest.cells[0].pagesize
-            if len(masks) == 1 and (not pagesize or pagesize > 0):
-                self._uniform = True
-                return True
+            masks, guest = self.masks, self.guest
             self._uniform = (
                 masks.count(masks[0]) == len(masks) and
-                all(self._one_page_size(cell)
-                    for cell in set(self.guest.cells)))
+                (not guest.any_pages or
+                 all(self._one_page_size(cell) for cell in guest.cells)))
         return self._uniform
 
     def _one_page_size(self, cell: topology.GuestCell) -> bool:
-        if not cell.pagesize or cell.pagesize > 0:
+        if not cell.pagesize:
             return True
         sizes = [fit.page_size(host_cell, cell.pagesize, cell.memory)
                  for host_cell in self.host.cells]

@@ -162,12 +162,13 @@ def _text(count: int, noun: str) -> str:
 def capacity_reason(
     evaluation: Evaluation, policy: str = 'NUMA topology',
     within: int | None = None, order: int = reasons.CAPACITY,
-    where: str = '',
+    where: str = '', groups: Sequence[int] = (),
 ) -> reasons.Reason:
     """Why a guest finds no room, in Nova's own terms.
 
     :param within: bitmask of the host cells that count; all if None
     :param where: what is special about them, for the text
+    :param groups: host cells near each network of the request, as bitmasks
     """
     host, guest = evaluation.host, evaluation.guest
     cells = len(guest.cells)
@@ -202,6 +203,12 @@ def capacity_reason(
             order, policy,
             f'room for the guest on {_text(cells, "NUMA node")}{where} '
             f'needed', f'{count} have room', count)
+    for group in groups:
+        if not any(mask & group for mask in masks):
+            # No guest cell has room where this network is.
+            return capacity_reason(
+                evaluation, policy, within & group, order,
+                f'{where} near the networks of the request')
     if candidates.feasible(masks):
         return reasons.Reason(
             order, policy,
@@ -271,7 +278,7 @@ class _Steering:
         evaluation = self.evaluation
         if (len(self.host.cells) == len(evaluation.guest.cells) and
                 evaluation.interchangeable and
-                not self._sizes_differ()):
+                not evaluation.guest.any_pages):
             # Nova keeps the order of the cells, and if the guest cells fit
             # in any order they fit in that one, which it tries first.
             return all(bit == 1 << guest
@@ -283,11 +290,6 @@ class _Steering:
             if candidates.feasible(others, groups):
                 return False
         return True
-
-    def _sizes_differ(self) -> bool:
-        """Whether a page request may come to several page sizes."""
-        return any(cell.pagesize and cell.pagesize < 0
-                   for cell in self.evaluation.guest.cells)
 
     def enforced(self, labels: frozenset[str], within: int | None) -> bool:
         groups = self.label_groups(labels)
@@ -449,7 +451,7 @@ class _Steering:
     def _decide(self, traces, held: Decision | None) -> Decision:
         if not self.fits_stock(traces):
             return Decision(False, functools.partial(
-                capacity_reason, self.evaluation))
+                capacity_reason, self.evaluation, groups=self.groups))
         if self.wish.plain:
             return self._accept(frozenset(), frozenset())
         reason = self._map()
@@ -523,7 +525,7 @@ class _Steering:
                 f'has {len(nodes)}', len(nodes))
         return capacity_reason(
             self.evaluation, policy, switch, reasons.VSWITCH,
-            ' with the virtual switch')
+            ' with the virtual switch', self.groups)
 
     def _decide_prefer(
         self, masks: Sequence[int], held: Decision | None,
@@ -607,7 +609,8 @@ def decide_plain(evaluation: Evaluation, wish) -> Decision | None:
         traces = evaluation.request_traces()
     if evaluation.accepted(groups, None, traces):
         return PLAIN
-    return Decision(False, functools.partial(capacity_reason, evaluation))
+    return Decision(False, functools.partial(
+        capacity_reason, evaluation, groups=groups))
 
 
 def decide(

@@ -180,11 +180,14 @@ class Guest(ty.NamedTuple):
     :ivar ids: the ID that each cell carries now
     :ivar reserved: extra CPUs that the first guest cell needs for isolated
         emulator threads
+    :ivar any_pages: a page request such as "large", which may come to
+        different page sizes on different host cells
     """
 
     cells: tuple[GuestCell, ...]
     ids: tuple[int, ...]
     reserved: int
+    any_pages: bool
 
 
 def _read(obj, name: str, default=None):
@@ -336,4 +339,6 @@ def guest(obj) -> Guest | None:
             _THREADS.get(_read(cell, 'cpu_thread_policy'), THREADS_PREFER)))
         ids.append(_read(cell, 'id', index))
     isolated = _read(obj, 'emulator_threads_policy') == 'isolate'
-    return Guest(tuple(views), tuple(ids), int(isolated))
+    return Guest(
+        tuple(views), tuple(ids), int(isolated),
+        any((view.pagesize or 0) < 0 for view in views))
