@@ -82,6 +82,25 @@ Related options:
 * ``[nfv_sched] vswitch_label``
 * ``[nfv_sched] node_label_prefix``
 """),
+    cfg.StrOpt(
+        'moves_without_limits',
+        default='accept',
+        choices=[
+            ('accept', 'Moves are placed like new servers. A live migration '
+                       'may end against a strict policy.'),
+            ('refuse', 'A host is accepted for a move only if the claim '
+                       'keeps the policy without limits, as where the '
+                       'switch runs on every NUMA node.'),
+        ],
+        help="""
+What becomes of moves of guests with a strict policy or a node mapping, on
+releases of Nova whose live migration loses the limits of the scheduler.
+
+Before 2026.2 the claim on the destination of a live migration is made without
+the limits, and hence without the labels, that the scheduler chose (bug
+2153425). The scheduler cannot tell a live migration from an evacuation or
+another move. On 2026.2 and later the option has no effect.
+"""),
 ]
 
 _reason_opts = [

@@ -227,11 +227,13 @@ class Settings(ty.NamedTuple):
     :ivar names: what the labels are called
     :ivar predicted_is_enough: strict policies may rest on a prediction
     :ivar packing: Nova fills the most used NUMA node first
+    :ivar limits_lost: moves must keep strict policies without limits
     """
 
     names: steering.Names
     predicted_is_enough: bool
     packing: bool
+    limits_lost: bool
 
 
 def settings(request_note: RequestNote) -> Settings:
@@ -242,7 +244,9 @@ def settings(request_note: RequestNote) -> Settings:
         known = request_note.settings = Settings(
             steering.Names(options.vswitch_label, options.node_label_prefix),
             options.strict_enforcement == 'predicted',
-            nova_compat.packs_numa_cells())
+            nova_compat.packs_numa_cells(),
+            options.moves_without_limits == 'refuse' and
+            not nova_compat.live_migration_carries_limits())
     return known
 
 
@@ -256,7 +260,8 @@ def _wish(note: HostNote, request: Request) -> steering.Wish:
         known = note.request_note.wishes[policies] = steering.Wish(
             vswitch, f'{policy.vswitch_key}={policy.vswitch}',
             policy.node_map, request.physnets, request.switch_physnets,
-            request.tunneled, request.tunnel_uncertain)
+            request.tunneled, request.tunnel_uncertain,
+            request.is_move and settings(note.request_note).limits_lost)
     return known
 
 

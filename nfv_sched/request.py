@@ -153,7 +153,8 @@ class RequestNote:
         requests = list(_get(pci_requests, 'requests') or [])
         physnets = frozenset(_get(network_metadata, 'physnets') or ())
         tunneled = bool(_get(network_metadata, 'tunneled'))
-        is_move = _get(destination, 'cell') is not None
+        is_move = (_get(destination, 'cell') is not None or
+                   bool(_get(destination, 'allow_cross_cell_move')))
         networks = list(_get(requested_networks, 'objects') or [])
         uncertain = tunneled and is_move
         untrue = False

@@ -72,6 +72,7 @@ class Wish(ty.NamedTuple):
     :ivar switch_physnets: those that are reached through the switch
     :ivar tunneled: whether the tunnel endpoint must be near
     :ivar tunnel_uncertain: whether that may be untrue
+    :ivar limits_lost: whether the claim may be made without the limits
     """
 
     vswitch: str | None
@@ -81,6 +82,7 @@ class Wish(ty.NamedTuple):
     switch_physnets: frozenset[str]
     tunneled: bool
     tunnel_uncertain: bool
+    limits_lost: bool = False
 
     @property
     def plain(self) -> bool:
@@ -292,7 +294,7 @@ class _Steering:
         return True
 
     def enforced(self, labels: frozenset[str], within: int | None) -> bool:
-        groups = self.label_groups(labels)
+        groups = [] if self.wish.limits_lost else self.label_groups(labels)
         if within is not None and not self._always_within(groups, within):
             return False
         return not self.map_bits or self._always_mapped(groups)
@@ -365,7 +367,9 @@ class _Steering:
             if self.enforced(labels, within):
                 return labels
             kept.append(labels)
-        return kept[0] if kept and predicted_is_enough else None
+        if kept and predicted_is_enough and not self.wish.limits_lost:
+            return kept[0]
+        return None
 
     # -- decisions
 
@@ -393,6 +397,11 @@ class _Steering:
         return masks
 
     def _unenforced(self, policy: str) -> reasons.Reason:
+        if self.wish.limits_lost:
+            return reasons.Reason(
+                reasons.ENFORCEMENT, policy,
+                'a claim that keeps it without limits needed for a move',
+                'this release of Nova may lose them')
         cells = self.host.all_cells
         if self.node_labels(cells) is None:
             return reasons.Reason(

@@ -13,6 +13,7 @@
 
 import threading
 
+import fixtures
 from nova import exception
 from nova import objects
 from nova.scheduler import filters as nova_filters
@@ -22,6 +23,7 @@ from nova.virt import hardware
 from nfv_sched.filters import all_filters
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
+from nfv_sched import nova_compat
 from nfv_sched.tests import base
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
@@ -313,6 +315,22 @@ class TestMoves(FilterTestCase):
             'strict', network=clouds.network(tunneled=True), move=True,
             networks=['a'])))
         self.assertEqual([1], self.node_of(host))
+
+    def test_limits_that_a_live_migration_loses(self):
+        # As on releases before 2026.2, where a move may be such a one.
+        self.useFixture(fixtures.MockPatchObject(
+            nova_compat, 'live_migration_carries_limits', lambda: False))
+        moved = clouds.spec('strict', move=True)
+        self.assertEqual(['host1'], self.passing([clouds.host()], moved))
+        self.flags(moves_without_limits='refuse')
+        self.assertIn('may lose them', self.refusal(
+            [clouds.host()], clouds.spec('strict', move=True)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host(switch=(0, 1))], clouds.spec('strict', move=True)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host()], clouds.spec('strict')))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host()], clouds.spec('prefer', move=True)))
 
 
 class TestMultiCreate(FilterTestCase):
