@@ -12,10 +12,10 @@
 """Time per host of stock NUMATopologyFilter and of NFVTopologyFilter.
 
 Both filters judge the same hosts for the same request in one run; the ratio
-is what counts, the machine's speed cancels out.  The best of several rounds
-is printed.  A host whose guest fits stays unchanged: nothing is consumed.
-Where all hosts are refused, ours works out the reason for the log and the
-tenant besides.
+is what counts, the machine's speed cancels out.  What is printed is CPU time,
+the best of several rounds.  A host whose guest fits stays unchanged: nothing
+is consumed.  Where all hosts are refused, ours works out the reason for the
+log and the tenant besides.
 
 Usage: python benchmarks/numa_fit.py [--hosts 100,1000,10000] [--rounds 3]
 """
@@ -107,15 +107,15 @@ def host_states(topologies):
 
 
 def seconds(filter_class, topologies, numa_topology, rounds):
-    """Best time of one pass over the hosts, and how many passed."""
+    """Best CPU time of one pass over the hosts, and how many passed."""
     best, passed = math.inf, None
     for _ in range(rounds):
         states = host_states(topologies)
         spec = spec_of(numa_topology.obj_clone())
         instance = filter_class()
-        begin = time.perf_counter()
+        begin = time.process_time()
         passed = list(instance.filter_all(states, spec))
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, time.process_time() - begin)
     return best, len(passed)
 
 
