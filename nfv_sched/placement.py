@@ -259,7 +259,8 @@ def _wish(note: HostNote, request: Request) -> steering.Wish:
         vswitch = policy.vswitch if nfv_request.VSWITCH in policies else None
         known = note.request_note.wishes[policies] = steering.Wish(
             vswitch, f'{policy.vswitch_key}={policy.vswitch}',
-            policy.node_map, request.physnets, request.switch_physnets,
+            policy.node_map, policy.node_keys, request.physnets,
+            request.switch_physnets,
             request.tunneled, request.tunnel_uncertain,
             request.is_move and settings(note.request_note).limits_lost)
     return known
@@ -275,10 +276,10 @@ def _no_numa_topology(
     policy = request.policy
     wish = _wish(note, request)
     one_node = view is not None and len(view.cells) == 1
-    for guest, node in policy.node_map:
+    for (guest, node), key in zip(policy.node_map, policy.node_keys):
         if guest or not one_node or view.cells[0].id != node:
             return steering.Decision(False, reasons.Reason(
-                reasons.NODE_MAP, f'nfv:numa_node.{guest}={node}',
+                reasons.NODE_MAP, f'{key}={node}',
                 'a guest NUMA topology needed, set hw:numa_nodes'))
     if wish.vswitch is None:
         return steering.Decision(True)

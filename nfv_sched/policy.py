@@ -68,6 +68,7 @@ class NFVPolicy:
     :ivar shared_vcpu_key: the extra spec that said so
     :ivar node_map: (guest NUMA node, host NUMA node) pairs in order of the
         guest nodes
+    :ivar node_keys: the extra spec of each pair
     :ivar errors: why the request can be placed nowhere; empty if it is sound
     """
 
@@ -78,6 +79,7 @@ class NFVPolicy:
     shared_vcpu: int | None = None
     shared_vcpu_key: str = SHARED_VCPU
     node_map: tuple[tuple[int, int], ...] = ()
+    node_keys: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
 
     @property
@@ -125,7 +127,7 @@ def _number(value: ty.Any) -> int | None:
 
 
 def _node_map(extra_specs: Mapping, errors: list[str]):
-    """The host NUMA node of each mapped guest NUMA node."""
+    """The host NUMA node of each mapped guest NUMA node, and the keys."""
     found: dict[int, tuple[int, str]] = {}
     prefixes = (NUMA_NODE, SYNONYMS[NUMA_NODE])
     for key in sorted(k for k in extra_specs if isinstance(k, str)):
@@ -152,8 +154,9 @@ def _node_map(extra_specs: Mapping, errors: list[str]):
                 f'{key}={host}: guest NUMA node {by_host[host]} is mapped to '
                 f'host NUMA node {host} already')
         by_host.setdefault(host, guest)
-    return tuple(sorted((guest, host)
-                        for guest, (host, _key) in found.items()))
+    ordered = sorted(found.items())
+    return (tuple((guest, host) for guest, (host, _key) in ordered),
+            tuple(key for _guest, (_host, key) in ordered))
 
 
 def _native_pci(extra_specs: Mapping, image_properties: Mapping):
@@ -202,10 +205,11 @@ def parse(extra_specs: Mapping[str, str] | None,
         errors.append(f'{shared_key}={_shown(shared)} is not the index of a '
                       f'vCPU')
 
+    node_map, node_keys = _node_map(extra_specs, errors)
     policy = NFVPolicy(
         vswitch=vswitch, vswitch_key=vswitch_key,
         pci=pci, pci_key=pci_key,
         shared_vcpu=shared_vcpu, shared_vcpu_key=shared_key,
-        node_map=_node_map(extra_specs, errors),
+        node_map=node_map, node_keys=node_keys,
         errors=tuple(errors))
     return NO_POLICY if policy == NO_POLICY else policy

@@ -243,11 +243,11 @@ def _contradiction(
 ) -> reasons.Reason | None:
     """What the policies ask of a guest that the guest cannot have."""
     cells = len(guest.cells) if guest else 0
-    for node, host_node in policy.node_map:
+    for (node, host_node), key in zip(policy.node_map, policy.node_keys):
         if cells and node >= cells:
             nodes = 'NUMA node' if cells == 1 else 'NUMA nodes'
             return reasons.Reason(
-                reasons.REQUEST, f'{nfv_policy.NUMA_NODE}{node}={host_node}',
+                reasons.REQUEST, f'{key}={host_node}',
                 f'the guest has {cells} {nodes}')
     if policy.shared_vcpu is not None:
         native = extra_specs.get('hw:cpu_policy')

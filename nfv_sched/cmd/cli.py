@@ -93,6 +93,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except SystemExit as e:
+        if e.code is None:
+            return 0
         return e.code if isinstance(e.code, int) else 2
     except KeyboardInterrupt:
         return 130

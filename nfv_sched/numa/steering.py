@@ -68,6 +68,7 @@ class Wish(ty.NamedTuple):
     :ivar vswitch: ``strict``, ``prefer`` or None
     :ivar vswitch_text: the extra spec, for reasons
     :ivar node_map: (guest NUMA node, host NUMA node) pairs
+    :ivar node_keys: the extra spec of each pair, for reasons
     :ivar physnets: physical networks that Nova considers
     :ivar switch_physnets: those that are reached through the switch
     :ivar tunneled: whether the tunnel endpoint must be near
@@ -78,6 +79,7 @@ class Wish(ty.NamedTuple):
     vswitch: str | None
     vswitch_text: str
     node_map: tuple[tuple[int, int], ...]
+    node_keys: tuple[str, ...]
     physnets: frozenset[str]
     switch_physnets: frozenset[str]
     tunneled: bool
@@ -375,11 +377,12 @@ class _Steering:
 
     def _map(self) -> reasons.Reason | None:
         """Read the node mapping; the reason if the host lacks a node."""
-        for guest, node in self.wish.node_map:
+        for (guest, node), key in zip(
+                self.wish.node_map, self.wish.node_keys):
             bit = self.host.bit_of(node)
             if not bit:
                 return reasons.Reason(
-                    reasons.NODE_MAP, f'nfv:numa_node.{guest}={node}',
+                    reasons.NODE_MAP, f'{key}={node}',
                     f'host NUMA node {node} needed',
                     f'has {_text(len(self.host.cells), "NUMA node")}',
                     len(self.host.cells))
@@ -387,8 +390,15 @@ class _Steering:
         return None
 
     def _map_text(self) -> str:
-        return ', '.join(f'nfv:numa_node.{guest}={node}'
-                         for guest, node in self.wish.node_map)
+        return ', '.join(map(self._key_text, self.map_bits))
+
+    def _key_text(self, guest: int) -> str:
+        """The extra spec that maps a guest NUMA node, as it was written."""
+        for (mapped, node), key in zip(
+                self.wish.node_map, self.wish.node_keys):
+            if mapped == guest:
+                return f'{key}={node}'
+        return 'NUMA topology'
 
     def _mapped_masks(self) -> list[int]:
         masks = list(self.evaluation.masks)
@@ -479,10 +489,9 @@ class _Steering:
     def _no_mapped_room(self, masks: Sequence[int]) -> reasons.Reason:
         for guest, bit in self.map_bits.items():
             if not masks[guest]:
-                node = self.host.nodes(bit)[0]
                 capacity = capacity_reason(self.evaluation, within=bit)
                 return reasons.Reason(
-                    reasons.NODE_MAP, f'nfv:numa_node.{guest}={node}',
+                    reasons.NODE_MAP, self._key_text(guest),
                     capacity.need, capacity.have, capacity.rank)
         return reasons.Reason(
             reasons.NODE_MAP, self._map_text(),
@@ -525,7 +534,7 @@ class _Steering:
                 return reasons.Reason(
                     reasons.VSWITCH, policy,
                     f'guest NUMA node {guest} is mapped to host NUMA node '
-                    f'{node} (nfv:numa_node.{guest})',
+                    f'{node} ({self._key_text(guest)})',
                     f'the virtual switch runs on {runs}')
         if len(nodes) < cells:
             return reasons.Reason(
@@ -544,7 +553,8 @@ class _Steering:
         options = None if held is None else [held.strict_labels]
         strict = self.find(masks, None, options, any_prediction)
         if strict is None:
-            return Decision(False, self._unenforced(self._map_text()))
+            return Decision(False, self._unenforced(
+                self._map_text() or 'NUMA topology'))
         switch = self.switch
         if not switch:
             return self._accept(strict, strict)

@@ -258,7 +258,7 @@ class TestReasons(FilterTestCase):
     def test_mapped_away(self):
         self.assertIn(
             'guest NUMA node 0 is mapped to host NUMA node 0 '
-            '(nfv:numa_node.0), the virtual switch runs on 1',
+            '(nfv:numa_node.0=0), the virtual switch runs on 1',
             self.refusal([clouds.host()],
                          clouds.spec('strict', nodes={0: 0})))
 

@@ -1,0 +1,40 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Sphinx configuration of the documentation."""
+
+project = 'nfv-sched'
+author = 'The nfv-sched developers'
+copyright = f'2026, {author}'
+
+extensions = [
+    'openstackdocstheme',
+    'oslo_config.sphinxext',
+]
+
+master_doc = 'index'
+exclude_patterns = ['_generated']
+add_module_names = False
+pygments_style = 'native'
+
+html_theme = 'openstackdocs'
+
+# Everything the theme could want to know from git or the network is said
+# here, so that the documentation builds from any copy of the source.
+openstackdocs_repo_name = 'nfv-sched'
+openstackdocs_auto_name = False
+openstackdocs_auto_version = False
+openstackdocs_pdf_link = False
+openstackdocs_use_storyboard = False
+html_theme_options = {
+    'display_badge': False,
+    'show_other_versions': False,
+}

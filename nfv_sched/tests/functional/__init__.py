@@ -1,0 +1,29 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Tests on a real Nova and a real Placement, both in this process.
+
+Nova's services run on native threads, as they do since 2026.1 when nothing
+else is configured; only the fixtures of Nova 33 still want eventlet.  That is
+decided once, before anything else of Nova is imported, so these tests cannot
+share a process with the unit tests.
+"""
+
+from importlib import metadata
+import os
+
+if int(metadata.version('nova').partition('.')[0]) >= 34:
+    os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true')
+
+from nova import monkey_patch  # noqa: E402
+
+monkey_patch.patch()

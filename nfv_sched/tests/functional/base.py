@@ -1,0 +1,482 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the functional tests share: a small cloud in one process.
+
+Nova's own fixtures run the API, the conductor, the scheduler, one compute
+service per host on a fake libvirt, and a real Placement.  This module adds
+hosts that declare where their virtual switch runs, guests with a policy, and
+the questions the tests ask: on which host NUMA nodes is this guest, what
+does its owner read when it was refused, is anything left in Placement.
+
+Every host has five CPUs per NUMA node: the first is shared, the other four
+are for pinned guests.  The test cases put the switch on node 1 and leave
+node 0 at least as empty as node 1, where Nova by itself prefers node 0; a
+guest on node 1 is there because it was steered.
+
+Differences between the supported releases of Nova are kept here.
+"""
+
+import contextlib
+from importlib import metadata
+import inspect
+import os
+import re
+import time
+import traceback
+
+import fixtures
+from nova.conductor.tasks import live_migrate
+import nova.conf
+from nova import context
+from nova import objects
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.api import client
+from nova.tests.functional.libvirt import base
+from nova.virt.libvirt import driver
+from oslo_utils import uuidutils
+from testtools import content
+
+CONF = nova.conf.CONF
+
+#: CPUs of one host NUMA node: one shared, the rest for pinned guests.
+NODE_CPUS = 5
+PINNED_CPUS_PER_NODE = NODE_CPUS - 1
+
+#: Vcpus of most guests: two of them fill the pinned CPUs of a node.
+GUEST_VCPUS = 2
+
+IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
+
+FOO = base.LibvirtNeutronFixture.network_1['id']
+BAR = base.LibvirtNeutronFixture.network_2['id']
+TUNNELED = base.LibvirtNeutronFixture.network_3['id']
+
+#: How much a host says about its nodes: where the switch runs and the name
+#: of each node, only where the switch runs, nothing.
+ALL_LABELS = 'all'
+SWITCH_LABEL = 'switch'
+NO_LABELS = 'none'
+
+#: Does this release pass the scheduler's NUMA limits on to the claim of a
+#: live migration?  Nova 33 keeps LiveMigrationTask.limits at None (bug
+#: 2153425), so its claim is free to choose any node that fits.
+LIVE_MIGRATION_IS_STEERED = 'self.limits = selection.limits' in (
+    inspect.getsource(live_migrate.LiveMigrationTask))
+
+
+def api_paste_config() -> str:
+    """Return the path of the api-paste.ini that the nova package installed.
+
+    Nova's fixtures look for it beside the package, pip puts it under the
+    prefix of the environment.
+    """
+    for path in metadata.files('nova') or ():
+        if path.name == 'api-paste.ini':
+            return os.path.realpath(path.locate())
+    beside = os.path.join(os.path.dirname(nova.conf.__file__), '..', '..',
+                          'etc', 'nova', 'api-paste.ini')
+    return os.path.realpath(beside)
+
+
+def pinned(**extra_specs) -> dict[str, str]:
+    """Return the extra specs of a pinned guest.
+
+    :param extra_specs: more of them; an underscore pair stands for a colon
+        and a number at the end is set off by a point.
+    """
+    specs = {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1'}
+    for key, value in extra_specs.items():
+        key = re.sub(r'_(\d+)$', r'.\1', key.replace('__', ':'))
+        specs[key] = value
+    return specs
+
+
+class NeutronFixture(base.LibvirtNeutronFixture):
+    """Nova's networks on physical networks, with any number of ports."""
+
+    def create_port(self, body=None):
+        port = dict(self.network_1_port_2, **body['port'])
+        port['id'] = uuidutils.generate_uuid()
+        digits = port['id'].replace('-', '')
+        port['mac_address'] = 'fa:16:3e:%s:%s:%s' % (
+            digits[0:2], digits[2:4], digits[4:6])
+        network = self._networks[port['network_id']]
+        port['fixed_ips'] = [{'ip_address': '192.168.1.10',
+                              'subnet_id': network['subnets'][0]['id']}]
+        port.setdefault('tenant_id', self.tenant_id)
+        port['admin_state_up'] = True
+        self._ports[port['id']] = port
+        return {'port': dict(port)}
+
+
+class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
+    """A cloud scheduled by stock Nova with its NUMATopologyFilter.
+
+    ``self.api`` is an ordinary tenant, ``self.admin_api`` the operator.
+    """
+
+    ADMIN_API = False
+    microversion = 'latest'
+    REQUIRES_LOCKING = False
+
+    #: Filters beside Nova's default ones, in this order.
+    extra_filters = ['NUMATopologyFilter']
+    available_filters = ['nova.scheduler.filters.all_filters']
+    weight_classes = ['nova.scheduler.weights.all_weighers']
+
+    def setUp(self):
+        #: What each host declares, see start_host().
+        self.declared = {}
+        self.host_nodes = {}
+        self.online_cpus = frozenset()
+        self.booted = []
+        self._declare_per_host()
+        super().setUp()
+        self.ctxt = context.get_admin_context()
+        self.neutron = self.useFixture(NeutronFixture(self))
+        # Nothing answers for Neutron when a port is plugged.
+        self.flags(vif_plugging_timeout=0)
+        self.flags(cores=-1, instances=-1, ram=-1, group='quota')
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.host.Host.get_online_cpus',
+            lambda host: set(self.online_cpus)))
+        # Nova runs the program uptime, which a minimal system lacks.
+        self.useFixture(fixtures.MockPatchObject(
+            driver.LibvirtDriver, 'get_host_uptime', return_value=''))
+        self.useFixture(fixtures.MockPatch(
+            'nova.virt.libvirt.driver.LibvirtDriver.'
+            'migrate_disk_and_power_off', return_value='{}'))
+        self.useFixture(fixtures.MockPatch(
+            'nova.virt.libvirt.driver.LibvirtDriver.snapshot'))
+
+    # -- the cloud ----------------------------------------------------------
+
+    def _setup_scheduler_service(self):
+        # The first flags that are set after Nova's fixtures have reset all
+        # options, and before any service has read them.
+        self.flags(api_paste_config=api_paste_config(), group='wsgi')
+        defaults = list(CONF.filter_scheduler.enabled_filters)
+        self.flags(available_filters=self.available_filters,
+                   enabled_filters=defaults + self.extra_filters,
+                   weight_classes=self.weight_classes,
+                   group='filter_scheduler')
+        self.configure()
+        return self.start_service('scheduler')
+
+    def configure(self):
+        """Set options before the scheduler starts; tests override it."""
+
+    def _declare_per_host(self):
+        # All compute services of the process share one configuration, and
+        # the driver reads it anew at every update.  So the affinity of each
+        # host is put into what its own driver reports.
+        real = driver.LibvirtDriver._get_host_numa_topology
+
+        def declaring(libvirt_driver):
+            topology = real(libvirt_driver)
+            host = libvirt_driver._host.get_hostname()
+            if topology is None or host not in self.declared:
+                return topology
+            physnets, tunnel = self.declared[host]
+            for cell in topology.cells:
+                cell.network_metadata = objects.NetworkMetadata(
+                    physnets={name for name, nodes in physnets.items()
+                              if cell.id in nodes},
+                    tunneled=cell.id in tunnel)
+            return topology
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.driver.LibvirtDriver._get_host_numa_topology',
+            declaring))
+
+    def start_host(self, name='host1', switch=(1,), labels=ALL_LABELS,
+                   nodes=2, physnets=None, tunnel=(), memory_gib=16):
+        """Start a compute service on a host with a virtual switch.
+
+        :param switch: the NUMA nodes where the switch runs.
+        :param labels: how much of it the host declares.
+        :param nodes: the number of NUMA nodes; 0 for a host that reports no
+            NUMA topology at all.
+        :param physnets: physical network -> NUMA nodes it is attached to.
+        :param tunnel: NUMA nodes where tunnels end.
+        :param memory_gib: of all nodes together, in GiB; with equal guests,
+            Nova's weighers prefer the host that has more.
+        """
+        declared = dict(physnets or {})
+        if labels != NO_LABELS and switch:
+            declared['nfv_vswitch'] = tuple(switch)
+        if labels == ALL_LABELS:
+            for node in range(nodes):
+                declared['nfv_node%d' % node] = (node,)
+        self.declared[name] = (declared, tuple(tunnel))
+        self.host_nodes[name] = nodes
+        self._divide_cpus(nodes)
+        host_info = fakelibvirt.HostInfo(
+            cpu_nodes=max(nodes, 1), cpu_sockets=1, cpu_cores=NODE_CPUS,
+            cpu_threads=1, kB_mem=memory_gib * 1024 * 1024)
+        if not nodes:
+            host_info.numa_topology.cells = []
+        self.start_compute(hostname=name, host_info=host_info)
+        return name
+
+    def _divide_cpus(self, nodes):
+        # The driver reads these anew at every update, as it does the
+        # affinities; so all hosts of a test have as many nodes.
+        if len(set(self.host_nodes.values())) > 1:
+            raise ValueError('hosts with different numbers of NUMA nodes')
+        cpus = set(range(max(nodes, 1) * NODE_CPUS))
+        shared = set(range(0, len(cpus), NODE_CPUS))
+        self.flags(cpu_shared_set=','.join(map(str, sorted(shared))),
+                   cpu_dedicated_set=','.join(map(str, sorted(cpus - shared))),
+                   group='compute')
+        self.online_cpus = cpus
+
+    def _get_connection(self, host_info=None, pci_info=None, mdev_info=None,
+                        vdpa_info=None, libvirt_version=None,
+                        qemu_version=None, hostname=None):
+        # Nova's own method stops at 15 CPUs.
+        return fakelibvirt.Connection(
+            'qemu:///system',
+            version=libvirt_version or fakelibvirt.FAKE_LIBVIRT_VERSION,
+            hv_version=qemu_version or fakelibvirt.FAKE_QEMU_VERSION,
+            host_info=host_info, pci_info=pci_info, mdev_info=mdev_info,
+            vdpa_info=vdpa_info, hostname=hostname)
+
+    def _migrate_stub(self, domain, destination, params, flags):
+        # Called in place of libvirt's migration, which fakes the arrival of
+        # the guest at the host it is moving to.
+        instance = objects.Instance.get_by_uuid(
+            self.ctxt, domain.UUIDString())
+        migration = objects.Migration.get_by_instance_and_status(
+            self.ctxt, instance.uuid, 'running')
+        target = self.computes[migration.dest_compute]
+        target.driver._host.get_connection().defineXML(
+            params['destination_xml']).create()
+        domain.complete_job()
+
+    def fail_host(self, name):
+        """Stop the compute service of a host for good."""
+        service = self.computes.pop(name)
+        service.stop()
+        self.admin_api.put_service_force_down(
+            service.service_ref.uuid, True)
+
+    # -- guests -------------------------------------------------------------
+
+    def flavor(self, vcpus=GUEST_VCPUS, **extra_specs):
+        """Create a flavor of a pinned guest; see pinned()."""
+        return self.flavor_with(pinned(**extra_specs), vcpus=vcpus)
+
+    def flavor_with(self, extra_specs, vcpus=GUEST_VCPUS):
+        """Create a flavor with exactly these extra specs."""
+        return self._create_flavor(
+            vcpu=vcpus, memory_mb=256, disk=1, ephemeral=0,
+            extra_spec=extra_specs)
+
+    def boot(self, flavor, networks='none', host=None, expect='ACTIVE',
+             **request):
+        """Boot a guest as a tenant, or on a host as the operator.
+
+        :param networks: network ids, or 'none'.
+        :param expect: the status it must get, or several.
+        :param request: more fields of the API request.
+        :returns: the server as the operator sees it.
+        """
+        if networks != 'none':
+            networks = [{'uuid': network} for network in networks]
+        body = self._build_server(image_uuid=IMAGE, flavor_id=flavor,
+                                  networks=networks, host=host)
+        body.update(request)
+        api = self.admin_api if host else self.api
+        server = api.post_server({'server': body})
+        self.booted.append(server['id'])
+        return self.wait_for(server, expect)
+
+    def boot_many(self, flavor, count, minimum=None, expect='ACTIVE',
+                  networks='none'):
+        """Boot several guests in one request; returns them all."""
+        body = self._build_server(image_uuid=IMAGE, flavor_id=flavor,
+                                  networks=networks)
+        body['max_count'] = count
+        body['min_count'] = count if minimum is None else minimum
+        body['return_reservation_id'] = True
+        reservation = self.api.api_post(
+            '/servers', {'server': body}).body['reservation_id']
+        servers = self.admin_api.api_get(
+            '/servers/detail?reservation_id=%s' % reservation
+        ).body['servers']
+        self.booted.extend(server['id'] for server in servers)
+        return [self.wait_for(server, expect) for server in servers]
+
+    def wait_for(self, server, expect, seconds=30.0):
+        """Wait until a guest is in the status, or in one of several.
+
+        Nova's own helper looks every half second.
+        """
+        expected = (expect,) if isinstance(expect, str) else expect
+        deadline = time.monotonic() + seconds
+        while True:
+            server = self.show(server)
+            if server['status'] in expected and (
+                    server['status'] != 'ERROR' or 'fault' in server):
+                return server
+            if time.monotonic() > deadline or (
+                    server['status'] == 'ERROR' and 'fault' in server):
+                self.fail('expected %s, got %s: %s' % (
+                    expect, server['status'],
+                    server.get('fault', {}).get('message')))
+            time.sleep(0.05)
+
+    def occupy(self, flavor, host, times=1):
+        """Boot helper guests on a host; returns where they are."""
+        return [self.nodes(self.boot(flavor, host=host))
+                for _ in range(times)]
+
+    def delete_all(self, servers=None):
+        """Delete these guests, or all that the test booted."""
+        for uuid in list(self.booted if servers is None else servers):
+            self.booted.remove(uuid)
+            with contextlib.suppress(client.OpenStackApiNotFoundException):
+                self.admin_api.delete_server(uuid)
+
+    def resize(self, server, flavor):
+        """Resize up to the state where the tenant confirms or reverts."""
+        self.api.post_server_action(
+            server['id'], {'resize': {'flavorRef': flavor}})
+        return self._wait_for_state_change(server, 'VERIFY_RESIZE')
+
+    def shelve_and_unshelve(self, server):
+        """Shelve a guest, give up its resources, and start it again."""
+        self._shelve_server(server)
+        return self._unshelve_server(server)
+
+    def evacuate(self, server):
+        """Rebuild the guest of a failed host on another, and start it."""
+        self._evacuate_server(server, expected_state='SHUTOFF')
+        return self._start_server(server)
+
+    def cold_migrate(self, server, host=None):
+        return self._migrate_server(server, host=host, api=self.admin_api)
+
+    def live_migrate(self, server, host=None):
+        """Live migrate, to a host of the scheduler's choice by default.
+
+        The hosts report afterwards, as they do every minute: until then Nova
+        may show the CPUs that the guest had on its former host as taken.
+        """
+        server = self._live_migrate(server, api=self.admin_api, host=host)
+        self._run_periodics()
+        return server
+
+    # -- questions ----------------------------------------------------------
+
+    def show(self, server):
+        return self.admin_api.get_server(server['id'])
+
+    def host(self, server):
+        """Return the name of the host where a guest is."""
+        return self.show(server)['OS-EXT-SRV-ATTR:host']
+
+    def nodes(self, server):
+        """Return the host NUMA node of each guest NUMA node.
+
+        Read from the topology that the claim of the compute service stored;
+        pinned CPUs must agree with it.
+        """
+        instance = objects.Instance.get_by_uuid(self.ctxt, server['id'])
+        if instance.numa_topology is None:
+            return None
+        nodes = []
+        for cell in instance.numa_topology.cells:
+            for cpu in (cell.cpu_pinning or {}).values():
+                self.assertEqual(cell.id, cpu // NODE_CPUS)
+            nodes.append(cell.id)
+        return nodes
+
+    def assertPlaced(self, server, nodes, host=None):
+        """Assert the NUMA nodes, and if given the host, of a guest."""
+        server = self.show(server)
+        self.assertEqual('ACTIVE', server['status'])
+        self.assertEqual(list(nodes), self.nodes(server))
+        if host is not None:
+            self.assertEqual(host, server['OS-EXT-SRV-ATTR:host'])
+
+    def fault(self, server):
+        """Return what the tenant reads about a guest in error."""
+        return self.api.get_server(server['id'])['fault']['message']
+
+    def assertRefused(self, server, *words):
+        """Assert that a guest was not placed, and what its owner reads.
+
+        :param words: each must occur in the message.
+        """
+        server = self.show(server)
+        self.assertEqual('ERROR', server['status'])
+        self.assertIsNone(server['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual({}, self._get_allocations_by_server_uuid(
+            server['id']))
+        message = self.fault(server)
+        self.assertLessEqual(len(message.encode()), 255)
+        for word in words:
+            self.assertIn(word, message)
+        for name in self.declared:
+            self.assertNotIn(name, message)
+
+    def assertMoveRefused(self, move, server, *args):
+        """Assert that no host is found for a move and nothing has changed.
+
+        Nova's fixtures turn casts into calls, so that the refusal, which an
+        operator finds in the list of the server's actions, comes back as the
+        answer to the request.
+        """
+        before = self.host(server), self.nodes(server), self.usages()
+        error = self.assertRaises(client.OpenStackApiException,
+                                  move, server, *args)
+        self.assertIn(error.response.status_code, (400, 500))
+        self.assertIn('NoValidHost', str(error))
+        self.assertEqual(
+            before, (self.host(server), self.nodes(server), self.usages()))
+
+    def usages(self):
+        """Return what each host has given away, according to Placement."""
+        return {name: {key: value for key, value in
+                       self._get_provider_usages(uuid).items() if value}
+                for name, uuid in self.compute_rp_uuids.items()}
+
+    @contextlib.contextmanager
+    def row(self, title):
+        """One of several cases that share the hosts of a test.
+
+        A failure is recorded under the title and the test goes on; all
+        guests that the case booted are deleted.
+        """
+        before = list(self.booted)
+        try:
+            yield
+        except Exception:
+            self.force_failure = True
+            self.addDetailUniqueName(
+                title, content.text_content(traceback.format_exc()))
+        finally:
+            self.delete_all([uuid for uuid in self.booted
+                             if uuid not in before])
+
+
+class NFVCloudTestCase(CloudTestCase):
+    """A cloud with the plugin, as its documentation says to enable it."""
+
+    extra_filters = ['NFVTopologyFilter', 'VSwitchNUMAAffinityFilter']
+    available_filters = ['nova.scheduler.filters.all_filters',
+                         'nfv_sched.filters.all_filters']
+    weight_classes = ['nova.scheduler.weights.all_weighers',
+                      'nfv_sched.weights.all_weighers']

@@ -1,0 +1,168 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Several requests in the scheduler at once.
+
+The filters and weighers are shared by all threads of nova-scheduler.  What
+one request has worked out must never show in another, and a strict guest
+that loses a race for the last place must not land elsewhere.
+"""
+
+from concurrent import futures
+import sys
+import threading
+from unittest import mock
+
+from nfv_sched.tests.functional import base
+
+THREADS = 12
+ROUNDS = 15
+
+
+class SharedFiltersTest(base.NFVCloudTestCase):
+    """Nova's own filter and weight handlers, on threads.
+
+    The hosts' states and the requests come from the database of a real
+    cloud; the threads do what a scheduler does between reading them and
+    claiming in Placement.
+    """
+
+    def setUp(self):
+        super().setUp()
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        for number, switch in enumerate([[1], [0], [0, 1]]):
+            self.start_host('host%d' % number, switch=switch)
+        # One place is left on the first host's node 1.
+        self.occupy(self.flavor(vcpus=3, nfv__numa_node_0='1'), 'host0')
+
+    def requests(self):
+        """Return what real requests of all kinds asked the scheduler."""
+        flavors = [
+            self.flavor(vcpus=1, nfv__vswitch_numa_affinity='strict'),
+            self.flavor(nfv__vswitch_numa_affinity='strict'),
+            self.flavor(nfv__vswitch_numa_affinity='prefer'),
+            self.flavor(nfv__vswitch_numa_affinity='strict',
+                        hw__numa_nodes='2'),
+            self.flavor(nfv__numa_node_0='0'),
+            self.flavor(nfv__numa_node_0='1'),
+            self.flavor(),
+        ]
+        specs = []
+        manager = self.scheduler.manager
+        decide = manager._schedule
+
+        def record(context, spec, *args, **kwargs):
+            specs.append(spec.obj_clone())
+            return decide(context, spec, *args, **kwargs)
+
+        with mock.patch.object(manager, '_schedule', record):
+            for flavor in flavors:
+                server = self.boot(flavor)
+                self.delete_all([server['id']])
+        self.assertEqual(len(flavors), len(specs))
+        return specs
+
+    def host_states(self, spec):
+        host_manager = self.scheduler.manager.host_manager
+        return list(host_manager.get_host_states_by_uuids(
+            self.ctxt, list(self.compute_rp_uuids.values()), spec))
+
+    def schedule(self, spec, hosts):
+        """Filter and weigh; returns hosts and limits in their order."""
+        host_manager = self.scheduler.manager.host_manager
+        for host in hosts:
+            host.allocation_candidates = [{'allocations': {}, 'mappings': {}}]
+        passed = list(host_manager.get_filtered_hosts(hosts, spec, 0))
+        weighed = host_manager.get_weighed_hosts(passed, spec)
+        return [(weighed_host.obj.host, round(weighed_host.weight, 6),
+                 self.labels(weighed_host.obj)) for weighed_host in weighed]
+
+    @staticmethod
+    def labels(host):
+        limits = host.limits.get('numa_topology')
+        if limits is None or 'network_metadata' not in limits:
+            return None
+        return sorted(limits.network_metadata.physnets)
+
+    def test_requests_do_not_mix(self):
+        specs = self.requests()
+        expected = [self.schedule(spec, self.host_states(spec))
+                    for spec in specs]
+        # Something to mix up: no two requests end alike by accident.
+        self.assertGreater(len({str(result) for result in expected}), 4)
+
+        work = [(number, specs[number].obj_clone(),
+                 self.host_states(specs[number]))
+                for number in range(len(specs))
+                for _ in range(ROUNDS)]
+        chunks = [work[start::THREADS] for start in range(THREADS)]
+        gate = threading.Barrier(THREADS)
+
+        def run(chunk):
+            gate.wait()
+            return [(number, self.schedule(spec, hosts))
+                    for number, spec, hosts in chunk]
+
+        sys.setswitchinterval(1e-5)
+        with futures.ThreadPoolExecutor(THREADS) as pool:
+            results = [result for future in
+                       [pool.submit(run, chunk) for chunk in chunks]
+                       for result in future.result()]
+        self.assertEqual(len(work), len(results))
+        for number, result in results:
+            self.assertEqual(expected[number], result)
+
+
+class LostRaceTest(base.NFVCloudTestCase):
+    """Somebody takes the place between the decision and the claim."""
+
+    def setUp(self):
+        super().setUp()
+        self.strict = self.flavor(nfv__vswitch_numa_affinity='strict')
+
+    def boot_and_lose(self, flavor, host):
+        """Boot a guest; before its claim the switch node of a host fills."""
+        manager = self.scheduler.manager
+        decide = manager.select_destinations
+        pending = [host]
+
+        def decide_slowly(*args, **kwargs):
+            decision = decide(*args, **kwargs)
+            if pending:
+                self.occupy(self.strict, pending.pop(), times=2)
+            return decision
+
+        with mock.patch.object(
+                manager, 'select_destinations', decide_slowly):
+            return self.boot(flavor, expect=('ACTIVE', 'ERROR'))
+
+    def test_strict_guest_goes_to_the_next_host(self):
+        self.start_host('host1', switch=[1], memory_gib=64)
+        self.start_host('host2', switch=[1], memory_gib=8)
+        server = self.boot_and_lose(self.strict, 'host1')
+        self.assertPlaced(server, [1], 'host2')
+
+    def test_strict_guest_does_not_land_elsewhere(self):
+        """Node 0 of the only host is free; it is not for this guest."""
+        self.start_host('host1', switch=[1])
+        server = self.boot_and_lose(self.strict, 'host1')
+        self.assertEqual('ERROR', server['status'])
+        self.assertEqual({}, self._get_allocations_by_server_uuid(
+            server['id']))
+
+    def test_prefer_guest_goes_to_the_next_host(self):
+        self.start_host('host1', switch=[1], memory_gib=64)
+        self.start_host('host2', switch=[1], memory_gib=8)
+        server = self.boot_and_lose(
+            self.flavor(nfv__vswitch_numa_affinity='prefer'), 'host1')
+        self.assertPlaced(server, [1], 'host2')

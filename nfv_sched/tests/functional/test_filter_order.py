@@ -1,0 +1,94 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The same outcome however the filters are enabled.
+
+An operator may keep Nova's NUMATopologyFilter and add ours before or after
+it, or name ours first.
+"""
+
+from nfv_sched.tests.functional import base
+
+
+class Outcome:
+    """A short course through rules, moves and multi-create."""
+
+    def test_outcome(self):
+        for name in ('host1', 'host2'):
+            self.start_host(name, switch=[1])
+        strict = self.flavor(nfv__vswitch_numa_affinity='strict')
+        prefer = self.flavor(nfv__vswitch_numa_affinity='prefer')
+
+        with self.row('boot and moves'):
+            for flavor in (strict, prefer):
+                server = self.boot(flavor, host='host1')
+                self.assertPlaced(server, [1], 'host1')
+                self.cold_migrate(server)
+                self._confirm_resize(server)
+                self.assertPlaced(server, [1], 'host2')
+
+        with self.row('two guest nodes'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                                 hw__numa_nodes='2')
+            self.assertRefused(self.boot(flavor, expect='ERROR'),
+                               'nfv:vswitch_numa_affinity')
+
+        with self.row('multi-create that fills the switch nodes'):
+            servers = self.boot_many(strict, 4)
+            self.assertEqual([[1]] * 4, list(map(self.nodes, servers)))
+            self.assertRefused(self.boot(strict, expect='ERROR'),
+                               'nfv:vswitch_numa_affinity')
+            self.assertPlaced(self.boot(prefer), [0])
+
+        with self.row('multi-create of prefer'):
+            servers = self.boot_many(prefer, 4)
+            self.assertEqual([[1]] * 4, list(map(self.nodes, servers)))
+
+        with self.row('multi-create that does not fit'):
+            before = self.usages()
+            self.boot_many(strict, 5, expect='ERROR')
+            self.assertEqual(before, self.usages())
+
+        with self.row('no policy'):
+            self.assertPlaced(self.boot(self.flavor(), host='host1'), [0])
+
+
+class OursFirstTest(Outcome, base.NFVCloudTestCase):
+    extra_filters = ['VSwitchNUMAAffinityFilter', 'NFVTopologyFilter']
+
+
+class BeforeStockTest(Outcome, base.NFVCloudTestCase):
+    extra_filters = ['VSwitchNUMAAffinityFilter', 'NUMATopologyFilter']
+
+
+class AfterStockTest(Outcome, base.NFVCloudTestCase):
+    extra_filters = ['NUMATopologyFilter', 'VSwitchNUMAAffinityFilter']
+
+
+class AllThreeTest(Outcome, base.NFVCloudTestCase):
+    extra_filters = ['NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
+                     'NUMATopologyFilter']
+
+
+class OnlyTopologyTest(base.NFVCloudTestCase):
+    """NFVTopologyFilter alone stands in for Nova's filter."""
+
+    extra_filters = ['NFVTopologyFilter']
+
+    def test_as_stock_nova(self):
+        self.start_host('host1', switch=[1], physnets={'bar': [1]})
+        flavor = self.flavor()
+        self.assertPlaced(self.boot(flavor), [0])
+        self.assertPlaced(self.boot(flavor), [1])
+        server = self.boot(self.flavor(vcpus=1), [base.BAR])
+        self.assertPlaced(server, [1])
+        self.assertRefused(self.boot(self.flavor(vcpus=5), expect='ERROR'))

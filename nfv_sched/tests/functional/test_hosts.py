@@ -1,0 +1,144 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Hosts with one, two, four or no NUMA nodes, and guests without any."""
+
+from nfv_sched.tests.functional import base
+
+POLICY = 'nfv:vswitch_numa_affinity'
+
+
+class GuestsWithoutTopologyTest(base.NFVCloudTestCase):
+    """A guest with no NUMA nodes floats over all nodes of its host."""
+
+    def flavors(self):
+        return (self.flavor_with({POLICY: 'strict'}, vcpus=1),
+                self.flavor_with({POLICY: 'prefer'}, vcpus=1))
+
+    def test_host_with_two_nodes(self):
+        self.start_host('host1', switch=[1])
+        strict, prefer = self.flavors()
+        with self.row('strict'):
+            self.assertRefused(self.boot(strict, expect='ERROR'),
+                               POLICY, 'hw:numa_nodes')
+        with self.row('prefer'):
+            self.assertPlacedWithoutTopology(self.boot(prefer))
+
+    def test_host_with_two_nodes_and_a_switch_on_both(self):
+        """It would still float, away from the half its ports are on."""
+        self.start_host('host1', switch=[0, 1])
+        strict, _prefer = self.flavors()
+        self.assertRefused(self.boot(strict, expect='ERROR'),
+                           POLICY, 'hw:numa_nodes')
+
+    def test_host_with_one_node(self):
+        """There is nowhere else to float."""
+        self.start_host('host1', nodes=1, switch=[0])
+        for flavor in self.flavors():
+            self.assertPlacedWithoutTopology(self.boot(flavor))
+
+    def test_host_with_one_node_and_no_declared_switch(self):
+        self.start_host('host1', nodes=1, labels=base.NO_LABELS)
+        strict, prefer = self.flavors()
+        with self.row('strict'):
+            self.assertRefused(self.boot(strict, expect='ERROR'), POLICY)
+        with self.row('prefer'):
+            self.assertPlacedWithoutTopology(self.boot(prefer))
+
+    def assertPlacedWithoutTopology(self, server):
+        self.assertEqual('ACTIVE', server['status'])
+        self.assertIsNone(self.nodes(server))
+
+
+class OneNodeTest(base.NFVCloudTestCase):
+
+    def test_all_policies(self):
+        self.start_host('host1', nodes=1, switch=[0])
+        for policy in ('strict', 'prefer'):
+            with self.row(policy):
+                flavor = self.flavor(nfv__vswitch_numa_affinity=policy)
+                self.assertPlaced(self.boot(flavor), [0])
+        with self.row('two guest nodes'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                                 hw__numa_nodes='2')
+            self.assertRefused(self.boot(flavor, expect='ERROR'))
+
+
+class FourNodesTest(base.NFVCloudTestCase):
+
+    def test_switch_on_one_node(self):
+        self.start_host('host1', nodes=4, switch=[2])
+        strict = self.flavor(nfv__vswitch_numa_affinity='strict')
+        prefer = self.flavor(nfv__vswitch_numa_affinity='prefer')
+        for flavor in (strict, prefer):
+            self.assertPlaced(self.boot(flavor), [2])
+        self.assertRefused(self.boot(strict, expect='ERROR'), POLICY)
+        self.assertPlaced(self.boot(prefer), [0])
+        flavor = self.flavor(nfv__numa_node_0='3')
+        self.assertPlaced(self.boot(flavor), [3])
+
+    def test_switch_on_two_nodes(self):
+        self.start_host('host1', nodes=4, switch=[1, 3])
+        with self.row('one guest node'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict')
+            self.assertIn(self.nodes(self.boot(flavor)), [[1], [3]])
+            self.assertIn(self.nodes(self.boot(flavor)), [[1], [3]])
+        with self.row('two guest nodes'):
+            flavor = self.flavor(vcpus=4, hw__numa_nodes='2',
+                                 nfv__vswitch_numa_affinity='strict')
+            for _ in range(2):
+                server = self.boot(flavor)
+                self.assertEqual([1, 3], sorted(self.nodes(server)))
+            self.assertRefused(self.boot(flavor, expect='ERROR'), POLICY)
+        with self.row('three guest nodes'):
+            flavor = self.flavor(vcpus=3, hw__numa_nodes='3',
+                                 nfv__vswitch_numa_affinity='strict')
+            self.assertRefused(self.boot(flavor, expect='ERROR'), POLICY)
+
+    def test_switch_on_two_nodes_with_only_the_switch_declared(self):
+        """Labels cannot say that both guest nodes need a switch.
+
+        So the guest runs on both switch nodes or not at all.
+        """
+        self.start_host('host1', nodes=4, switch=[1, 3],
+                        labels=base.SWITCH_LABEL)
+        flavor = self.flavor(vcpus=4, hw__numa_nodes='2',
+                             nfv__vswitch_numa_affinity='strict')
+        self.assertRefused(self.boot(flavor, expect='ERROR'), POLICY)
+        flavor = self.flavor(nfv__vswitch_numa_affinity='strict')
+        self.assertIn(self.nodes(self.boot(flavor)), [[1], [3]])
+
+    def test_prefer_takes_what_it_can(self):
+        """One of two guest nodes near the switch is better than none."""
+        self.start_host('host1', nodes=4, switch=[2])
+        flavor = self.flavor(vcpus=4, hw__numa_nodes='2',
+                             nfv__vswitch_numa_affinity='prefer')
+        self.assertIn(2, self.nodes(self.boot(flavor)))
+
+
+class NoTopologyTest(base.NFVCloudTestCase):
+    """A host that reports no NUMA topology, as some drivers do."""
+
+    def test_no_filter_stumbles(self):
+        self.start_host('host1', nodes=0)
+        with self.row('guest with nodes'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict')
+            self.assertRefused(self.boot(flavor, expect='ERROR'))
+        with self.row('guest without nodes, strict'):
+            flavor = self.flavor_with({POLICY: 'strict'}, vcpus=1)
+            self.assertRefused(self.boot(flavor, expect='ERROR'), POLICY)
+        with self.row('guest without nodes, prefer'):
+            flavor = self.flavor_with({POLICY: 'prefer'}, vcpus=1)
+            self.assertEqual('ACTIVE', self.boot(flavor)['status'])
+        with self.row('guest without a policy'):
+            flavor = self.flavor_with({}, vcpus=1)
+            self.assertEqual('ACTIVE', self.boot(flavor)['status'])

@@ -1,0 +1,286 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Virtual switch affinity after every way to move a guest.
+
+The switch is on node 1; without the plugin each of these moves ends on node
+0 (see test_stock_nova).
+"""
+
+import testtools
+
+from nfv_sched.tests.functional import base
+
+
+class MovesTestCase(base.NFVCloudTestCase):
+    """One strict and one prefer guest, moved side by side."""
+
+    def setUp(self):
+        super().setUp()
+        self.strict = self.flavor(nfv__vswitch_numa_affinity='strict')
+        self.prefer = self.flavor(nfv__vswitch_numa_affinity='prefer')
+
+    def start_pair(self, labels=base.ALL_LABELS):
+        """Two hosts, and a guest of each policy on the first."""
+        for name in ('host1', 'host2'):
+            self.start_host(name, switch=[1], labels=labels)
+        servers = [self.boot(self.strict, host='host1'),
+                   self.boot(self.prefer, host='host1')]
+        for server in servers:
+            self.assertPlaced(server, [1], 'host1')
+        return servers
+
+
+class ColdMigrationTest(MovesTestCase):
+
+    def test_cold_migration(self):
+        for server in self.start_pair():
+            self.cold_migrate(server)
+            self._confirm_resize(server)
+            self.assertPlaced(server, [1], 'host2')
+
+    def test_cold_migration_with_only_the_switch_declared(self):
+        for server in self.start_pair(base.SWITCH_LABEL):
+            self.cold_migrate(server)
+            self._confirm_resize(server)
+            self.assertPlaced(server, [1], 'host2')
+
+    def test_cold_migration_reverted(self):
+        for server in self.start_pair():
+            self.cold_migrate(server)
+            self.assertEqual([1], self.nodes(server))
+            self.assertEqual('host2', self.host(server))
+            self._revert_resize(server)
+            self.assertPlaced(server, [1], 'host1')
+
+    def test_cold_migration_to_full_switch_node(self):
+        """Strict stays where it is, prefer spills over."""
+        strict, prefer = self.start_pair()
+        self.occupy(self.strict, 'host2', times=2)
+        self.assertMoveRefused(self.cold_migrate, strict)
+        self.assertPlaced(strict, [1], 'host1')
+        self.cold_migrate(prefer)
+        self._confirm_resize(prefer)
+        self.assertPlaced(prefer, [0], 'host2')
+
+    def test_cold_migration_of_a_mapped_guest(self):
+        """Mapped to node 1 of any host, wherever the switch is."""
+        for name in ('host1', 'host2'):
+            self.start_host(name, switch=[0])
+        server = self.boot(self.flavor(nfv__numa_node_0='1'), host='host1')
+        self.assertPlaced(server, [1], 'host1')
+        self.cold_migrate(server)
+        self._confirm_resize(server)
+        self.assertPlaced(server, [1], 'host2')
+
+    def test_between_hosts_with_the_switch_on_different_nodes(self):
+        self.start_host('host1', switch=[1])
+        self.start_host('host2', switch=[0])
+        # Node 0 of the second host is the busier one.
+        self.assertEqual([[0]], self.occupy(self.flavor(), 'host2'))
+        server = self.boot(self.strict, host='host1')
+        self.assertPlaced(server, [1], 'host1')
+        self.cold_migrate(server)
+        self._confirm_resize(server)
+        self.assertPlaced(server, [0], 'host2')
+        self.cold_migrate(server)
+        self._confirm_resize(server)
+        self.assertPlaced(server, [1], 'host1')
+        self.shelve_and_unshelve(server)
+        self.assertIn((self.host(server), self.nodes(server)),
+                      [('host1', [1]), ('host2', [0])])
+
+    def test_two_guest_nodes(self):
+        """Both nodes of the guest stay on nodes with a switch."""
+        for name in ('host1', 'host2'):
+            self.start_host(name, switch=[0, 1])
+        server = self.boot(self.flavor(
+            nfv__vswitch_numa_affinity='strict', hw__numa_nodes='2'))
+        source = self.host(server)
+        self.cold_migrate(server)
+        self._confirm_resize(server)
+        self.assertNotEqual(source, self.host(server))
+        self.assertEqual([0, 1], sorted(self.nodes(server)))
+
+
+class LiveMigrationTest(MovesTestCase):
+
+    @testtools.skipUnless(base.LIVE_MIGRATION_IS_STEERED,
+                          'this Nova does not steer live migrations')
+    def test_live_migration(self):
+        for server in self.start_pair():
+            self.live_migrate(server)
+            self.assertPlaced(server, [1], 'host2')
+            self.live_migrate(server, 'host1')
+            self.assertPlaced(server, [1], 'host1')
+            self.live_migrate(server)
+
+    @testtools.skipIf(base.LIVE_MIGRATION_IS_STEERED,
+                      'this Nova steers live migrations')
+    def test_live_migration_that_cannot_be_steered(self):
+        """The operator says what becomes of strict guests."""
+        strict, prefer = self.start_pair()
+        self.flags(moves_without_limits='refuse', group='nfv_sched')
+        self.assertMoveRefused(self.live_migrate, strict)
+        self.assertPlaced(strict, [1], 'host1')
+        self.live_migrate(prefer)
+        self.assertEqual('host2', self.host(prefer))
+        # As the help of the option says, this may end on either node.
+        self.flags(moves_without_limits='accept', group='nfv_sched')
+        self.live_migrate(strict)
+        self.assertEqual('host2', self.host(strict))
+
+    @testtools.skipIf(base.LIVE_MIGRATION_IS_STEERED,
+                      'this Nova steers live migrations')
+    def test_live_migration_that_needs_no_steering(self):
+        """A switch on every node: there is no wrong one."""
+        self.flags(moves_without_limits='refuse', group='nfv_sched')
+        for name in ('host1', 'host2'):
+            self.start_host(name, switch=[0, 1])
+        server = self.boot(self.strict, host='host1')
+        self.live_migrate(server)
+        self.assertEqual('host2', self.host(server))
+
+    def test_live_migration_to_full_switch_node(self):
+        strict, prefer = self.start_pair()
+        self.occupy(self.strict, 'host2', times=2)
+        self.assertMoveRefused(self.live_migrate, strict)
+        self.assertPlaced(strict, [1], 'host1')
+        self.live_migrate(prefer)
+        self.assertPlaced(prefer, [0], 'host2')
+
+
+class ResizeTest(MovesTestCase):
+
+    def test_resize_to_another_host(self):
+        small = {policy: self.flavor(vcpus=1,
+                                     nfv__vswitch_numa_affinity=policy)
+                 for policy in ('strict', 'prefer')}
+        strict, prefer = self.start_pair()
+        for server, flavor in ((strict, small['strict']),
+                               (prefer, small['prefer'])):
+            self.resize(server, flavor)
+            self.assertEqual([1], self.nodes(server))
+            self._revert_resize(server)
+            self.assertPlaced(server, [1], 'host1')
+            self.resize(server, flavor)
+            self._confirm_resize(server)
+            self.assertPlaced(server, [1], 'host2')
+
+    def test_resize_to_a_strict_flavor_on_another_host(self):
+        for name in ('host1', 'host2'):
+            self.start_host(name, switch=[1])
+        server = self.boot(self.flavor(), host='host1')
+        self.assertPlaced(server, [0], 'host1')
+        self.resize(server, self.strict)
+        self._confirm_resize(server)
+        self.assertPlaced(server, [1], 'host2')
+
+    def test_resize_to_the_same_host(self):
+        self.flags(allow_resize_to_same_host=True)
+        self.start_host('host1', switch=[1])
+        for policy in ('strict', 'prefer'):
+            with self.row(policy):
+                server = self.boot(self.flavor(
+                    nfv__vswitch_numa_affinity=policy))
+                self.assertPlaced(server, [1])
+                flavor = self.flavor(
+                    vcpus=1, nfv__vswitch_numa_affinity=policy)
+                # Node 0 is empty, and node 1 has the guest twice.
+                self.resize(server, flavor)
+                self.assertEqual([1], self.nodes(server))
+                self._revert_resize(server)
+                self.assertPlaced(server, [1])
+                self.resize(server, flavor)
+                self._confirm_resize(server)
+                self.assertPlaced(server, [1], 'host1')
+
+    def test_resize_to_a_strict_flavor_on_the_same_host(self):
+        """The new policy moves the guest to the switch; a revert back."""
+        self.flags(allow_resize_to_same_host=True)
+        self.start_host('host1', switch=[1])
+        server = self.boot(self.flavor())
+        self.assertPlaced(server, [0])
+        # Both nodes are equally busy, so that Nova would stay on node 0.
+        self.assertEqual([[1]], self.occupy(self.strict, 'host1'))
+        self.resize(server, self.strict)
+        self.assertEqual([1], self.nodes(server))
+        self._revert_resize(server)
+        self.assertPlaced(server, [0])
+        self.resize(server, self.strict)
+        self._confirm_resize(server)
+        self.assertPlaced(server, [1], 'host1')
+
+
+class OtherMovesTest(MovesTestCase):
+    """Evacuation, unshelve, rebuild."""
+
+    def test_evacuation(self):
+        servers = self.start_pair()
+        self.fail_host('host1')
+        for server in servers:
+            self.evacuate(server)
+            self.assertPlaced(server, [1], 'host2')
+
+    def test_evacuation_to_full_switch_node(self):
+        strict, prefer = self.start_pair()
+        self.occupy(self.strict, 'host2', times=2)
+        self.fail_host('host1')
+        self.assertMoveRefused(self.evacuate, strict)
+        self.evacuate(prefer)
+        self.assertPlaced(prefer, [0], 'host2')
+
+    def test_unshelve(self):
+        for server in self.start_pair():
+            self.shelve_and_unshelve(server)
+            self.assertPlaced(server, [1])
+
+    def test_unshelve_with_full_switch_nodes(self):
+        """Strict stays shelved until there is room, and then starts."""
+        strict, prefer = self.start_pair()
+        self._shelve_server(strict)
+        self._shelve_server(prefer)
+        self.occupy(self.strict, 'host1', times=2)
+        fillers = list(self.booted)
+        self.occupy(self.strict, 'host2', times=2)
+        self.api.post_server_action(strict['id'], {'unshelve': None})
+        self.assertEqual('SHELVED_OFFLOADED', self.show(strict)['status'])
+        self._unshelve_server(prefer)
+        self.assertPlaced(prefer, [0])
+        self.delete_all([uuid for uuid in self.booted
+                         if uuid not in fillers])
+        self._unshelve_server(strict)
+        self.assertPlaced(strict, [1], 'host2')
+
+    def test_rebuild_in_place(self):
+        """A rebuild keeps the guest on its node, also when that is full."""
+        strict, prefer = self.start_pair()
+        for server in (strict, prefer):
+            self._rebuild_server(
+                server, 'a2459075-d96c-40d5-893e-577ff92e721c')
+            self.assertPlaced(server, [1], 'host1')
+
+
+class NoLabelsMovesTest(base.NFVCloudTestCase):
+    """Prefer is neutral on moves too where hosts declare nothing."""
+
+    def test_cold_migration(self):
+        for name in ('host1', 'host2'):
+            self.start_host(name, labels=base.NO_LABELS)
+        server = self.boot(self.flavor(
+            nfv__vswitch_numa_affinity='prefer'), host='host1')
+        self.cold_migrate(server)
+        self._confirm_resize(server)
+        self.assertPlaced(server, [0], 'host2')
+        self.assertMoveRefused(
+            self.resize, server,
+            self.flavor(nfv__vswitch_numa_affinity='strict'))

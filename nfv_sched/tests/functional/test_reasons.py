@@ -1,0 +1,127 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What tenants read when no host will do.
+
+The fault of a server in error is the only place where most tenants look.
+"""
+
+import re
+
+from nfv_sched.tests.functional import base
+
+POLICY = 'nfv:vswitch_numa_affinity'
+PLAIN = 'No valid host was found. '
+
+
+class ReasonsTest(base.NFVCloudTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.strict = self.flavor(nfv__vswitch_numa_affinity='strict')
+
+    def fill(self, *hosts):
+        for host in hosts:
+            self.occupy(self.strict, host, times=2)
+
+    def refused(self, flavor=None):
+        """Boot a guest that no host takes; returns what its owner reads."""
+        server = self.boot(flavor or self.strict, expect='ERROR')
+        self.assertEqual({}, self._get_allocations_by_server_uuid(
+            server['id']))
+        return self.fault(server)
+
+    def test_summary_names_policy_need_and_have(self):
+        self.start_host('alpha', switch=[1])
+        self.start_host('beta', switch=[1])
+        self.fill('alpha', 'beta')
+        message = self.refused()
+        self.assertTrue(message.startswith(PLAIN), message)
+        self.assertIn(POLICY + '=strict', message)
+        # The need is two pinned CPUs on one node, the have is none.
+        self.assertRegex(message, r'\b2\b')
+        self.assertRegex(message, r'\b0\b')
+        self.assertNotIn('alpha', message)
+        self.assertNotIn('beta', message)
+
+    def test_hosts_are_named_where_the_operator_says_so(self):
+        self.flags(expose_reasons='hosts', group='nfv_sched')
+        self.start_host('alpha', switch=[1])
+        self.start_host('beta', switch=[1])
+        self.fill('alpha', 'beta')
+        message = self.refused()
+        self.assertIn('alpha', message)
+        self.assertIn('beta', message)
+        self.assertIn(POLICY + '=strict', message)
+
+    def test_nothing_is_told_where_the_operator_says_so(self):
+        self.flags(expose_reasons='none', group='nfv_sched')
+        self.start_host('alpha', switch=[1])
+        self.fill('alpha')
+        message = self.refused()
+        self.assertTrue(message.startswith(PLAIN), message)
+        self.assertNotIn('nfv', message)
+        self.assertNotIn('strict', message)
+
+    def test_long_reasons_end_at_a_word(self):
+        """Nova keeps 255 bytes; no number may be cut in two."""
+        self.flags(expose_reasons='hosts', group='nfv_sched')
+        names = ['compute-with-a-long-name-%d' % i for i in range(4)]
+        for name in names:
+            self.start_host(name, switch=[1])
+        self.fill(*names)
+        message = self.refused()
+        self.assertLessEqual(len(message.encode()), 255)
+        self.assertTrue(
+            re.search(r'(\.\.\.|\d hosts?|[a-z0-9)])$', message), message)
+        # Whole reasons: as many needs as named hosts.
+        named = [name for name in names if name in message]
+        self.assertEqual(len(named), message.count(POLICY), message)
+        self.assertLess(len(named), len(names))
+        self.assertRegex(message, r'\+%d hosts?$' % (
+            len(names) - len(named)))
+
+    def test_host_without_a_declared_switch(self):
+        self.start_host('alpha', labels=base.NO_LABELS)
+        message = self.refused()
+        self.assertIn(POLICY + '=strict', message)
+        self.assertNotIn('alpha', message)
+
+    def test_missing_numa_topology(self):
+        """The owner learns which key the flavor lacks."""
+        self.start_host('alpha', switch=[1])
+        flavor = self.flavor_with({POLICY: 'strict'})
+        message = self.refused(flavor)
+        self.assertIn('hw:numa_nodes', message)
+        self.assertIn(POLICY, message)
+
+    def test_mapping(self):
+        self.start_host('alpha', switch=[1])
+        flavor = self.flavor(nfv__numa_node_0='7')
+        message = self.refused(flavor)
+        self.assertIn('nfv:numa_node.0', message)
+        self.assertRegex(message, r'\b7\b')
+
+    def test_plain_lack_of_room(self):
+        """A request without a policy is refused as Nova does it."""
+        self.start_host('alpha', switch=[1])
+        message = self.refused(self.flavor(vcpus=5))
+        self.assertTrue(message.startswith(PLAIN), message)
+        self.assertNotIn('nfv:', message)
+        self.assertNotIn('alpha', message)
+
+    def test_other_requests_go_on(self):
+        """A refusal leaves nothing behind that hinders the next guest."""
+        self.start_host('alpha', switch=[1])
+        self.refused(self.flavor(nfv__vswitch_numa_affinity='strict',
+                                 nfv__numa_node_0='0'))
+        self.assertPlaced(self.boot(self.strict), [1])

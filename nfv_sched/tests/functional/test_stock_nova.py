@@ -1,0 +1,90 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What stock Nova does on the clouds of the other test modules.
+
+These tests are the controls: without the plugin the guests land on the wrong
+NUMA node or find no host.  If one of them fails, Nova has changed, and the
+tests of the plugin that rest on it may pass for the wrong reason.
+"""
+
+from nfv_sched.tests.functional import base
+
+
+class StockPlacementTest(base.CloudTestCase):
+    """Nova's own filter knows the nodes, and nobody asks for one."""
+
+    def test_boot_and_moves_ignore_the_switch(self):
+        """Every move ends on node 0, the switch is on node 1."""
+        self.start_host('host1', switch=[1])
+        self.start_host('host2', switch=[1])
+        server = self.boot(self.flavor(), host='host1')
+        self.assertPlaced(server, [0], 'host1')
+
+        self.cold_migrate(server)
+        self._confirm_resize(server)
+        self.assertPlaced(server, [0], 'host2')
+
+        self.live_migrate(server, 'host1')
+        self.assertPlaced(server, [0], 'host1')
+
+        self.shelve_and_unshelve(server)
+        self.assertPlaced(server, [0])
+
+        source = self.host(server)
+        self.fail_host(source)
+        self.evacuate(server)
+        self.assertNotEqual(source, self.host(server))
+        self.assertPlaced(server, [0])
+
+    def test_resize_to_same_host_ignores_the_switch(self):
+        """A guest on the switch's node leaves it."""
+        self.flags(allow_resize_to_same_host=True)
+        self.start_host('host1', switch=[1])
+        flavor = self.flavor()
+        self.assertPlaced(self.boot(flavor), [0])
+        server = self.boot(flavor)
+        self.assertPlaced(server, [1])
+        self.resize(server, self.flavor(vcpus=1))
+        self._confirm_resize(server)
+        self.assertPlaced(server, [0], 'host1')
+
+    def test_multi_create_spreads_over_both_nodes(self):
+        self.start_host('host1', switch=[1])
+        servers = self.boot_many(self.flavor(), 2)
+        self.assertEqual([[0], [1]], sorted(map(self.nodes, servers)))
+
+    def test_policy_is_only_a_word(self):
+        """Nova takes our keys in a flavor and does nothing with them."""
+        self.start_host('host1', switch=[1])
+        self.admin_api.microversion = '2.85'
+        flavor = self.flavor(nfv__vswitch_numa_affinity='strict')
+        self.assertPlaced(self.boot(flavor), [0])
+
+    def test_physical_network_is_honoured_at_boot(self):
+        """The lever that the plugin uses is there in stock Nova."""
+        self.start_host('host1', physnets={'foo': [0], 'bar': [1]})
+        server = self.boot(self.flavor(), [base.BAR])
+        self.assertPlaced(server, [1])
+
+
+class StockTunnelTest(base.CloudTestCase):
+    """Nova's defect: a guest that moves seems to need the tunnels' node."""
+
+    def test_guest_of_another_node_finds_no_host(self):
+        for name in ('host1', 'host2'):
+            self.start_host(name, physnets={'foo': [0], 'bar': [1]},
+                            tunnel=[0])
+        server = self.boot(self.flavor(), [base.BAR])
+        self.assertPlaced(server, [1])
+        self.assertMoveRefused(self.cold_migrate, server)
+        self.assertPlaced(server, [1])

@@ -1,0 +1,239 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The rules of virtual switch affinity, on the NUMA nodes of real claims.
+
+One request at a time, for hosts that declare the switch and name their
+nodes, hosts that declare only the switch, and hosts that declare nothing.
+The switch is on node 1, where a guest does not go by itself.
+"""
+
+from nfv_sched.tests.functional import base
+
+POLICY = 'nfv:vswitch_numa_affinity'
+
+
+class Rules:
+    """The cases; subclasses say what the hosts declare."""
+
+    def setUp(self):
+        super().setUp()
+        self.strict = self.flavor(nfv__vswitch_numa_affinity='strict')
+        self.prefer = self.flavor(nfv__vswitch_numa_affinity='prefer')
+
+    def start_hosts(self, *names, **kwargs):
+        for name in names:
+            self.start_host(name, labels=self.labels, **kwargs)
+
+    def fill_switch_nodes(self, hosts):
+        for host in hosts:
+            self.assertEqual([[1], [1]],
+                             self.occupy(self.strict, host, times=2))
+
+
+class AllLabelsTest(Rules, base.NFVCloudTestCase):
+    """Hosts that declare the switch and name their nodes."""
+
+    labels = base.ALL_LABELS
+
+    def test_switch_on_node_1(self):
+        self.start_hosts('host1', 'host2', switch=[1])
+
+        with self.row('strict, mapped to node 0: refused'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                                 nfv__numa_node_0='0')
+            self.assertRefused(self.boot(flavor, expect='ERROR'),
+                               POLICY, 'strict')
+
+        with self.row('prefer, mapped to node 0: node 0'):
+            # Two guests, so that the second does not get node 0 by itself.
+            flavor = self.flavor(nfv__vswitch_numa_affinity='prefer',
+                                 nfv__numa_node_0='0')
+            for _ in range(2):
+                self.assertPlaced(self.boot(flavor, host='host1'), [0])
+
+        with self.row('strict: node 1'):
+            self.assertPlaced(self.boot(self.strict), [1])
+
+        with self.row('prefer: node 1'):
+            self.assertPlaced(self.boot(self.prefer), [1])
+
+        with self.row('strict, shared CPUs: node 1'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                                 hw__cpu_policy='shared', vcpus=1)
+            self.assertPlaced(self.boot(flavor), [1])
+
+        with self.row('strict, spelled as in carrier grade: node 1'):
+            flavor = self.flavor(hw__wrs__vswitch_numa_affinity='strict')
+            self.assertPlaced(self.boot(flavor), [1])
+
+        with self.row('strict, two guest nodes: refused'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                                 hw__numa_nodes='2')
+            self.assertRefused(self.boot(flavor, expect='ERROR'),
+                               POLICY, 'strict')
+
+        with self.row('prefer, two guest nodes: runs'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='prefer',
+                                 hw__numa_nodes='2')
+            server = self.boot(flavor)
+            self.assertEqual([0, 1], sorted(self.nodes(server)))
+
+        with self.row('switch nodes full'):
+            self.fill_switch_nodes(['host1', 'host2'])
+            self.assertRefused(self.boot(self.strict, expect='ERROR'),
+                               POLICY, 'strict')
+            self.assertPlaced(self.boot(self.prefer), [0])
+
+        with self.row('no policy: as stock Nova'):
+            flavor = self.flavor()
+            self.assertPlaced(self.boot(flavor, host='host1'), [0])
+            self.assertPlaced(self.boot(flavor, host='host1'), [1])
+
+    def test_switch_on_both_nodes(self):
+        self.start_hosts('host1', switch=[0, 1])
+
+        with self.row('strict, two guest nodes: one on each'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                                 hw__numa_nodes='2')
+            server = self.boot(flavor)
+            self.assertEqual([0, 1], sorted(self.nodes(server)))
+
+        with self.row('strict, two guest nodes the other way round'):
+            # By itself the claim takes the node that fits first, which is
+            # node 0 for guest node 0; labels cannot tell two guest nodes
+            # apart, so the guest runs as mapped or not at all.
+            flavor = self.flavor(
+                nfv__vswitch_numa_affinity='strict', hw__numa_nodes='2',
+                nfv__numa_node_0='1', nfv__numa_node_1='0',
+                hw__numa_cpus_0='0', hw__numa_cpus_1='1,2',
+                hw__numa_mem_0='128', hw__numa_mem_1='128')
+            server = self.boot(flavor, expect=('ACTIVE', 'ERROR'))
+            if server['status'] == 'ACTIVE':
+                self.assertPlaced(server, [1, 0])
+            else:
+                self.assertRefused(server, 'nfv:numa_node')
+
+        with self.row('strict, mapped to node 1'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                                 nfv__numa_node_0='1')
+            self.assertPlaced(self.boot(flavor), [1])
+            self.assertPlaced(self.boot(flavor), [1])
+            self.assertRefused(self.boot(flavor, expect='ERROR'))
+
+    def test_prefer_looks_for_room_in_the_whole_cloud(self):
+        """The host that Nova likes best has no room on the switch's node."""
+        self.start_hosts('host1', switch=[1], memory_gib=64)
+        self.start_hosts('host2', switch=[1], memory_gib=8)
+        self.fill_switch_nodes(['host1'])
+        self.assertPlaced(self.boot(self.prefer), [1], 'host2')
+        self.assertPlaced(self.boot(self.prefer), [1], 'host2')
+        self.assertPlaced(self.boot(self.prefer), [0], 'host1')
+
+    def test_hosts_that_differ(self):
+        """The switch is on node 1 of one host and on node 0 of another."""
+        self.start_hosts('host1', switch=[1], memory_gib=64)
+        self.start_hosts('host2', switch=[0], memory_gib=8)
+        # Node 0 is the busier one, so that nobody goes there by himself.
+        self.assertEqual([[0]], self.occupy(self.flavor(), 'host2'))
+        self.assertPlaced(self.boot(self.strict), [1], 'host1')
+        self.assertPlaced(self.boot(self.strict), [1], 'host1')
+        self.assertPlaced(self.boot(self.strict), [0], 'host2')
+        self.assertRefused(self.boot(self.strict, expect='ERROR'),
+                           POLICY, 'strict')
+        self.assertPlaced(self.boot(self.prefer), [0], 'host1')
+
+
+class SwitchLabelTest(Rules, base.NFVCloudTestCase):
+    """Hosts that declare the switch but do not name their nodes."""
+
+    labels = base.SWITCH_LABEL
+
+    def test_switch_on_node_1(self):
+        self.start_hosts('host1', 'host2', switch=[1])
+
+        for policy in ('strict', 'prefer'):
+            with self.row('%s, mapped to node 0: refused' % policy):
+                # The claim on the compute node cannot be told the node.
+                flavor = self.flavor(nfv__vswitch_numa_affinity=policy,
+                                     nfv__numa_node_0='0')
+                self.assertRefused(self.boot(flavor, expect='ERROR'))
+
+        with self.row('mapped to node 0 without a policy: refused'):
+            flavor = self.flavor(nfv__numa_node_0='0')
+            self.assertRefused(self.boot(flavor, expect='ERROR'),
+                               'nfv:numa_node')
+
+        with self.row('strict: node 1'):
+            self.assertPlaced(self.boot(self.strict), [1])
+
+        with self.row('prefer: node 1'):
+            self.assertPlaced(self.boot(self.prefer), [1])
+
+        with self.row('strict, two guest nodes: refused'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                                 hw__numa_nodes='2')
+            self.assertRefused(self.boot(flavor, expect='ERROR'),
+                               POLICY, 'strict')
+
+        with self.row('switch nodes full'):
+            self.fill_switch_nodes(['host1', 'host2'])
+            self.assertRefused(self.boot(self.strict, expect='ERROR'),
+                               POLICY, 'strict')
+            self.assertPlaced(self.boot(self.prefer), [0])
+
+    def test_switch_on_both_nodes(self):
+        self.start_hosts('host1', switch=[0, 1])
+        flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                             hw__numa_nodes='2')
+        server = self.boot(flavor)
+        self.assertEqual([0, 1], sorted(self.nodes(server)))
+
+
+class NoLabelsTest(Rules, base.NFVCloudTestCase):
+    """Hosts that say nothing about their switch."""
+
+    labels = base.NO_LABELS
+
+    def test_strict_is_refused_and_prefer_neutral(self):
+        self.start_hosts('host1', switch=[1])
+
+        with self.row('strict: refused'):
+            self.assertRefused(self.boot(self.strict, expect='ERROR'),
+                               POLICY, 'strict')
+
+        with self.row('strict, two guest nodes: refused'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                                 hw__numa_nodes='2')
+            self.assertRefused(self.boot(flavor, expect='ERROR'),
+                               POLICY, 'strict')
+
+        with self.row('strict, mapped to node 0: refused'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                                 nfv__numa_node_0='0')
+            self.assertRefused(self.boot(flavor, expect='ERROR'))
+
+        with self.row('prefer, mapped to node 0: refused'):
+            flavor = self.flavor(nfv__vswitch_numa_affinity='prefer',
+                                 nfv__numa_node_0='0')
+            self.assertRefused(self.boot(flavor, expect='ERROR'),
+                               'nfv:numa_node')
+
+        with self.row('prefer: where stock Nova puts it'):
+            self.assertPlaced(self.boot(self.prefer), [0])
+            self.assertPlaced(self.boot(self.prefer), [1])
+
+    def test_one_host_declares_its_switch(self):
+        """The others are no place for a strict guest."""
+        self.start_hosts('host1', switch=[1], memory_gib=64)
+        self.start_host('host2', switch=[1], memory_gib=8)
+        self.assertPlaced(self.boot(self.strict), [1], 'host2')

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Check an installed nfv-sched against the source tree it was built from.
+
+Run it in an environment where the wheel is installed, from a directory
+outside the source tree::
+
+    python check_wheel.py /path/to/source/tree
+
+Every file of the package and of etc/nfv_sched must be installed, every
+module outside the tests must import, and every entry point must load.
+"""
+
+import configparser
+import importlib
+from importlib import metadata
+import pathlib
+import sys
+
+DISTRIBUTION = 'nfv-sched'
+PACKAGE = 'nfv_sched'
+
+# Entry-point groups of which every member must load.
+GROUPS = (
+    'nfv_sched.cli',
+    'nfv_sched.filters',
+    'nfv_sched.weighers',
+    'nova.api.extra_spec_validators',
+    'oslo.config.opts',
+)
+
+
+def expected_files(tree):
+    """Files that an installation must have.
+
+    :param tree: root of the source tree
+    :returns: set of paths relative to the root, with forward slashes
+    """
+    found = set()
+    for top in (PACKAGE, 'etc/nfv_sched'):
+        for path in (tree / top).rglob('*'):
+            if (path.is_file() and '__pycache__' not in path.parts
+                    and path.suffix not in ('.pyc', '.sample', '.swp')):
+                found.add(path.relative_to(tree).as_posix())
+    return found
+
+
+def installed_files(distribution):
+    """Files that are installed.
+
+    :param distribution: the installed distribution
+    :returns: set of paths relative to site-packages, or for data files to
+        the prefix
+    """
+    found = set()
+    for path in distribution.files or ():
+        parts = [part for part in path.parts if part != '..']
+        if path.locate().exists():
+            found.add('/'.join(parts))
+    return found
+
+
+def missing_files(tree, distribution):
+    """Complaints about files of the tree that are not installed."""
+    missing = expected_files(tree) - installed_files(distribution)
+    return [f'not installed: {path}' for path in sorted(missing)]
+
+
+def broken_modules(tree):
+    """Complaints about modules that do not import."""
+    errors = []
+    for path in sorted((tree / PACKAGE).rglob('*.py')):
+        parts = path.relative_to(tree).with_suffix('').parts
+        if 'tests' in parts:
+            continue    # they need what the wheel does not require
+        name = '.'.join(parts).removesuffix('.__init__')
+        try:
+            importlib.import_module(name)
+        except Exception as exc:
+            errors.append(f'does not import: {name}: {exc!r}')
+    return errors
+
+
+def broken_entry_points(tree, distribution):
+    """Complaints about entry points that are absent or do not load."""
+    declared = configparser.ConfigParser(
+        delimiters=('=',), interpolation=None)
+    declared.optionxform = str
+    declared.read(tree / 'setup.cfg', encoding='utf-8')
+    wanted = {
+        (group, line.partition('=')[0].strip())
+        for group, lines in declared.items('entry_points')
+        for line in lines.splitlines() if line.strip()}
+
+    errors = []
+    for entry_point in distribution.entry_points:
+        wanted.discard((entry_point.group, entry_point.name))
+        if entry_point.group not in (*GROUPS, 'console_scripts'):
+            continue
+        try:
+            entry_point.load()
+        except Exception as exc:
+            errors.append(
+                f'does not load: {entry_point.group}: {entry_point.name}: '
+                f'{exc!r}')
+    errors.extend(
+        f'no entry point: {group}: {name}' for group, name in sorted(wanted))
+    return errors
+
+
+def main(argv):
+    if len(argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    tree = pathlib.Path(argv[1]).resolve()
+
+    distribution = metadata.distribution(DISTRIBUTION)
+    package = importlib.import_module(PACKAGE)
+    where = pathlib.Path(package.__file__).resolve().parent
+    if where.is_relative_to(tree / PACKAGE):
+        print(f'{PACKAGE} is imported from the source tree, not from the '
+              'wheel', file=sys.stderr)
+        return 2
+
+    errors = (missing_files(tree, distribution) + broken_modules(tree) +
+              broken_entry_points(tree, distribution))
+    for error in errors:
+        print(error, file=sys.stderr)
+    print(f'{DISTRIBUTION} {distribution.version}: '
+          f'{len(expected_files(tree))} files, '
+          f'{len(distribution.entry_points)} entry points, '
+          f'{len(errors)} errors')
+    return 1 if errors else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))

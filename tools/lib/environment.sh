@@ -1,0 +1,117 @@
+# Functions shared by tools/bootstrap and .ci/run. To be sourced by bash, with
+# ROOT set to the top of the source tree.
+#
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+say() {
+    printf '==> %s\n' "$*" >&2
+}
+
+die() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+# pip in a virtual environment, told nothing it does not need.
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+export PIP_NO_INPUT=1
+unset PYTHONHOME PYTHONPATH
+
+# pbr takes the version from git. Where git cannot be asked (an exported tree,
+# a tree of another user) any version does.
+if ! git -C "$ROOT" rev-parse --verify -q HEAD >/dev/null 2>&1; then
+    export PBR_VERSION=${PBR_VERSION:-0.0.0}
+fi
+
+# Print the path of a Python 3.11 or newer: $PYTHON if it is set, else
+# python3, else the first of the versions that nfv-sched is tested with.
+find_python() {
+    local name path
+    for name in ${PYTHON:-python3 python3.11 python3.12 python3.13}; do
+        path=$(command -v "$name" 2>/dev/null) || continue
+        if "$path" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+                2>/dev/null; then
+            "$path" -c 'import sys; print(sys.executable)'
+            return 0
+        fi
+    done
+    if [ -n "${PYTHON:-}" ]; then
+        die "PYTHON=$PYTHON is not Python 3.11 or newer"
+    fi
+    die 'no Python 3.11 or newer found; install it, or set PYTHON to its path'
+}
+
+# Install what Python $1 lacks to make virtual environments, which some
+# distributions package apart from it.
+install_venv_package() {
+    local python=$1 version
+    version=$("$python" -c \
+        'import sys; print("%d.%d" % sys.version_info[:2])')
+    if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+        say "Installing python$version-venv, which this Python lacks"
+        apt-get update -qq &&
+            DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+                --no-install-recommends "python$version-venv" >&2 &&
+            return 0
+    fi
+    die "$python cannot create virtual environments with pip; install the" \
+        "distribution's venv package (Debian, Ubuntu: apt-get install" \
+        "python$version-venv) and try again"
+}
+
+# Create the virtual environment $1 unless it is there and works.
+make_venv() {
+    local venv=$1 python
+    if "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+        return 0
+    fi
+    rm -rf "$venv"
+    python=$(find_python)
+    say "Creating ${venv#"$ROOT/"} with $python"
+    mkdir -p "$(dirname "$venv")"
+    "$python" -c 'import ensurepip' 2>/dev/null ||
+        install_venv_package "$python"
+    "$python" -m venv "$venv" || {
+        rm -rf "$venv"
+        die "$python cannot create the virtual environment $venv"
+    }
+}
+
+# Print a hash of the files that say what is installed, and of the Python of
+# virtual environment $1.
+install_hash() {
+    local venv=$1
+    {
+        "$venv/bin/python" -VV
+        cd "$ROOT"
+        cat constraints.txt requirements.txt test-requirements.txt \
+            setup.cfg setup.py pyproject.toml
+    } | sha256sum | cut -d' ' -f1
+}
+
+# Print the totals of the last stestr run in $ROOT as "passed failed skipped".
+# $1 is a directory of programs, stestr among them; $2 what run_number said
+# before the run. A run that left no record has run nothing.
+run_totals() {
+    if [ "$(run_number)" -gt "$2" ]; then
+        (cd "$ROOT" && "$1/stestr" last --subunit || true) |
+            "$1/python" "$ROOT/tools/test_totals.py"
+    else
+        echo 0 0 0
+    fi
+}
+
+# How many runs stestr has recorded in $ROOT.
+run_number() {
+    cat "$ROOT/.stestr/next-stream" 2>/dev/null || echo 0
+}
