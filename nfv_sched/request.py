@@ -147,10 +147,11 @@ class RequestNote:
         if policy.errors:
             error = reasons.Reason(
                 reasons.REQUEST, 'flavor', '; '.join(policy.errors))
-        elif error is None:
-            error = _contradiction(policy, guest, extra_specs)
-
         requests = list(_get(pci_requests, 'requests') or [])
+        if error is None:
+            error = _contradiction(
+                policy, guest, extra_specs, properties, requests)
+
         physnets = frozenset(_get(network_metadata, 'physnets') or ())
         tunneled = bool(_get(network_metadata, 'tunneled'))
         is_move = (_get(destination, 'cell') is not None or
@@ -168,7 +169,8 @@ class RequestNote:
             policy=policy, guest=guest, pristine=self._pristine,
             needs_threads=needs_threads,
             physnets=physnets,
-            switch_physnets=physnets - _pci_physnets(requests),
+            switch_physnets=_switch_physnets(
+                physnets, requests, networks),
             tunneled=tunneled, tunnel_uncertain=uncertain,
             tunnel_untrue=untrue, is_move=is_move, pci_requests=requests,
             network_metadata=network_metadata, error=error,
@@ -227,19 +229,28 @@ def _needs_threads(extra_specs: Mapping, properties: _Properties) -> bool:
                       properties.get('hw_cpu_thread_policy')))
 
 
-def _pci_physnets(requests) -> set[str]:
-    """Physical networks that PCI requests reach without the switch."""
+def _switch_physnets(
+    physnets: frozenset[str], requests: list, networks: list,
+) -> frozenset[str]:
+    """Physical networks that the request reaches through the switch.
+
+    Nova does not say which port is on which physical network, so those of
+    SR-IOV ports are left out only if all ports are such.
+    """
+    if not networks or not all(_get(network, 'pci_request_id')
+                               for network in networks):
+        return physnets
     found = set()
     for request in requests:
         for spec in _get(request, 'spec') or ():
             if isinstance(spec, Mapping) and spec.get('physical_network'):
                 found.add(spec['physical_network'])
-    return found
+    return physnets - found
 
 
 def _contradiction(
     policy: nfv_policy.NFVPolicy, guest: topology.Guest | None,
-    extra_specs: Mapping,
+    extra_specs: Mapping, properties: _Properties, pci_requests: list,
 ) -> reasons.Reason | None:
     """What the policies ask of a guest that the guest cannot have."""
     cells = len(guest.cells) if guest else 0
@@ -250,12 +261,23 @@ def _contradiction(
                 reasons.REQUEST, f'{key}={host_node}',
                 f'the guest has {cells} {nodes}')
     if policy.shared_vcpu is not None:
-        native = extra_specs.get('hw:cpu_policy')
-        if native == 'dedicated':
+        asked = (extra_specs.get('hw:cpu_policy') or
+                 properties.get('hw_cpu_policy'))
+        if asked != 'mixed':
             return reasons.Reason(
                 reasons.REQUEST,
                 f'{policy.shared_vcpu_key}={policy.shared_vcpu}',
-                'hw:cpu_policy=dedicated pins every vCPU; set '
+                'needs a guest with both kinds of CPUs; set '
                 'hw:cpu_policy=mixed and '
                 f'hw:cpu_dedicated_mask=^{policy.shared_vcpu}')
+    if policy.pci == nfv_policy.STRICT and \
+            policy.pci_key in (nfv_policy.PCI_NUMA_AFFINITY,
+                               nfv_policy.SYNONYMS[
+                                   nfv_policy.PCI_NUMA_AFFINITY]) and \
+            any(_get(request, 'numa_policy') != 'required'
+                for request in pci_requests):
+        return reasons.Reason(
+            reasons.REQUEST, f'{policy.pci_key}=strict',
+            'nothing would hold the claim to it; set '
+            'hw:pci_numa_affinity_policy=required')
     return None

@@ -40,7 +40,9 @@ class NFVTopologyFilter(base.NFVHostFilter):
         if request.guest is not None and host_state.numa_topology:
             if not host_state.allocation_candidates:
                 return _NO_CANDIDATES
-            if request.plain and host_state.cpu_allocation_ratio is not None:
+            if request.plain and None not in (
+                    host_state.cpu_allocation_ratio,
+                    host_state.ram_allocation_ratio):
                 decision = placement.judge_plain(
                     host_state, request, request_note)
                 if decision is not None:

@@ -28,9 +28,11 @@ from nfv_sched.numa.topology import Guest
 from nfv_sched.numa.topology import HostTopology
 from nfv_sched.numa import walk
 
-# Permutations that a claim may go through. Nova takes a second or more for
-# each million; beyond this the claim would block nova-compute for long.
+# Permutations that Nova may go through without labels of ours. It takes some
+# ten microseconds and more for each.
 MAX_CLAIM_TRIES = 5_000_000
+# The same with labels, which Nova tests only on whole permutations.
+MAX_STEERED_TRIES = walk.MAX_STEPS
 
 
 class Evaluation:
@@ -103,11 +105,35 @@ class Evaluation:
 
     @property
     def static_masks(self) -> tuple[int, ...]:
-        """Host cells that each guest cell can ever fit, were they empty."""
+        """Host cells that each guest cell can ever get, were they empty.
+
+        Wider than what fits: a request such as "large" pages may be narrowed
+        to any size that some host cell has, and unlike guest cells may be
+        taken for each other (see :mod:`nfv_sched.numa.walk`).
+        """
         if self._static is None:
-            self._static = self._fitting(
-                [cell.emptied() for cell in self.host.cells])
+            cells = [cell.emptied() for cell in self.host.cells]
+            masks = list(self._fitting(cells))
+            if self.guest.any_pages:
+                sizes = {page.size_kb for cell in cells
+                         for page in cell.pages}
+                for index, cell in enumerate(self.guest.cells):
+                    reserved = 0 if index else self.guest.reserved
+                    for size in sizes if cell.pagesize else ():
+                        masks[index] |= self._mask(
+                            cells, cell._replace(pagesize=size), reserved)
+            if not self.interchangeable:
+                union = 0
+                for mask in masks:
+                    union |= mask
+                masks = [union] * len(masks)
+            self._static = tuple(masks)
         return self._static
+
+    @property
+    def static_fits(self) -> tuple[int, ...]:
+        """Host cells that each guest cell itself fits, were they empty."""
+        return self._fitting([cell.emptied() for cell in self.host.cells])
 
     @property
     def too_few_cells(self) -> bool:
@@ -251,6 +277,44 @@ class Evaluation:
         if accepts is None and self.uniform:
             return candidates.feasible(self.masks, groups)
         return self.choose(groups, accepts, traces) is not None
+
+    def choose_steered(
+        self, groups: Sequence[int],
+        accepts: Callable[[int], bool] | None = None,
+    ) -> tuple[int, ...] | None:
+        """What the claim chooses with labels of ours, if it is of use.
+
+        Labels make Nova give up whole permutations, which it otherwise
+        rarely does; it may then remember a fit without the pins that belong
+        to it, or search for long.
+
+        :returns: host cell of each guest cell; None if the claim fails,
+            cannot be recorded or would take too long
+        :raises nfv_sched.numa.walk.Undecided: if that takes too long to say
+        """
+        if self.too_few_cells:
+            return None
+        if self.uniform:
+            chosen = candidates.first(
+                self.masks, self.order, groups, accepts)
+            if chosen is None or len(chosen) == 1:
+                return chosen
+            if self.claim_tries(chosen) > MAX_STEERED_TRIES:
+                return None
+
+        def met(cells: int) -> bool:
+            return (all(cells & group for group in groups) and
+                    (accepts is None or accepts(cells)))
+
+        traces = self.claim_traces()
+        chosen = walk.search(
+            [cell.id for cell in self.host.cells], self.order, traces,
+            self._fits, met)
+        if chosen is not None and any(
+                cell.dedicated and traces.pinned[index] != chosen[index]
+                for index, cell in enumerate(self.guest.cells)):
+            return None
+        return chosen
 
     def claim_tries(self, assignment: Sequence[int]) -> int:
         """Permutations that the claim goes through before it gets here."""

@@ -180,44 +180,59 @@ def shortage(
         the CPU rules, MiB for the memory rules; (``FITS``, 0, 0) if it fits
     """
     code = check(host, cell, cell.pagesize, reserved, ratios)
-    if code == FITS:
-        return FITS, 0, 0
-    if code == NO_PAGES:
-        size = cell.pagesize or 0
-        free = [page.free_kb for page in host.pages
-                if size <= 0 or page.size_kb == size]
-        if size == topology.PAGES_LARGE and host.pages:
-            smallest = min(page.size_kb for page in host.pages)
-            free = [page.free_kb for page in host.pages
-                    if page.size_kb != smallest]
-        return code, cell.memory, max(free, default=0) // 1024
-    if code == NO_MEMORY:
-        if host.pages:
-            page = min(host.pages)
-            have = page.total_kb if cell.cpus == topology.SHARED else \
-                page.free_kb
-            return code, cell.memory, have // 1024
-        if cell.cpus == topology.SHARED:
-            return code, cell.memory, host.memory
-        return code, cell.memory, host.memory - host.memory_usage
-    if code == NO_DEDICATED:
-        return code, cell.dedicated + reserved, len(host.free_cpus)
-    if code == NO_SHARED:
-        return code, cell.shared, host.shared
-    if code == NO_THREADS:
-        sizes = [len(core & host.free_cpus) for core in host.siblings]
-        most = max(map(len, host.siblings), default=0)
-        whole = sizes.count(most) if most else 0
-        if cell.threads == topology.THREADS_ISOLATE and most > 1 and \
-                not host.legacy:
-            whole = 0
-        if cell.threads == topology.THREADS_REQUIRE:
-            return code, cell.dedicated, sum(s for s in sizes if s > 1)
-        if cell.threads == topology.THREADS_ISOLATE:
-            return code, cell.dedicated, whole
-        return code, cell.dedicated + reserved, sum(sizes)
-    if code == NO_SHARED_ROOM:
-        room = int(host.shared * ratios.cpu) - host.cpu_usage
-        return code, cell.shared, max(room, 0)
-    room = int(host.memory * ratios.ram) - host.memory_usage
-    return code, cell.memory, max(room, 0)
+    need, have = 0, 0
+    if code in (NO_PAGES, NO_MEMORY):
+        need, have = cell.memory, _memory_free(host, cell)
+    elif code == NO_DEDICATED:
+        need, have = cell.dedicated + reserved, len(host.free_cpus)
+    elif code == NO_SHARED:
+        need, have = cell.shared, host.shared
+    elif code == NO_THREADS:
+        need, have = cell.dedicated + reserved, _threads_free(host, cell)
+        if cell.threads == topology.THREADS_ISOLATE and have >= need:
+            have = need - 1
+    elif code == NO_SHARED_ROOM:
+        need = cell.shared
+        have = int(host.shared * ratios.cpu) - host.cpu_usage
+    elif code == NO_MEMORY_ROOM:
+        need = cell.memory
+        have = int(host.memory * ratios.ram) - host.memory_usage
+    return code, need, max(have, 0)
+
+
+def _memory_free(host: HostCell, cell: GuestCell) -> int:
+    """MiB that a guest cell could have on a host cell.
+
+    Nothing of a page size of which its memory is no multiple.
+    """
+    need = cell.memory * 1024
+    pages = host.pages
+    if not pages:
+        return host.memory if cell.cpus == topology.SHARED else \
+            host.memory - host.memory_usage
+    smallest = min(page.size_kb for page in pages)
+    size = cell.pagesize or topology.PAGES_SMALL
+    total = not cell.pagesize and cell.cpus == topology.SHARED
+    free = [page.total_kb if total else page.free_kb for page in pages
+            if need % page.size_kb == 0 and (
+                size == topology.PAGES_ANY or page.size_kb == size or
+                (size == topology.PAGES_SMALL and
+                 page.size_kb == smallest) or
+                (size == topology.PAGES_LARGE and
+                 page.size_kb != smallest))]
+    return max(free, default=0) // 1024
+
+
+def _threads_free(host: HostCell, cell: GuestCell) -> int:
+    """CPUs that a pinned guest cell could have under its thread policy."""
+    sizes = [len(core & host.free_cpus) for core in host.siblings]
+    most = max(map(len, host.siblings), default=0)
+    if cell.threads == topology.THREADS_REQUIRE:
+        return max((threads * sum(size >= threads for size in sizes)
+                    for threads in range(2, max(sizes, default=0) + 1)),
+                   default=0)
+    if cell.threads == topology.THREADS_ISOLATE:
+        if most > 1 and not host.legacy:
+            return 0
+        return sizes.count(most) if most else 0
+    return sum(sizes)

@@ -22,6 +22,7 @@ No I/O, no Nova objects: an evaluation and a policy in, a decision out.
 """
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
@@ -34,6 +35,7 @@ from nfv_sched.numa.evaluation import Evaluation
 from nfv_sched.numa.evaluation import MAX_CLAIM_TRIES
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
+from nfv_sched.numa import walk
 from nfv_sched import reasons
 
 # Sets of host cells that are tried as exact targets before giving up. One is
@@ -240,6 +242,7 @@ class _Steering:
         self.ignore_tunnel = False
         self.map_bits: dict[int, int] = {}
         self.switch: int | None = None
+        self._undecided = False
         self._chosen: dict[frozenset[str],
                            tuple[int, ...] | None] = {}
 
@@ -259,10 +262,19 @@ class _Steering:
         return self.groups + [known[label] for label in labels]
 
     def predicted(self, labels: frozenset[str]) -> tuple[int, ...] | None:
-        """What the claim would choose now."""
+        """What the claim would choose now; None if it would not succeed."""
         if labels not in self._chosen:
-            self._chosen[labels] = self.evaluation.choose(
-                self.label_groups(labels), self.accepts)
+            groups = self.label_groups(labels)
+            chosen = None
+            if not labels:
+                chosen = self.evaluation.choose(groups, self.accepts)
+            elif not self._undecided:
+                try:
+                    chosen = self.evaluation.choose_steered(
+                        groups, self.accepts)
+                except walk.Undecided:
+                    self._undecided = True
+            self._chosen[labels] = chosen
         return self._chosen[labels]
 
     def keeps_map(self, assignment: Sequence[int]) -> bool:
@@ -287,7 +299,14 @@ class _Steering:
             # in any order they fit in that one, which it tries first.
             return all(bit == 1 << guest
                        for guest, bit in self.map_bits.items())
-        static = evaluation.static_masks
+        if len(evaluation.guest.cells) > 1 and evaluation.guest.any_pages:
+            return False
+        cells = len(evaluation.guest.cells)
+        if cells > 1 and not cells == len(self.host.cells) == 2:
+            # Nova may take one guest cell for another on its way.
+            return False
+        static = (evaluation.static_masks if cells == 1
+                  else evaluation.static_fits)
         for guest, bit in self.map_bits.items():
             others = list(static)
             others[guest] &= ~bit
@@ -348,7 +367,7 @@ class _Steering:
 
     def find(
         self, masks: Sequence[int], within: int | None,
-        options: Sequence[frozenset[str]] | None, predicted_is_enough: bool,
+        options: Iterable[frozenset[str]] | None, predicted_is_enough: bool,
     ) -> frozenset[str] | None:
         """The fewest labels with which the claim keeps the policy.
 
@@ -358,19 +377,22 @@ class _Steering:
         :param predicted_is_enough: also accept what is not enforced
         """
         if options is None:
-            options = list(self.label_sets(masks, within is not None))
-        kept = []
-        for labels in options:
-            chosen = self.predicted(labels)
-            if chosen is None or not self.keeps_map(chosen):
-                continue
-            if within is not None and candidates.mask_of(chosen) & ~within:
-                continue
-            if self.enforced(labels, within):
+            options = self.label_sets(masks, within is not None)
+        for enforced_only in (True, False):
+            if not enforced_only and (
+                    not predicted_is_enough or self.wish.limits_lost):
+                return None
+            options = list(options) if predicted_is_enough else options
+            for labels in options:
+                if enforced_only and not self.enforced(labels, within):
+                    continue
+                chosen = self.predicted(labels)
+                if chosen is None or not self.keeps_map(chosen):
+                    continue
+                if within is not None and \
+                        candidates.mask_of(chosen) & ~within:
+                    continue
                 return labels
-            kept.append(labels)
-        if kept and predicted_is_enough and not self.wish.limits_lost:
-            return kept[0]
         return None
 
     # -- decisions
@@ -419,13 +441,19 @@ class _Steering:
                 f'labels {self.names.node_prefix}0, '
                 f'{self.names.node_prefix}1, ... needed to hold the guest on '
                 f'its host NUMA nodes', 'the host declares none for them')
+        if self.map_bits:
+            return reasons.Reason(
+                reasons.ENFORCEMENT, policy,
+                'a placement that the claim cannot change needed',
+                'the guest NUMA nodes could change places')
         return reasons.Reason(
             reasons.ENFORCEMENT, policy,
-            'a placement that the claim cannot change needed',
-            'the guest NUMA nodes could change places')
+            'NUMA nodes with the virtual switch to which the claim can be '
+            'held needed', "Nova's search misses those with room")
 
     def _claim_too_long(self, labels: frozenset[str]) -> bool:
-        if not self.evaluation.many_permutations:
+        """Whether Nova would search for too long without labels of ours."""
+        if labels or not self.evaluation.many_permutations:
             return False
         chosen = self.predicted(labels)
         return chosen is not None and self.evaluation.claim_tries(

@@ -43,13 +43,18 @@ class Traces:
 
     :ivar ids: the number that each guest cell carries
     :ivar pagesizes: the page request of each guest cell
+    :ivar pinned: host cell on which each guest cell was really fitted last.
+        Where Nova remembers that a cell fits, it takes the host cell without
+        pinning the vCPUs anew; if this differs from the host cell chosen, the
+        pins belong to another node and the claim cannot be recorded.
     """
 
-    __slots__ = ('ids', 'pagesizes')
+    __slots__ = ('ids', 'pagesizes', 'pinned')
 
     def __init__(self, ids: Sequence[int], pagesizes: Sequence[int | None]):
         self.ids = list(ids)
         self.pagesizes = list(pagesizes)
+        self.pinned = [-1] * len(self.ids)
 
 
 def _next(
@@ -116,6 +121,7 @@ def search(
                     pagesizes[guest] = pagesize
                 if renumbered:
                     ids[guest] = number
+                    traces.pinned[guest] = host
                 known[key] = fit
             elif fit and ids[guest] != number:
                 changed = True

@@ -11,6 +11,7 @@
 #    under the License.
 """The filters on Nova's own HostStates, limits and claims."""
 
+import itertools
 import threading
 
 import fixtures
@@ -180,6 +181,63 @@ class TestTable(FilterTestCase):
             [clouds.host()], clouds.spec('prefer', numa=False)))
 
 
+class TestNovaSearch(FilterTestCase):
+    """Where Nova's search over permutations would break a promise."""
+
+    def test_labels_that_lead_to_stale_pins(self):
+        # Labels on nodes 1 and 3 of an empty host make Nova choose node 3
+        # with the pins of node 2, which cannot be recorded.
+        self.flags(expose_reasons='none')
+        two = clouds.guest(cells=2)
+        for switch in itertools.combinations(range(4), 2):
+            host = clouds.host(nodes=4, switch=switch)
+            spec = clouds.spec('strict', cells=2)
+            if not self.passing([host], spec):
+                continue
+            limits = objects.Selection.from_host_state(
+                host).limits.numa_topology
+            placed = hardware.numa_fit_instance_to_host(
+                strategies.clone(host.numa_topology), two.obj_clone(),
+                provider_mapping=None, limits=limits)
+            self.assertEqual(set(switch), {c.id for c in placed.cells})
+            hardware.numa_usage_from_instance_numa(
+                host.numa_topology, placed)
+
+    def test_prefer_never_costs_a_host(self):
+        for nodes, cells in ((4, 2), (8, 4), (16, 6)):
+            for switch in ((1, 3), tuple(range(nodes - cells, nodes))):
+                self.assertEqual(['host1'], self.passing(
+                    [clouds.host(nodes=nodes, switch=switch)],
+                    clouds.spec('prefer', cells=cells)))
+
+    def test_unlike_guest_nodes_may_be_taken_for_each_other(self):
+        guest = clouds.guest(cells=2)
+        guest.cells[1].pcpuset = {2}
+        host = clouds.host(nodes=3, switch=(0, 1), node_labels=False)
+        for specs in ({'nfv:vswitch_numa_affinity': 'strict'},
+                      {'nfv:numa_node.1': '0'}):
+            self.refusal([host], strategies.request_spec(guest, None, specs))
+
+    def test_large_pages_of_several_sizes(self):
+        # Node 0 has 4 KiB and 2 MiB pages, node 1 only 2 MiB: "large" fits
+        # node 1 once Nova has narrowed it to 2 MiB on node 0.
+        topology = clouds.host_topology(switch=(0,))
+        pages = [objects.NUMAPagesTopology(
+            size_kb=size, total=1024, used=0, reserved=0)
+            for size in (4, 2048)]
+        topology.cells[0].mempages = pages
+        topology.cells[1].mempages = pages[1:]
+        guest = clouds.guest()
+        guest.cells[0].pagesize = -2
+        for specs in ({'nfv:vswitch_numa_affinity': 'strict'},
+                      {'nfv:numa_node.0': '0'}):
+            host = strategies.host_state(strategies.clone(topology))
+            self.assertEqual(['host1'], self.passing(
+                [host], strategies.request_spec(guest, None, specs)))
+            self.assertTrue(
+                host.limits['numa_topology'].network_metadata.physnets)
+
+
 class TestNodeMapping(FilterTestCase):
     """Guest nodes on named host nodes, or a refusal."""
 
@@ -217,6 +275,13 @@ class TestNodeMapping(FilterTestCase):
             guest, None, {'nfv:numa_node.0': '1', 'nfv:numa_node.1': '0'})
         self.assertEqual(['host1'], self.passing([host], spec))
         self.assertEqual([1, 0], self.node_of(host, guest))
+
+    def test_keys_of_later_filters(self):
+        for specs in ({'nfv:shared_vcpu': '0'},
+                      {'nfv:shared_vcpu': '0',
+                       'hw:cpu_policy': 'dedicated'}):
+            self.assertIn('hw:cpu_policy=mixed', self.refusal(
+                [clouds.host()], clouds.spec(extra_specs=specs)))
 
     def test_absent_nodes(self):
         self.assertIn('host NUMA node 7 needed', self.refusal(
