@@ -72,10 +72,9 @@ that number. They let the scheduler name the exact NUMA nodes of a guest.
         help="""
 What a host must offer to take a guest with a strict policy or a node mapping.
 
-A guest with one NUMA node is always enforced by the labels. The choice
-matters for guests with several NUMA nodes on hosts without node labels, and
-for mappings of several interchangeable guest NUMA nodes, which labels cannot
-tell apart.
+A guest with one NUMA node is enforced by the labels. The choice matters for
+guests with several NUMA nodes on hosts without node labels, and for mappings
+of several guest NUMA nodes, which labels cannot tell apart.
 
 Related options:
 

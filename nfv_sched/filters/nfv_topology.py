@@ -25,12 +25,13 @@ class NFVTopologyFilter(base.NFVHostFilter):
 
     A drop-in for Nova's ``NUMATopologyFilter``: it accepts the same hosts, in
     a fraction of the time, and hands the same limits to the claim on the
-    compute node.  It differs in two points.
+    compute node.  It differs in three points.
 
     * ``nfv:numa_node.{n}`` is kept: guest NUMA node n runs on that host NUMA
       node, or the host is refused.
     * Nova says of every move that the server uses a tunnelled network.  A
       host that could take a moved server but for that is accepted.
+    * A host on which Nova's search would take minutes is refused.
 
     A host needs a NUMA topology to take a guest that has one.
     """
