@@ -110,7 +110,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         elif LOG.isEnabledFor(logging.DEBUG):
             for host, reason in request_note.rejected:
                 LOG.debug('Host %s refused: %s', host,
-                          reasons.resolve(reason))
+                          self._resolve(reason))
         return passed
 
     def _read(self, request_note: nfv_request.RequestNote, spec_obj):
