@@ -330,6 +330,20 @@ _NO_THREADS = steering.Decision(False, reasons.Reason(
     'a host with sibling threads needed'))
 
 
+def _begin(
+    note: HostNote, host_state, request: Request, policy: str | None,
+) -> tuple[topology.HostTopology | None, steering.Decision | None]:
+    """Note the caller's policy and read the host.
+
+    :returns: the host's NUMA nodes, and the decision if it does not depend
+        on them
+    """
+    if policy is not None and policy not in note.policies:
+        note.policies |= {policy}
+    view = note.view(host_state)
+    return view, _settled(note, host_state, request, view)
+
+
 def _settled(
     note: HostNote, host_state, request: Request,
     view: topology.HostTopology | None,
@@ -409,10 +423,7 @@ def decide(
     :param policy: policy that the caller looks after; it and those of the
         filters before it count from now on
     """
-    if policy is not None and policy not in note.policies:
-        note.policies |= {policy}
-    view = note.view(host_state)
-    settled = _settled(note, host_state, request, view)
+    view, settled = _begin(note, host_state, request, policy)
     if settled is not None:
         return settled
     return _decide(note, host_state, request, view)
@@ -461,10 +472,7 @@ def judge(
     :param policy: policy that the caller looks after
     :returns: the decision
     """
-    if policy is not None and policy not in note.policies:
-        note.policies |= {policy}
-    view = note.view(host_state)
-    settled = _settled(note, host_state, request, view)
+    view, settled = _begin(note, host_state, request, policy)
     if settled is not None:
         return settled
     if len(host_state.allocation_candidates) > 1 and (

@@ -238,6 +238,19 @@ class Evaluation:
             self.pristine.ids,
             [cell.pagesize for cell in self.pristine.cells])
 
+    def _search(
+        self, groups: Sequence[int],
+        accepts: Callable[[int], bool] | None, traces: walk.Traces,
+    ) -> tuple[int, ...] | None:
+        """Follow Nova's search; see :mod:`nfv_sched.numa.walk`."""
+        def met(chosen: int) -> bool:
+            return (all(chosen & group for group in groups) and
+                    (accepts is None or accepts(chosen)))
+
+        return walk.search(
+            [cell.id for cell in self.host.cells], self.order, traces,
+            self._fits, met)
+
     def choose(
         self, groups: Sequence[int] = (),
         accepts: Callable[[int], bool] | None = None,
@@ -255,13 +268,9 @@ class Evaluation:
         if self.too_few_cells:
             return None
         if not self.uniform:
-            def met(chosen: int) -> bool:
-                return (all(chosen & group for group in groups) and
-                        (accepts is None or accepts(chosen)))
             try:
-                return walk.search(
-                    [cell.id for cell in self.host.cells], self.order,
-                    traces or self.claim_traces(), self._fits, met)
+                return self._search(
+                    groups, accepts, traces or self.claim_traces())
             except walk.Undecided:
                 pass
         return candidates.first(self.masks, self.order, groups, accepts)
@@ -302,14 +311,8 @@ class Evaluation:
             if self.claim_tries(chosen) > MAX_STEERED_TRIES:
                 return None
 
-        def met(cells: int) -> bool:
-            return (all(cells & group for group in groups) and
-                    (accepts is None or accepts(cells)))
-
         traces = self.claim_traces()
-        chosen = walk.search(
-            [cell.id for cell in self.host.cells], self.order, traces,
-            self._fits, met)
+        chosen = self._search(groups, accepts, traces)
         if chosen is not None and any(
                 cell.dedicated and traces.pinned[index] != chosen[index]
                 for index, cell in enumerate(self.guest.cells)):

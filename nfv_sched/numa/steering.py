@@ -231,6 +231,7 @@ class _Steering:
     def __init__(
         self, evaluation: Evaluation, wish: Wish, names: Names,
         accepts: Callable[[int], bool] | None, predicted_is_enough: bool,
+        groups: list[int], ignore_tunnel: bool,
     ):
         self.evaluation = evaluation
         self.wish = wish
@@ -238,8 +239,8 @@ class _Steering:
         self.accepts = accepts
         self.predicted_is_enough = predicted_is_enough
         self.host = evaluation.host
-        self.groups: list[int] = []
-        self.ignore_tunnel = False
+        self.groups = groups
+        self.ignore_tunnel = ignore_tunnel
         self.map_bits: dict[int, int] = {}
         self.switch: int | None = None
         self._undecided = False
@@ -470,32 +471,8 @@ class _Steering:
             True, labels=labels, strict_labels=strict_labels,
             ignore_tunnel=self.ignore_tunnel, local=local)
 
-    def decide(self, traces=None, held: 'Decision | None' = None) -> Decision:
-        """The decision.
-
-        :param traces: what Nova's earlier searches have left on the guest
-        :param held: the decision for a server that the same request has
-            placed on this host already; its limits serve both
-        """
-        physnets, tunnel = _network_groups(self.host, self.wish)
-        self.groups = physnets + tunnel
-        decision = self._decide(traces, held)
-        if not tunnel or not self.wish.tunnel_uncertain:
-            return decision
-        if decision.accepted and (
-                decision.local == 1 or self.wish.vswitch is None):
-            return decision
-        # The tunnel may not be used at all: a wish, and the least of them.
-        self.groups = physnets
-        self.ignore_tunnel = True
-        self._chosen = {}
-        without = self._decide(traces, held)
-        if without.accepted and (
-                not decision.accepted or without.local > decision.local):
-            return without
-        return decision
-
-    def _decide(self, traces, held: Decision | None) -> Decision:
+    def decide(self, traces, held: Decision | None) -> Decision:
+        """The decision; see :func:`decide`."""
         if not self.fits_stock(traces):
             return Decision(False, functools.partial(
                 capacity_reason, self.evaluation, groups=self.groups))
@@ -679,5 +656,20 @@ def decide(
     :param held: the decision for a server that the same request has placed
         on this host already
     """
-    return _Steering(evaluation, wish, names, accepts,
-                     predicted_is_enough).decide(traces, held)
+    physnets, tunnel = _network_groups(evaluation.host, wish)
+    decision = _Steering(
+        evaluation, wish, names, accepts, predicted_is_enough,
+        physnets + tunnel, False).decide(traces, held)
+    if not tunnel or not wish.tunnel_uncertain:
+        return decision
+    if decision.accepted and (
+            decision.local == 1 or wish.vswitch is None):
+        return decision
+    # The tunnel may not be used at all: a wish, and the least of them.
+    without = _Steering(
+        evaluation, wish, names, accepts, predicted_is_enough,
+        physnets, True).decide(traces, held)
+    if without.accepted and (
+            not decision.accepted or without.local > decision.local):
+        return without
+    return decision
