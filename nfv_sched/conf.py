@@ -137,6 +137,9 @@ Nova's resource weighers, so that such a guest leaves the switch's NUMA node
 only if no host has room there. 0 turns the weigher off; a negative value
 reverses it.
 
+A host weighs less than nothing where the guest, for lack of room at the
+switch, would cost another server of its multi-create request its place there.
+
 Can be overridden per aggregate by metadata of the same name.
 """),
 ]

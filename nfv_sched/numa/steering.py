@@ -105,6 +105,8 @@ class Decision:
     :ivar ignore_tunnel: the limits must not ask for the tunnel endpoint
     :ivar local: part of the guest's NUMA nodes that end up with the switch,
         0 to 1
+    :ivar displaced: the same of the server that the request placed on this
+        host last, if the limits that hold it there would be lost
     """
 
     accepted: bool
@@ -113,6 +115,7 @@ class Decision:
     strict_labels: frozenset[str] = frozenset()
     ignore_tunnel: bool = False
     local: float = 0.0
+    displaced: float = 0.0
 
 
 _NO_GROUPS: list[int] = []
@@ -483,6 +486,10 @@ class _Steering:
             return Decision(False, reason)
         masks = self._mapped_masks()
         if not candidates.feasible(masks, self.groups):
+            if not self.map_bits and self.wish.vswitch != 'strict':
+                # Nova takes one guest cell for another; a preference does
+                # not stand in its way.
+                return self._accept(frozenset(), frozenset())
             return Decision(False, functools.partial(
                 self._no_mapped_room, masks))
         if self.wish.vswitch is not None:
@@ -610,7 +617,10 @@ class _Steering:
             local = (candidates.mask_of(chosen) & switch).bit_count()
             if local > best_local:
                 best, best_local = labels, local
-        return self._accept(best, strict, max(best_local, 0) / cells)
+        decision = self._accept(best, strict, max(best_local, 0) / cells)
+        if held is not None and held.labels - best:
+            decision = dataclasses.replace(decision, displaced=held.local)
+        return decision
 
 
 def decide_plain(evaluation: Evaluation, wish) -> Decision | None:

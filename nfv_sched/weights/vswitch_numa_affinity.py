@@ -33,6 +33,11 @@ class VSwitchNUMAAffinityWeigher(weights.BaseHostWeigher):
     as the part of the guest's NUMA nodes that would be on nodes with the
     switch: 1 if all are, 0 if none is or the host does not say where its
     switch runs.  Other guests weigh the same everywhere.
+
+    The servers of one request share the limits of a host.  Where a server
+    without room at the switch would take the limits that hold another server
+    of its request there, it weighs as much less, down to -1: such servers
+    gather on few hosts.
     """
 
     # Hosts are not normalised against each other: one with room weighs 1 also
@@ -46,6 +51,11 @@ class VSwitchNUMAAffinityWeigher(weights.BaseHostWeigher):
             host_state, 'vswitch_numa_affinity_weight_multiplier',
             CONF.nfv_sched.vswitch_numa_affinity_weight_multiplier)
 
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        """The weights, -1 to 1; Nova's own method would cut off those < 0."""
+        return [self._weigh_object(weighed.obj, weight_properties)
+                for weighed in weighed_obj_list]
+
     def _weigh_object(self, host_state, request_spec):
         try:
             request_note = nfv_request.note_of(request_spec)
@@ -53,8 +63,9 @@ class VSwitchNUMAAffinityWeigher(weights.BaseHostWeigher):
             if request.policy.vswitch != nfv_policy.PREFER:
                 return 0.0
             note = placement.note_of(host_state, request_note)
-            return placement.decide(
-                note, host_state, request, nfv_request.VSWITCH).local
+            decision = placement.decide(
+                note, host_state, request, nfv_request.VSWITCH)
+            return decision.local - decision.displaced
         except Exception:
             LOG.exception('Host %s cannot be weighed',
                           getattr(host_state, 'host', host_state))

@@ -210,6 +210,23 @@ class TestNovaSearch(FilterTestCase):
                     [clouds.host(nodes=nodes, switch=switch)],
                     clouds.spec('prefer', cells=cells)))
 
+    def test_prefer_where_nova_mistakes_the_guest_nodes(self):
+        # No host node has room for the third guest node; Nova's search takes
+        # another one for it.
+        guest = clouds.guest(cells=3)
+        for cell, cpus in zip(guest.cells, ({0, 1}, {2}, {3, 4, 5, 6})):
+            cell.pcpuset = cpus
+        free = {node: 3 for node in range(3)}
+        prefer = {'nfv:vswitch_numa_affinity': 'prefer'}
+        for enabled, specs in (
+                ([self.stock], {}), ([self.topology], {}),
+                ([self.topology, self.vswitch], prefer),
+                ([self.vswitch], prefer)):
+            host = clouds.host(nodes=3, free=free)
+            spec = strategies.request_spec(guest.obj_clone(), None, specs)
+            self.assertEqual(['host1'], self.passing([host], spec, enabled))
+            self.assertEqual(3, len(self.node_of(host, guest.obj_clone())))
+
     def test_unlike_guest_nodes_may_be_taken_for_each_other(self):
         guest = clouds.guest(cells=2)
         guest.cells[1].pcpuset = {2}

@@ -67,6 +67,31 @@ class TestVSwitchNUMAAffinityWeigher(base.TestCase):
         self.assertEqual(0.5, weigher._weigh_object(
             clouds.host(), clouds.spec('prefer', cells=2)))
 
+    def test_servers_without_room_gather(self):
+        # Servers of one request share the limits of a host: one without room
+        # at the switch costs the others there their place at it.
+        hosts = [clouds.host(name) for name in ('one', 'two')]
+        hosts.append(clouds.host('away', free={1: 1}))
+        for host in hosts:
+            host.stats = {'num_instances': 0}
+        away = hosts[2]
+        # Nova's own weighers favour the others.
+        away.free_ram_mb = away.free_disk_mb = 0
+        spec = clouds.spec('prefer')
+        instance = vswitch_filter.VSwitchNUMAAffinityFilter()
+        chosen = []
+        for index in range(8):
+            instance.run_filter_for_index(index)
+            passed = instance.filter_all(hosts, spec)
+            best = self.handler.get_weighed_objects(
+                self.weighers, passed, spec)[0].obj
+            best.consume_from_request(spec)
+            chosen.append(best.host)
+        self.assertEqual({'one', 'two'}, set(chosen[:4]))
+        self.assertEqual(['away', 'away'], chosen[4:6])
+        # One of the two hosts keeps its servers where they are.
+        self.assertEqual(1, len(set(chosen[6:])))
+
     def test_multiplier_of_an_aggregate(self):
         weigher = vswitch_numa_affinity.VSwitchNUMAAffinityWeigher()
         host = clouds.host()
