@@ -100,6 +100,20 @@ the limits, and hence without the labels, that the scheduler chose (bug
 2153425). The scheduler cannot tell a live migration from an evacuation or
 another move. On 2026.2 and later the option has no effect.
 """),
+    cfg.FloatOpt(
+        'shared_vcpus_per_core',
+        default=16.0,
+        help="""
+Shared vCPUs that a shared physical core takes, on the host NUMA node of a
+guest with ``nfv:shared_vcpu``.
+
+All shared vCPUs of the NUMA node count, also those of guests without that
+extra spec. The sibling threads of a core are one core. The limit comes on top
+of Nova's own CPU allocation ratio. 0 or less: no limit but Nova's.
+
+Can be overridden per aggregate by metadata of the same name; of several
+aggregates the lowest counts.
+"""),
 ]
 
 _reason_opts = [
@@ -139,6 +153,32 @@ reverses it.
 
 A host weighs less than nothing where the guest, for lack of room at the
 switch, would cost another server of its multi-create request its place there.
+
+Can be overridden per aggregate by metadata of the same name.
+"""),
+    cfg.FloatOpt(
+        'pci_numa_affinity_weight_multiplier',
+        default=1000.0,
+        help="""
+Multiplier of the PCI NUMA affinity weigher.
+
+For a guest that prefers PCI devices on its own NUMA nodes, a host that can
+give such devices weighs up to this much more than one that cannot. The default
+outweighs Nova's resource weighers, so that such a guest gets remote devices
+only if no host has local ones. 0 turns the weigher off; a negative value
+reverses it.
+
+Can be overridden per aggregate by metadata of the same name.
+"""),
+    cfg.FloatOpt(
+        'shared_vcpu_weight_multiplier',
+        default=1.0,
+        help="""
+Multiplier of the shared vCPU weigher.
+
+For a guest with ``nfv:shared_vcpu``, a host whose shared CPUs are idle weighs
+up to this much more than one whose shared CPUs are full. 0 turns the weigher
+off; a negative value fills the shared CPUs of one host after the other.
 
 Can be overridden per aggregate by metadata of the same name.
 """),

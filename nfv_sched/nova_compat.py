@@ -20,10 +20,12 @@ Nova, has a module of its own for that.
 
 import functools
 import importlib.metadata
-import typing as ty
 
 import nova.conf
 from nova import objects
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
 
 CONF = nova.conf.CONF
 
@@ -46,6 +48,24 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
     """
     from nova.scheduler import utils
     return utils.get_weight_multiplier(host_state, name, default)
+
+
+def aggregate_minimum(host_state, name: str, default: float) -> float:
+    """A limit from the metadata of a host's aggregates, the lowest if several.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState``
+    :param name: metadata key
+    :param default: value of the option, used if no aggregate sets the key, or
+        one sets it to something that is no number
+    """
+    from nova.scheduler.filters import utils
+    values = utils.aggregate_values_from_key(host_state, name)
+    try:
+        return utils.validate_num_values(values, default, cast_to=float)
+    except ValueError:
+        LOG.warning('Aggregate metadata %s of host %s is no number: %s',
+                    name, host_state.host, ', '.join(sorted(values)))
+        return default
 
 
 def extra_spec_validator_class():
@@ -90,24 +110,3 @@ def numa_topology_limits(
     if network_metadata is not None:
         limits.network_metadata = network_metadata
     return limits
-
-
-class CellID(ty.NamedTuple):
-    """Stands for a placed guest cell where Nova reads nothing but its ID."""
-
-    id: int
-
-
-def supports_pci_requests(
-    pci_stats, requests, provider_mapping, host_node_ids,
-) -> bool:
-    """Nova's own answer to whether a host can give these PCI devices.
-
-    :param pci_stats: ``nova.pci.stats.PciDeviceStats`` of the host
-    :param requests: list of ``nova.objects.InstancePCIRequest``
-    :param provider_mapping: mappings of the allocation candidate
-    :param host_node_ids: host NUMA nodes of the guest
-    """
-    return pci_stats.support_requests(
-        requests, provider_mapping,
-        [CellID(node) for node in host_node_ids])

@@ -23,8 +23,10 @@ import typing as ty
 from nova import objects
 
 from nfv_sched import nova_compat
+from nfv_sched.numa import candidates
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
+from nfv_sched.numa import pci
 from nfv_sched.numa import steering
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
@@ -58,15 +60,17 @@ class SteeredLimits(collections.UserDict):
     def __init__(self, limits, note: 'HostNote', host_state):
         self.labels: frozenset[str] = frozenset()
         self.ignore_tunnel = False
+        self.cpu_ratio: float | None = None
         self.committed = None
         self._note = note
         self._host_state = host_state
         super().__init__(limits)
 
     def __setitem__(self, key, value):
-        if (key == _LIMITS and value is not None and
-                (self.labels or self.ignore_tunnel)):
-            value = with_labels(value, self.labels, self.ignore_tunnel)
+        if key == _LIMITS and value is not None and (
+                self.labels or self.ignore_tunnel or self.cpu_ratio):
+            value = with_labels(
+                value, self.labels, self.ignore_tunnel, self.cpu_ratio)
         self.data[key] = value
 
     def __getitem__(self, key):
@@ -79,12 +83,14 @@ class SteeredLimits(collections.UserDict):
         return self.data[key]
 
 
-def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
+def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool,
+                cpu_ratio: float | None = None):
     """A copy of NUMA limits with labels added.
 
     :param limits: ``nova.objects.NUMATopologyLimits``; not changed
     :param labels: physical networks that chosen host nodes must be near
     :param ignore_tunnel: leave out the tunnel endpoint
+    :param cpu_ratio: shared vCPUs for a shared CPU, instead of the host's
     :returns: ``nova.objects.NUMATopologyLimits``
     """
     physnets = set(labels)
@@ -96,7 +102,8 @@ def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
         if 'tunneled' in metadata:
             tunneled = metadata.tunneled
     return nova_compat.numa_topology_limits(
-        limits.cpu_allocation_ratio, limits.ram_allocation_ratio,
+        cpu_ratio or limits.cpu_allocation_ratio,
+        limits.ram_allocation_ratio,
         objects.NetworkMetadata(
             physnets=physnets, tunneled=tunneled and not ignore_tunnel))
 
@@ -114,7 +121,7 @@ class HostNote:
 
     __slots__ = ('request_note', 'policies', 'base', 'held', 'written',
                  '_decided', '_placed', '_topology', '_view',
-                 '_evaluation', '_guest')
+                 '_evaluation', '_guest', '_ratios', '_devices')
 
     def __init__(self, request_note: RequestNote, host_state):
         self.request_note = request_note
@@ -127,6 +134,8 @@ class HostNote:
         self._view: topology.HostTopology | None = None
         self._evaluation: numa_evaluation.Evaluation | None = None
         self._guest: topology.Guest | None = None
+        self._ratios: fit.Ratios | None = None
+        self._devices: pci.HostDevices | None = None
         self._decided: tuple | None = None
 
     def notice_placed(self, host_state) -> None:
@@ -168,16 +177,35 @@ class HostNote:
         self, host_state, request: Request, view: topology.HostTopology,
     ) -> numa_evaluation.Evaluation:
         """Where the guest of the request fits on this host."""
-        if self._evaluation is None or self._guest is not request.guest:
+        ratios = _ratios(cpu_ratio(self, host_state, request, view),
+                         host_state.ram_allocation_ratio)
+        if (self._evaluation is None or self._guest is not request.guest or
+                self._ratios is not ratios):
             self._guest = request.guest
-            self._decided = None
+            self._ratios = ratios
+            self._decided = self._devices = None
             self._evaluation = numa_evaluation.Evaluation(
-                view, request.guest,
-                _ratios(host_state.cpu_allocation_ratio,
-                        host_state.ram_allocation_ratio),
-                _pci_free(host_state.pci_stats), bool(request.pci_requests),
+                view, request.guest, ratios,
+                _pci_free(host_state.pci_stats), bool(request.demands),
                 settings(self.request_note).packing, request.pristine)
         return self._evaluation
+
+    def devices(
+        self, host_state, request: Request, view: topology.HostTopology,
+        mapping,
+    ) -> pci.Devices | None:
+        """The PCI devices that the request can have on this host.
+
+        :param mapping: which provider gives which PCI device
+        :returns: None if it asks for none, or the host says nothing of them
+        """
+        stats = host_state.pci_stats
+        if not request.demands or stats is None:
+            return None
+        if self._devices is None:
+            self._devices = pci.HostDevices(
+                stats.pools, request.demands, view)
+        return pci.Devices(self._devices, mapping)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -211,16 +239,6 @@ def _pci_free(pci_stats) -> dict[int | None, int] | None:
     return free
 
 
-def _pci_accepts(host_state, request: Request, view, mapping):
-    """Nova's answer for PCI devices, asked once per set of host cells."""
-    @functools.cache
-    def accepts(cells: int) -> bool:
-        return nova_compat.supports_pci_requests(
-            host_state.pci_stats, request.pci_requests, mapping,
-            view.nodes(cells))
-    return accepts
-
-
 class Settings(ty.NamedTuple):
     """Options, read once per filter and request.
 
@@ -228,12 +246,14 @@ class Settings(ty.NamedTuple):
     :ivar predicted_is_enough: strict policies may rest on a prediction
     :ivar packing: Nova fills the most used NUMA node first
     :ivar limits_lost: moves must keep strict policies without limits
+    :ivar shared_vcpus_per_core: shared vCPUs on a shared core; 0 for any
     """
 
     names: steering.Names
     predicted_is_enough: bool
     packing: bool
     limits_lost: bool
+    shared_vcpus_per_core: float
 
 
 def settings(request_note: RequestNote) -> Settings:
@@ -246,11 +266,34 @@ def settings(request_note: RequestNote) -> Settings:
             options.strict_enforcement == 'predicted',
             nova_compat.packs_numa_cells(),
             options.moves_without_limits == 'refuse' and
-            not nova_compat.live_migration_carries_limits())
+            not nova_compat.live_migration_carries_limits(),
+            options.shared_vcpus_per_core)
     return known
 
 
-def _wish(note: HostNote, request: Request) -> steering.Wish:
+def cpu_ratio(
+    note: HostNote, host_state, request: Request,
+    view: topology.HostTopology,
+) -> float:
+    """Shared vCPUs that a shared CPU of the host takes.
+
+    Nova's allocation ratio, or less for a guest with a shared vCPU: its shared
+    core is not filled beyond ``shared_vcpus_per_core``.
+    """
+    ratio = host_state.cpu_allocation_ratio
+    if nfv_request.SHARED_VCPU not in note.policies or \
+            request.shared_cell is None:
+        return ratio
+    most = nova_compat.aggregate_minimum(
+        host_state, 'shared_vcpus_per_core',
+        settings(note.request_note).shared_vcpus_per_core)
+    if not most > 0:
+        return ratio
+    return min([ratio, *(most * cell.shared_cores / cell.shared
+                         for cell in view.cells if cell.shared)])
+
+
+def wish_of(note: HostNote, request: Request) -> steering.Wish:
     """What is asked beyond Nova's rules, by the filters so far."""
     policies = note.policies
     known = note.request_note.wishes.get(policies)
@@ -262,7 +305,9 @@ def _wish(note: HostNote, request: Request) -> steering.Wish:
             policy.node_map, policy.node_keys, request.physnets,
             request.switch_physnets,
             request.tunneled, request.tunnel_uncertain,
-            request.is_move and settings(note.request_note).limits_lost)
+            request.is_move and settings(note.request_note).limits_lost,
+            request.pci if nfv_request.PCI in policies else None,
+            f'{policy.pci_key}={policy.pci}')
     return known
 
 
@@ -274,23 +319,28 @@ def _no_numa_topology(
     A strict policy holds only where the whole host is one NUMA node.
     """
     policy = request.policy
-    wish = _wish(note, request)
+    wish = wish_of(note, request)
     one_node = view is not None and len(view.cells) == 1
     for (guest, node), key in zip(policy.node_map, policy.node_keys):
         if guest or not one_node or view.cells[0].id != node:
             return steering.Decision(False, reasons.Reason(
                 reasons.NODE_MAP, f'{key}={node}',
                 'a guest NUMA topology needed, set hw:numa_nodes'))
+    if wish.pci == nfv_policy.STRICT and not one_node:
+        return steering.Decision(False, reasons.Reason(
+            reasons.PCI, wish.pci_text,
+            'a guest NUMA topology needed, set hw:numa_nodes'))
+    pci_local = float(bool(wish.pci and one_node))
     if wish.vswitch is None:
-        return steering.Decision(True)
+        return steering.Decision(True, pci_local=pci_local)
     switch = None
     if one_node:
         switch = steering.switch_cells(
             view, wish, settings(note.request_note).names)
     if switch:
-        return steering.Decision(True, local=1.0)
+        return steering.Decision(True, local=1.0, pci_local=pci_local)
     if wish.vswitch == nfv_policy.PREFER:
-        return steering.Decision(True)
+        return steering.Decision(True, pci_local=pci_local)
     if one_node:
         return steering.Decision(False, reasons.Reason(
             reasons.VSWITCH, wish.vswitch_text,
@@ -310,14 +360,17 @@ def _decide_candidate(
     :param mapping: which provider gives which PCI device
     :param traces: what Nova's earlier searches have left on the guest
     """
-    accepts = None
-    if request.pci_requests and host_state.pci_stats is not None:
-        accepts = _pci_accepts(host_state, request, view, mapping)
+    evaluation = note.evaluation(host_state, request, view)
+    devices = note.devices(host_state, request, view, mapping)
+    wish = wish_of(note, request)
+    if devices is None and wish.pci == nfv_policy.STRICT:
+        return steering.Decision(False, reasons.Reason(
+            reasons.PCI, wish.pci_text, 'PCI devices needed',
+            'the host has none'))
     options = settings(note.request_note)
     return steering.decide(
-        note.evaluation(host_state, request, view), _wish(note, request),
-        options.names, accepts, options.predicted_is_enough, traces,
-        note.held)
+        evaluation, wish, options.names, devices,
+        options.predicted_is_enough, traces, note.held)
 
 
 _NO_HOST_TOPOLOGY = steering.Decision(False, reasons.Reason(
@@ -325,9 +378,32 @@ _NO_HOST_TOPOLOGY = steering.Decision(False, reasons.Reason(
 _NO_RATIOS = steering.Decision(False, reasons.Reason(
     reasons.HOST, 'NUMA topology',
     'a host that reports its allocation ratios needed'))
-_NO_THREADS = steering.Decision(False, reasons.Reason(
-    reasons.HOST, 'hw:cpu_thread_policy=require',
+_NO_SIBLINGS = steering.Decision(False, reasons.Reason(
+    reasons.THREADS, 'hw:cpu_thread_policy=require',
     'a host with sibling threads needed'))
+_NO_ISOLATION = steering.Decision(False, reasons.Reason(
+    reasons.THREADS, 'hw:cpu_thread_policy=isolate',
+    'a host without sibling threads needed',
+    'Nova cannot keep the siblings of dedicated CPUs idle'))
+
+
+def thread_refusal(
+    request: Request, view: topology.HostTopology,
+) -> steering.Decision | None:
+    """The refusal of a host that can never keep the thread policy.
+
+    Nova keeps ``isolate`` on a host with sibling threads only if the same
+    CPUs serve shared and dedicated guests (``vcpu_pin_set``).
+    """
+    guest = request.guest
+    if (request.needs_threads or guest is not None and
+            guest.requires_siblings) and not any(
+                cell.threads > 1 for cell in view.cells):
+        return _NO_SIBLINGS
+    if guest is not None and guest.isolates and all(
+            cell.threads > 1 and not cell.legacy for cell in view.cells):
+        return _NO_ISOLATION
+    return None
 
 
 def _begin(
@@ -349,9 +425,10 @@ def _settled(
     view: topology.HostTopology | None,
 ) -> steering.Decision | None:
     """The decision where it does not depend on the host's NUMA nodes."""
-    if request.needs_threads and view is not None and not any(
-            len(core) > 1 for cell in view.cells for core in cell.siblings):
-        return _NO_THREADS
+    if view is not None:
+        refusal = thread_refusal(request, view)
+        if refusal is not None:
+            return refusal
     if request.guest is None:
         return _no_numa_topology(note, request, view)
     if view is None:
@@ -434,8 +511,8 @@ def _decide(note: HostNote, host_state, request: Request, view):
     evaluation = note.evaluation(host_state, request, view)
     known = note.decided()
     if known is None:
-        wish = _wish(note, request)
-        if wish.plain and not request.pci_requests:
+        wish = wish_of(note, request)
+        if wish.plain and not request.demands:
             known = steering.decide_plain(evaluation, wish)
         if known is None:
             known = _decide_candidate(
@@ -450,13 +527,10 @@ def _mappings(host_state, request: Request) -> list[dict]:
 
     An empty mapping stands for a host without candidates.
     """
-    ids = tuple(str(getattr(r, 'request_id', None))
-                for r in request.pci_requests)
-    return [
-        {group: providers
-         for group, providers in (candidate.get('mappings') or {}).items()
-         if ids and group.startswith(ids)}
-        for candidate in host_state.allocation_candidates] or [{}]
+    if not request.demands:
+        return [{}] * max(1, len(host_state.allocation_candidates))
+    return [candidate.get('mappings') or {}
+            for candidate in host_state.allocation_candidates] or [{}]
 
 
 def judge(
@@ -476,7 +550,7 @@ def judge(
     if settled is not None:
         return settled
     if len(host_state.allocation_candidates) > 1 and (
-            request.pci_requests or
+            request.demands or
             not note.evaluation(host_state, request, view).uniform):
         decision = _judge_candidates(note, host_state, request, view)
     else:
@@ -495,10 +569,16 @@ def _judge_candidates(
     """
     evaluation = note.evaluation(host_state, request, view)
     traces = None if evaluation.uniform else evaluation.request_traces()
+    prefixes = tuple(demand.request_id for demand in request.demands
+                     if demand.request_id)
     kept, decision, done = [], None, {}
     for candidate, mapping in zip(host_state.allocation_candidates,
                                   _mappings(host_state, request)):
-        key = repr(sorted(mapping.items())) if traces is None else None
+        key = None
+        if traces is None:
+            key = repr(sorted(
+                item for item in mapping.items()
+                if item[0].startswith(prefixes)))
         made = done.get(key)
         if made is None:
             made = _decide_candidate(
@@ -506,13 +586,71 @@ def _judge_candidates(
             if key is not None:
                 done[key] = made
         if made.accepted:
-            kept.append(candidate)
-        if decision is None or (made.accepted and not decision.accepted):
+            kept.append((made, candidate))
+        if decision is None:
             decision = made
     if kept:
-        host_state.allocation_candidates = kept
+        # Nova claims the first. The order stays where nothing is preferred.
+        kept.sort(key=lambda item: -item[0].value)
+        decision = kept[0][0]
+        host_state.allocation_candidates = [
+            candidate for _made, candidate in kept]
     note.decide(decision)
     return decision
+
+
+def shared_room(
+    note: HostNote, host_state, request: Request,
+    decision: steering.Decision,
+) -> float:
+    """Room that is left on the shared CPUs beside the guest's shared vCPU.
+
+    :param decision: that accepts the host
+    :returns: part of what the host NUMA node can take, 0 to 1
+    """
+    view = note.view(host_state)
+    evaluation = note.evaluation(host_state, request, view)
+    chosen = steering.expected(
+        evaluation, wish_of(note, request), decision,
+        note.devices(host_state, request, view,
+                     _mappings(host_state, request)[0]))
+    if chosen is None:
+        return 0.0
+    cell = view.cells[chosen[request.shared_cell]]
+    limit = cell.shared * evaluation.ratios.cpu
+    used = cell.cpu_usage + request.guest.cells[request.shared_cell].shared
+    return min(max(1 - used / limit, 0.0), 1.0) if limit > 0 else 0.0
+
+
+def shared_refusal(
+    note: HostNote, host_state, request: Request, reason: reasons.Lazy,
+) -> reasons.Reason:
+    """Why a guest with a shared vCPU was refused.
+
+    :param reason: what the decision says
+    :returns: that, or that the shared CPUs are as full as may be
+    """
+    view = note.view(host_state)
+    evaluation = note.evaluation(host_state, request, view)
+    cell = request.guest.cells[request.shared_cell]
+    ratio = evaluation.ratios.cpu
+    if ratio < host_state.cpu_allocation_ratio and not evaluation.masks[
+            request.shared_cell]:
+        wider = numa_evaluation.Evaluation(
+            view, request.guest, _ratios(host_state.cpu_allocation_ratio,
+                                         host_state.ram_allocation_ratio))
+        fitting = [view.cells[index] for index in candidates.bits(
+            wider.masks[request.shared_cell])]
+        if fitting:
+            free = max(int(host.shared * ratio) - host.cpu_usage
+                       for host in fitting)
+            policy = request.policy
+            return reasons.Reason(
+                reasons.SHARED_VCPU,
+                f'{policy.shared_vcpu_key}={policy.shared_vcpu}',
+                f'room for {cell.shared} on the shared CPUs of one NUMA node '
+                f'needed', f'{max(free, 0)} free', free)
+    return reasons.resolve(reason)
 
 
 def write_limits(
@@ -527,12 +665,20 @@ def write_limits(
     labels = decision.labels
     ignore = decision.ignore_tunnel or request.tunnel_untrue
     limits = host_state.limits
-    if labels or ignore or isinstance(limits, SteeredLimits):
+    ratio = None
+    if request.shared_cell is not None:
+        lowered = cpu_ratio(note, host_state, request, note.view(host_state))
+        if lowered != host_state.cpu_allocation_ratio:
+            ratio = lowered
+    if labels or ignore or ratio is not None or \
+            isinstance(limits, SteeredLimits):
         if not isinstance(limits, SteeredLimits):
             limits = host_state.limits = SteeredLimits(
                 limits, note, host_state)
         limits.labels, limits.ignore_tunnel = labels, ignore
-    made = _limits(host_state, request, note.request_note, labels, ignore)
+        limits.cpu_ratio = ratio
+    made = _limits(host_state, request, note.request_note, labels, ignore,
+                   ratio)
     if isinstance(limits, SteeredLimits):
         limits.data[_LIMITS] = made
     else:
@@ -546,13 +692,15 @@ def write_plain_limits(
     if isinstance(host_state.limits, SteeredLimits):
         host_state.limits = dict(host_state.limits.data)
     host_state.limits[_LIMITS] = _limits(
-        host_state, request, request_note, _NO_LABELS, False)
+        host_state, request, request_note, _NO_LABELS, False, None)
 
 
 def _limits(host_state, request: Request, request_note: RequestNote,
-            labels: frozenset[str], ignore_tunnel: bool):
+            labels: frozenset[str], ignore_tunnel: bool,
+            ratio: float | None):
     """NUMA limits, one object for all hosts that are alike in them."""
-    cpu, ram = host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio
+    cpu = host_state.cpu_allocation_ratio if ratio is None else ratio
+    ram = host_state.ram_allocation_ratio
     key = (cpu, ram, labels, ignore_tunnel)
     made = request_note.limits.get(key)
     if made is None:

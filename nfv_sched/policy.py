@@ -42,6 +42,9 @@ SYNONYMS = {
     NUMA_NODE: 'hw:numa_node.',
 }
 
+# The PCI policy of this project under both spellings.
+PCI_KEYS = frozenset([PCI_NUMA_AFFINITY, SYNONYMS[PCI_NUMA_AFFINITY]])
+
 # Nova's own PCI policy: flavor extra spec, image property, and its values.
 NATIVE_PCI_KEY = 'hw:pci_numa_affinity_policy'
 NATIVE_PCI_PROPERTY = 'hw_pci_numa_affinity_policy'

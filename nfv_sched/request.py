@@ -20,13 +20,17 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched.numa import pci
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
 
 _NOTE = '_nfv_sched_note'
 
+# Policies, each looked after by a filter.
 VSWITCH = 'vswitch'
+PCI = 'pci'
+SHARED_VCPU = 'shared_vcpu'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +50,10 @@ class Request:
     :ivar tunnel_uncertain: Nova says so of every move, whether true or not
     :ivar tunnel_untrue: Nova says so, and it is not true
     :ivar is_move: the request places a server that exists
-    :ivar pci_requests: the PCI requests; empty if none
+    :ivar demands: the PCI requests; empty if none
+    :ivar pci: ``strict`` or ``prefer`` if PCI devices are to be local beyond
+        what Nova asks, or None
+    :ivar shared_cell: guest NUMA node of the vCPU that runs on shared CPUs
     :ivar network_metadata: Nova's object with the networks, or None
     :ivar error: why no host can take the request, or None
     :ivar plain: the request has a guest NUMA topology and asks nothing that
@@ -63,7 +70,9 @@ class Request:
     tunnel_uncertain: bool
     tunnel_untrue: bool
     is_move: bool
-    pci_requests: list
+    demands: tuple[pci.Demand, ...]
+    pci: str | None
+    shared_cell: int | None
     network_metadata: ty.Any
     error: reasons.Reason | None
     plain: bool
@@ -148,9 +157,17 @@ class RequestNote:
             error = reasons.Reason(
                 reasons.REQUEST, 'flavor', '; '.join(policy.errors))
         requests = list(_get(pci_requests, 'requests') or [])
+        demands: tuple[pci.Demand, ...] = ()
+        try:
+            demands = pci.demands(requests)
+        except pci.OddDevicesError as exc:
+            error = error or reasons.Reason(
+                reasons.REQUEST, 'PCI devices', str(exc))
         if error is None:
-            error = _contradiction(
-                policy, guest, extra_specs, properties, requests)
+            error = _contradiction(policy, guest, extra_specs, properties)
+        shared_cell = None
+        if error is None and policy.shared_vcpu is not None:
+            shared_cell, error = _shared_cell(policy, guest, numa_topology)
 
         physnets = frozenset(_get(network_metadata, 'physnets') or ())
         tunneled = bool(_get(network_metadata, 'tunneled'))
@@ -172,10 +189,12 @@ class RequestNote:
             switch_physnets=_switch_physnets(
                 physnets, requests, networks),
             tunneled=tunneled, tunnel_uncertain=uncertain,
-            tunnel_untrue=untrue, is_move=is_move, pci_requests=requests,
+            tunnel_untrue=untrue, is_move=is_move, demands=demands,
+            pci=_pci_affinity(policy, demands), shared_cell=shared_cell,
             network_metadata=network_metadata, error=error,
             plain=(guest is not None and not requests and policy.empty and
-                   not needs_threads and not uncertain and not untrue))
+                   not needs_threads and not guest.isolates and
+                   not uncertain and not untrue))
 
 
 def note_of(spec_obj) -> RequestNote:
@@ -248,9 +267,22 @@ def _switch_physnets(
     return physnets - found
 
 
+def _pci_affinity(
+    policy: nfv_policy.NFVPolicy, demands: tuple[pci.Demand, ...],
+) -> str | None:
+    """What is asked of the PCI devices beyond what Nova keeps by itself."""
+    if not demands:
+        return None
+    if policy.pci_key in nfv_policy.PCI_KEYS and policy.pci is not None:
+        return policy.pci
+    if any(demand.policy == pci.PREFERRED for demand in demands):
+        return nfv_policy.PREFER
+    return None
+
+
 def _contradiction(
     policy: nfv_policy.NFVPolicy, guest: topology.Guest | None,
-    extra_specs: Mapping, properties: _Properties, pci_requests: list,
+    extra_specs: Mapping, properties: _Properties,
 ) -> reasons.Reason | None:
     """What the policies ask of a guest that the guest cannot have."""
     cells = len(guest.cells) if guest else 0
@@ -270,14 +302,38 @@ def _contradiction(
                 'needs a guest with both kinds of CPUs; set '
                 'hw:cpu_policy=mixed and '
                 f'hw:cpu_dedicated_mask=^{policy.shared_vcpu}')
-    if policy.pci == nfv_policy.STRICT and \
-            policy.pci_key in (nfv_policy.PCI_NUMA_AFFINITY,
-                               nfv_policy.SYNONYMS[
-                                   nfv_policy.PCI_NUMA_AFFINITY]) and \
-            any(_get(request, 'numa_policy') != 'required'
-                for request in pci_requests):
-        return reasons.Reason(
-            reasons.REQUEST, f'{policy.pci_key}=strict',
-            'nothing would hold the claim to it; set '
-            'hw:pci_numa_affinity_policy=required')
     return None
+
+
+def _shared_cell(
+    policy: nfv_policy.NFVPolicy, guest: topology.Guest | None,
+    numa_topology,
+) -> tuple[int | None, reasons.Reason | None]:
+    """The guest NUMA node of the shared vCPU, or why there is none.
+
+    :param guest: the guest's NUMA nodes as read
+    :param numa_topology: ``nova.objects.InstanceNUMATopology``
+    """
+    vcpu = policy.shared_vcpu
+    name = f'{policy.shared_vcpu_key}={vcpu}'
+
+    def wrong(text: str) -> tuple[None, reasons.Reason]:
+        return None, reasons.Reason(reasons.REQUEST, name, text)
+
+    if guest is None:
+        return wrong('needs a guest NUMA topology')
+    for number, cell in enumerate(_get(numa_topology, 'cells') or ()):
+        dedicated = _get(cell, 'pcpuset') or ()
+        if vcpu in dedicated:
+            return wrong(f'vCPU {vcpu} is dedicated; '
+                         f'hw:cpu_dedicated_mask must leave it out')
+        if vcpu not in (_get(cell, 'cpuset') or ()):
+            continue
+        if not dedicated:
+            return wrong(f'guest NUMA node {number} needs a dedicated vCPU '
+                         f'beside the shared one')
+        if guest.cells[number].threads != topology.THREADS_PREFER:
+            return wrong('not possible with hw:cpu_thread_policy=isolate or '
+                         'require')
+        return number, None
+    return wrong('the guest has no such vCPU')

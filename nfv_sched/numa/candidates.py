@@ -23,11 +23,24 @@ Narrowing is an AND.  "Is there one?" is a bipartite matching.
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Sequence
 import itertools
+import typing as ty
 
 Masks = Sequence[int]
-Accepts = Callable[[int], bool]
+
+
+class Condition(ty.NamedTuple):
+    """What is asked of the chosen host cells together.
+
+    :ivar test: predicate on the bitmask of the chosen host cells
+    :ivar relevant: bitmask of the host cells that it looks at; the answer is
+        the same for sets that differ only in others
+    """
+
+    test: Callable[[int], bool]
+    relevant: int
 
 
 def bits(mask: int) -> list[int]:
@@ -126,9 +139,61 @@ def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
     return choose(0, 0)
 
 
+def _met(
+    masks: Masks, groups: Sequence[int], condition: Condition,
+) -> Iterator[int]:
+    """The relevant parts of the sets of host cells that meet a condition.
+
+    :returns: bitmasks of relevant host cells; for each there is an
+        assignment that uses these and no other relevant ones
+    """
+    union = 0
+    for mask in masks:
+        union |= mask
+    relevant = union & condition.relevant
+    single = bits(relevant)
+    for size in range(min(len(masks), len(single)) + 1):
+        for chosen in itertools.combinations(single, size):
+            part = mask_of(chosen)
+            if condition.test(part) and _possible(
+                    masks, groups, part, relevant):
+                yield part
+
+
+def _possible(
+    masks: Masks, groups: Iterable[int], part: int, relevant: int,
+) -> bool:
+    """Whether an assignment uses just these of the relevant host cells."""
+    barred = ~(relevant & ~part)
+    return feasible([mask & barred for mask in masks],
+                    [*groups, *(1 << bit for bit in bits(part))])
+
+
+def satisfiable(
+    masks: Masks, groups: Sequence[int] = (),
+    condition: Condition | None = None,
+) -> bool:
+    """Whether an assignment meets every group and the condition.
+
+    :param masks: bitmask of host cells for each guest cell
+    :param groups: bitmasks of host cells
+    """
+    if condition is None:
+        return feasible(masks, groups)
+    if len(masks) == 1:
+        mask = masks[0]
+        for group in groups:
+            mask &= group
+        return any(condition.test(1 << bit) for bit in bits(mask))
+    if not feasible(masks, groups):
+        return False
+    return any(True for _ in _met(masks, groups, condition))
+
+
 def assignments(
     masks: Masks, order: Sequence[int], groups: Sequence[int] = (),
-):
+    condition: Condition | None = None,
+) -> Iterator[tuple[int, ...]]:
     """Yield assignments in the order in which Nova tries them.
 
     Branches without an assignment are not entered.
@@ -137,11 +202,44 @@ def assignments(
     :returns: generator of tuples, the host cell of each guest cell
     """
     count = len(masks)
+    if not feasible(masks, groups):
+        return
+    if count == 1:
+        mask = masks[0]
+        for group in groups:
+            mask &= group
+        for host in order:
+            if mask >> host & 1 and (
+                    condition is None or condition.test(1 << host)):
+                yield (host,)
+        return
+
     chosen: list[int] = []
+    relevant = 0
+    parts: list[int] = []
+    if condition is not None:
+        relevant = condition.relevant
+        parts = list(_met(masks, groups, condition))
+        if not parts:
+            return
+
+    def leads_on(rest: list[int], used: int) -> bool:
+        """Whether the guest cells that are left can be placed."""
+        left = [group for group in groups if not group & used]
+        if condition is None:
+            return feasible(rest, left) if rest else not left
+        for part in parts:
+            if used & relevant & ~part:
+                continue
+            if not rest:
+                if used & relevant == part and not left:
+                    return True
+            elif _possible(rest, left, part & ~used, relevant & ~used):
+                return True
+        return False
 
     def descend(left: list[int], used: int):
-        index = len(chosen)
-        if index == count:
+        if not left:
             yield tuple(chosen)
             return
         mask = left[0]
@@ -150,32 +248,21 @@ def assignments(
             if not mask & bit or used & bit:
                 continue
             rest = [m & ~bit for m in left[1:]]
-            if rest:
-                open_groups = [g for g in groups if not g & (used | bit)]
-                if not feasible(rest, open_groups):
-                    continue
-            elif any(not g & (used | bit) for g in groups):
+            if not leads_on(rest, used | bit):
                 continue
             chosen.append(host)
             yield from descend(rest, used | bit)
             chosen.pop()
 
-    if feasible(masks, groups):
-        yield from descend(list(masks), 0)
+    yield from descend(list(masks), 0)
 
 
 def first(
     masks: Masks, order: Sequence[int], groups: Sequence[int] = (),
-    accepts: Accepts | None = None,
+    condition: Condition | None = None,
 ) -> tuple[int, ...] | None:
-    """The first assignment in Nova's order that the predicate accepts.
-
-    :param accepts: predicate on the bitmask of the chosen host cells
-    """
-    for assignment in assignments(masks, order, groups):
-        if accepts is None or accepts(mask_of(assignment)):
-            return assignment
-    return None
+    """The first assignment in Nova's order that meets the condition."""
+    return next(assignments(masks, order, groups, condition), None)
 
 
 def mask_of(assignment: Iterable[int]) -> int:
@@ -188,6 +275,7 @@ def mask_of(assignment: Iterable[int]) -> int:
 
 def most_local(
     masks: Masks, local: int, groups: Sequence[int] = (),
+    condition: Condition | None = None,
 ) -> int:
     """How many guest cells can be on host cells of a bitmask at once.
 
@@ -205,9 +293,9 @@ def most_local(
             if key in tried:
                 continue
             tried.add(key)
-            if feasible(narrowed, groups):
+            if satisfiable(narrowed, groups, condition):
                 return target
-    return 0 if feasible(masks, groups) else -1
+    return 0 if satisfiable(masks, groups, condition) else -1
 
 
 def tries_before(

@@ -15,13 +15,13 @@ An evaluation is made once per host and request and shared by the filters and
 weighers.  It knows capacities, networks and PCI devices, and no policy.
 """
 
-from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import functools
 import math
 
 from nfv_sched.numa import candidates
+from nfv_sched.numa.candidates import Condition
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
 from nfv_sched.numa.topology import Guest
@@ -240,12 +240,12 @@ class Evaluation:
 
     def _search(
         self, groups: Sequence[int],
-        accepts: Callable[[int], bool] | None, traces: walk.Traces,
+        condition: Condition | None, traces: walk.Traces,
     ) -> tuple[int, ...] | None:
         """Follow Nova's search; see :mod:`nfv_sched.numa.walk`."""
         def met(chosen: int) -> bool:
             return (all(chosen & group for group in groups) and
-                    (accepts is None or accepts(chosen)))
+                    (condition is None or condition.test(chosen)))
 
         return walk.search(
             [cell.id for cell in self.host.cells], self.order, traces,
@@ -253,14 +253,13 @@ class Evaluation:
 
     def choose(
         self, groups: Sequence[int] = (),
-        accepts: Callable[[int], bool] | None = None,
+        condition: Condition | None = None,
         traces: walk.Traces | None = None,
     ) -> tuple[int, ...] | None:
         """The host cells that Nova would choose, if it accepts the host.
 
         :param groups: bitmasks of host cells of which each must be met
-        :param accepts: predicate on the bitmask of the chosen host cells, for
-            PCI devices
+        :param condition: what PCI devices ask of the chosen host cells
         :param traces: what earlier searches have left, changed; by default
             those of the claim
         :returns: host cell of each guest cell, or None
@@ -270,26 +269,26 @@ class Evaluation:
         if not self.uniform:
             try:
                 return self._search(
-                    groups, accepts, traces or self.claim_traces())
+                    groups, condition, traces or self.claim_traces())
             except walk.Undecided:
                 pass
-        return candidates.first(self.masks, self.order, groups, accepts)
+        return candidates.first(self.masks, self.order, groups, condition)
 
     def accepted(
         self, groups: Sequence[int] = (),
-        accepts: Callable[[int], bool] | None = None,
+        condition: Condition | None = None,
         traces: walk.Traces | None = None,
     ) -> bool:
         """Whether Nova accepts the host; quicker than :meth:`choose`."""
         if self.too_few_cells:
             return False
-        if accepts is None and self.uniform:
-            return candidates.feasible(self.masks, groups)
-        return self.choose(groups, accepts, traces) is not None
+        if self.uniform:
+            return candidates.satisfiable(self.masks, groups, condition)
+        return self.choose(groups, condition, traces) is not None
 
     def choose_steered(
         self, groups: Sequence[int],
-        accepts: Callable[[int], bool] | None = None,
+        condition: Condition | None = None,
     ) -> tuple[int, ...] | None:
         """What the claim chooses with labels of ours, if it is of use.
 
@@ -305,14 +304,14 @@ class Evaluation:
             return None
         if self.uniform:
             chosen = candidates.first(
-                self.masks, self.order, groups, accepts)
+                self.masks, self.order, groups, condition)
             if chosen is None or len(chosen) == 1:
                 return chosen
             if self.claim_tries(chosen) > MAX_STEERED_TRIES:
                 return None
 
         traces = self.claim_traces()
-        chosen = self._search(groups, accepts, traces)
+        chosen = self._search(groups, condition, traces)
         if chosen is not None and any(
                 cell.dedicated and traces.pinned[index] != chosen[index]
                 for index, cell in enumerate(self.guest.cells)):

@@ -21,7 +21,6 @@ This module finds the fewest labels with which the claim keeps a policy:
 No I/O, no Nova objects: an evaluation and a policy in, a decision out.
 """
 
-from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -34,6 +33,7 @@ from nfv_sched.numa import candidates
 from nfv_sched.numa.evaluation import Evaluation
 from nfv_sched.numa.evaluation import MAX_CLAIM_TRIES
 from nfv_sched.numa import fit
+from nfv_sched.numa import pci
 from nfv_sched.numa import topology
 from nfv_sched.numa import walk
 from nfv_sched import reasons
@@ -41,6 +41,8 @@ from nfv_sched import reasons
 # Sets of host cells that are tried as exact targets before giving up. One is
 # nearly always enough: Nova's search follows the same order.
 _MAX_TARGETS = 16
+
+_REQUIRED = 'hw:pci_numa_affinity_policy=required'
 
 _CAPACITY_TEXT = {
     fit.NO_PAGES: ('{} MiB in pages of the requested size', '{} MiB'),
@@ -76,6 +78,9 @@ class Wish(ty.NamedTuple):
     :ivar tunneled: whether the tunnel endpoint must be near
     :ivar tunnel_uncertain: whether that may be untrue
     :ivar limits_lost: whether the claim may be made without the limits
+    :ivar pci: ``strict`` or ``prefer`` if the PCI devices are to be on the
+        guest's NUMA nodes, beyond what Nova asks of them, or None
+    :ivar pci_text: the extra spec, for reasons
     """
 
     vswitch: str | None
@@ -87,11 +92,25 @@ class Wish(ty.NamedTuple):
     tunneled: bool
     tunnel_uncertain: bool
     limits_lost: bool = False
+    pci: str | None = None
+    pci_text: str = ''
 
     @property
     def plain(self) -> bool:
         """Whether Nova's own rules are all there is."""
-        return self.vswitch is None and not self.node_map
+        return (self.vswitch is None and self.pci is None and
+                not self.node_map)
+
+    @property
+    def best(self) -> int:
+        """The value of a decision with which all comes true."""
+        return (self.vswitch is not None) + (self.pci is not None)
+
+    @property
+    def strict(self) -> bool:
+        """Whether something must hold, or the host is refused."""
+        return (bool(self.node_map) or self.vswitch == 'strict' or
+                self.pci == 'strict')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,8 +124,9 @@ class Decision:
     :ivar ignore_tunnel: the limits must not ask for the tunnel endpoint
     :ivar local: part of the guest's NUMA nodes that end up with the switch,
         0 to 1
-    :ivar displaced: the same of the server that the request placed on this
-        host last, if the limits that hold it there would be lost
+    :ivar pci_local: part of its PCI devices that are on its host NUMA nodes
+    :ivar displaces: the decision for the server that the request placed on
+        this host last, if the limits that hold it there would be lost
     """
 
     accepted: bool
@@ -115,7 +135,13 @@ class Decision:
     strict_labels: frozenset[str] = frozenset()
     ignore_tunnel: bool = False
     local: float = 0.0
-    displaced: float = 0.0
+    pci_local: float = 0.0
+    displaces: 'Decision | None' = None
+
+    @property
+    def value(self) -> float:
+        """How much of what is wanted comes true."""
+        return self.local + self.pci_local
 
 
 _NO_GROUPS: list[int] = []
@@ -172,12 +198,14 @@ def capacity_reason(
     evaluation: Evaluation, policy: str = 'NUMA topology',
     within: int | None = None, order: int = reasons.CAPACITY,
     where: str = '', groups: Sequence[int] = (),
+    devices: pci.Devices | None = None,
 ) -> reasons.Reason:
     """Why a guest finds no room, in Nova's own terms.
 
     :param within: bitmask of the host cells that count; all if None
     :param where: what is special about them, for the text
     :param groups: host cells near each network of the request, as bitmasks
+    :param devices: the PCI devices of the host
     """
     host, guest = evaluation.host, evaluation.guest
     cells = len(guest.cells)
@@ -218,6 +246,12 @@ def capacity_reason(
             return capacity_reason(
                 evaluation, policy, within & group, order,
                 f'{where} near the networks of the request')
+    if devices is not None and candidates.feasible(masks, groups):
+        reason = devices_reason(
+            devices, masks, 'PCI devices' if order == reasons.CAPACITY
+            else policy, order, where)
+        if reason is not None:
+            return reason
     if candidates.feasible(masks):
         return reasons.Reason(
             order, policy,
@@ -228,18 +262,76 @@ def capacity_reason(
         'the guest NUMA nodes compete for the same', count)
 
 
+def devices_reason(
+    devices: pci.Devices, masks: Sequence[int], policy: str, order: int,
+    where: str = '', local: bool = False,
+) -> reasons.Reason | None:
+    """Which PCI request finds too few devices.
+
+    :param masks: host cells with room for each guest cell
+    :param where: what is special about them, for the text
+    :param local: whether the devices must be near in any case
+    :returns: None if each request alone could be served
+    """
+    known = devices.devices
+    union = 0
+    for mask in masks:
+        union |= mask
+    bits = candidates.bits(union)
+    for number, demand in enumerate(known.wanted):
+        need = _text(demand.count, demand.noun)
+        if not local and demand.policy == pci.PREFERRED:
+            have = known.free(number)
+            if have < demand.count:
+                return reasons.Reason(
+                    order, policy, f'{need} needed', f'{have} free', have)
+            continue
+        free = sorted(
+            (known.free(number, known.same_socket(1 << bit)
+                        if demand.policy == pci.SOCKET and not local
+                        else 1 << bit) for bit in bits), reverse=True)
+        have = sum(free[:len(masks)])
+        if demand.policy == pci.LEGACY and not local:
+            have += known.free_unknown(number)
+        if have >= demand.count:
+            continue
+        nodes = 'one NUMA node' if len(masks) == 1 else (
+            f'{len(masks)} NUMA nodes')
+        if len(bits) == len(masks):
+            numbers = ', '.join(map(str, known.host.nodes(union)))
+            nodes = ('NUMA node ' if len(masks) == 1 else
+                     'NUMA nodes ') + numbers
+        return reasons.Reason(
+            order, policy, f'{need} on {nodes}{where} with room needed',
+            f'{have} free', have)
+    return None
+
+
+class _Goal(ty.NamedTuple):
+    """What a placement must come to.
+
+    :ivar masks: host cells that are left to each guest cell
+    :ivar within: host cells that all guest cells must be on; None for any
+    :ivar local: the PCI devices must be on the host cells of the guest
+    """
+
+    masks: Sequence[int]
+    within: int | None = None
+    local: bool = False
+
+
 class _Steering:
     """Works out the decision for one guest on one host."""
 
     def __init__(
         self, evaluation: Evaluation, wish: Wish, names: Names,
-        accepts: Callable[[int], bool] | None, predicted_is_enough: bool,
+        devices: pci.Devices | None, predicted_is_enough: bool,
         groups: list[int], ignore_tunnel: bool,
     ):
         self.evaluation = evaluation
         self.wish = wish
         self.names = names
-        self.accepts = accepts
+        self.devices = devices
         self.predicted_is_enough = predicted_is_enough
         self.host = evaluation.host
         self.groups = groups
@@ -249,6 +341,13 @@ class _Steering:
         self._undecided = False
         self._chosen: dict[frozenset[str],
                            tuple[int, ...] | None] = {}
+        #: What Nova asks of the chosen host cells, and what we do.
+        self.stock = self.local = None
+        if devices is not None:
+            self.stock = candidates.Condition(
+                devices.accepts, devices.relevant)
+            self.local = candidates.Condition(
+                devices.keeps_local, devices.relevant)
 
     # -- stock rules
 
@@ -257,7 +356,7 @@ class _Steering:
         evaluation = self.evaluation
         if traces is None and not evaluation.uniform:
             traces = evaluation.request_traces()
-        return evaluation.accepted(self.groups, self.accepts, traces)
+        return evaluation.accepted(self.groups, self.stock, traces)
 
     # -- what the claim does with labels
 
@@ -271,11 +370,11 @@ class _Steering:
             groups = self.label_groups(labels)
             chosen = None
             if not labels:
-                chosen = self.evaluation.choose(groups, self.accepts)
+                chosen = self.evaluation.choose(groups, self.stock)
             elif not self._undecided:
                 try:
                     chosen = self.evaluation.choose_steered(
-                        groups, self.accepts)
+                        groups, self.stock)
                 except walk.Undecided:
                     self._undecided = True
             self._chosen[labels] = chosen
@@ -285,11 +384,62 @@ class _Steering:
         return all(1 << assignment[guest] == bit
                    for guest, bit in self.map_bits.items())
 
+    def reached(self, goal: _Goal, chosen: Sequence[int] | None) -> bool:
+        """Whether a choice of the claim is what is wanted."""
+        if chosen is None or not self.keeps_map(chosen):
+            return False
+        cells = candidates.mask_of(chosen)
+        if goal.within is not None and cells & ~goal.within:
+            return False
+        return not goal.local or self.local is None or self.local.test(cells)
+
+    def possible(self, goal: _Goal) -> bool:
+        """Whether some assignment is what is wanted."""
+        return candidates.satisfiable(
+            goal.masks, self.groups,
+            self.local if goal.local else self.stock)
+
     def _always_within(self, groups: Sequence[int], within: int) -> bool:
         """No state of the host lets a claim leave these host cells."""
         static = self.evaluation.static_masks
         for index in candidates.bits(self.host.all_cells & ~within):
             if candidates.feasible(static, [*groups, 1 << index]):
+                return False
+        return True
+
+    def _always_on(self, groups: Sequence[int], cells: int) -> bool:
+        """No state of the host lets a claim leave out one of these cells."""
+        static = self.evaluation.static_masks
+        return not any(
+            candidates.feasible([mask & ~(1 << index) for mask in static],
+                                groups)
+            for index in candidates.bits(cells))
+
+    def _always_local(self, groups: Sequence[int]) -> bool:
+        """No state of the host lets a claim take a PCI device elsewhere.
+
+        Nova holds the claim to the NUMA policy of each request, and to the
+        providers that Placement has allocated from.
+        """
+        if self.devices is None or len(self.host.cells) == 1:
+            return True
+        devices = self.devices.devices
+        for number, demand in enumerate(devices.wanted):
+            if demand.policy == pci.REQUIRED:
+                continue
+            fixed = self.devices.fixed(number)
+            if fixed is not None:
+                if demand.policy == pci.LEGACY or \
+                        self._always_on(groups, fixed):
+                    continue
+                return False
+            if devices.has_unknown(number):
+                return False
+            if demand.policy == pci.SOCKET and all(
+                    devices.same_socket(1 << index) == 1 << index
+                    for index in range(len(self.host.cells))):
+                continue
+            if demand.policy != pci.LEGACY:
                 return False
         return True
 
@@ -318,9 +468,13 @@ class _Steering:
                 return False
         return True
 
-    def enforced(self, labels: frozenset[str], within: int | None) -> bool:
+    def enforced(self, labels: frozenset[str], goal: _Goal) -> bool:
+        """Whether the claim reaches the goal in every state of the host."""
         groups = [] if self.wish.limits_lost else self.label_groups(labels)
-        if within is not None and not self._always_within(groups, within):
+        if goal.within is not None and not self._always_within(
+                groups, goal.within):
+            return False
+        if goal.local and not self._always_local(groups):
             return False
         return not self.map_bits or self._always_mapped(groups)
 
@@ -336,18 +490,13 @@ class _Steering:
             labels.add(label)
         return frozenset(labels)
 
-    def label_sets(
-        self, masks: Sequence[int], vswitch: bool,
-    ) -> Iterator[frozenset[str]]:
-        """Label sets that may do, the least first.
-
-        :param masks: host cells that the policy leaves to each guest cell
-        :param vswitch: whether the virtual switch matters
-        """
+    def label_sets(self, goal: _Goal) -> Iterator[frozenset[str]]:
+        """Label sets that may do, the least first."""
         nothing: frozenset[str] = frozenset()
         yield nothing
         switch = nothing
-        if vswitch and self.names.vswitch in self.host.labels:
+        if goal.within is not None and \
+                self.names.vswitch in self.host.labels:
             switch = frozenset([self.names.vswitch])
             yield switch
         mapped = nothing
@@ -362,7 +511,8 @@ class _Steering:
                     yield mapped | switch
         seen = set()
         targets = candidates.assignments(
-            masks, self.evaluation.order, self.groups)
+            goal.masks, self.evaluation.order, self.groups,
+            self.local if goal.local else self.stock)
         for target in itertools.islice(targets, _MAX_TARGETS):
             exact = self.node_labels(candidates.mask_of(target))
             if exact and exact not in seen:
@@ -370,34 +520,49 @@ class _Steering:
                 yield exact
 
     def find(
-        self, masks: Sequence[int], within: int | None,
-        options: Iterable[frozenset[str]] | None, predicted_is_enough: bool,
+        self, goal: _Goal, options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
-        """The fewest labels with which the claim keeps the policy.
+        """The fewest labels with which the claim keeps a strict policy.
 
-        :param masks: host cells that the policy leaves to each guest cell
-        :param within: host cells that all guest cells must be on
         :param options: label sets to choose from; None for any
-        :param predicted_is_enough: also accept what is not enforced
         """
         if options is None:
-            options = self.label_sets(masks, within is not None)
-        for enforced_only in (True, False):
-            if not enforced_only and (
-                    not predicted_is_enough or self.wish.limits_lost):
-                return None
-            options = list(options) if predicted_is_enough else options
-            for labels in options:
-                if enforced_only and not self.enforced(labels, within):
-                    continue
-                chosen = self.predicted(labels)
-                if chosen is None or not self.keeps_map(chosen):
-                    continue
-                if within is not None and \
-                        candidates.mask_of(chosen) & ~within:
-                    continue
+            options = self.label_sets(goal)
+        if self.predicted_is_enough:
+            options = list(options)
+        for labels in options:
+            if self.enforced(labels, goal) and self.reached(
+                    goal, self.predicted(labels)):
                 return labels
+        if self.predicted_is_enough and not self.wish.limits_lost:
+            for labels in options:
+                if self.reached(goal, self.predicted(labels)):
+                    return labels
         return None
+
+    def find_preferred(
+        self, goal: _Goal, must: _Goal,
+        options: Iterable[frozenset[str]] | None,
+    ) -> frozenset[str] | None:
+        """The fewest labels with which the claim does what is preferred.
+
+        :param must: what strict policies ask for
+        :param options: label sets to choose from; None for any
+        """
+        fallback = None
+        for labels in self.label_sets(goal) if options is None else options:
+            if not self.reached(goal, self.predicted(labels)):
+                continue
+            if self.enforced(labels, goal):
+                return labels
+            if fallback is None and self.keeps(labels, must):
+                fallback = labels
+        return fallback
+
+    def keeps(self, labels: frozenset[str], must: _Goal) -> bool:
+        """Whether strict policies hold with these labels."""
+        return self.reached(must, self.predicted(labels)) and (
+            self.predicted_is_enough or self.enforced(labels, must))
 
     # -- decisions
 
@@ -432,14 +597,30 @@ class _Steering:
             masks[guest] &= bit
         return masks
 
-    def _unenforced(self, policy: str) -> reasons.Reason:
+    def _unenforced(self, goal: _Goal) -> reasons.Reason:
+        """Why a placement that is possible cannot be held."""
+        policy = self._map_text() or 'NUMA topology'
+        if goal.within is not None:
+            policy = self.wish.vswitch_text
+        elif goal.local:
+            policy = self.wish.pci_text
         if self.wish.limits_lost:
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
                 'a claim that keeps it without limits needed for a move',
                 'this release of Nova may lose them')
-        cells = self.host.all_cells
-        if self.node_labels(cells) is None:
+        if goal.local and self.find(
+                goal._replace(local=False), None) is not None:
+            if any(map(self.devices.devices.has_unknown,
+                       range(len(self.devices.devices.wanted)))):
+                return reasons.Reason(
+                    reasons.ENFORCEMENT, self.wish.pci_text,
+                    'devices with NUMA information needed, or '
+                    f'{_REQUIRED}', 'some have none')
+            return reasons.Reason(
+                reasons.ENFORCEMENT, self.wish.pci_text,
+                f'{_REQUIRED} needed', 'the claim could take other devices')
+        if self.node_labels(self.host.all_cells) is None:
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
                 f'labels {self.names.node_prefix}0, '
@@ -452,8 +633,8 @@ class _Steering:
                 'the guest NUMA nodes could change places')
         return reasons.Reason(
             reasons.ENFORCEMENT, policy,
-            'NUMA nodes with the virtual switch to which the claim can be '
-            'held needed', "Nova's search misses those with room")
+            'NUMA nodes to which the claim can be held needed',
+            "Nova's search misses those with room")
 
     def _claim_too_long(self, labels: frozenset[str]) -> bool:
         """Whether Nova would search for too long without labels of ours."""
@@ -463,76 +644,101 @@ class _Steering:
         return chosen is not None and self.evaluation.claim_tries(
             chosen) > MAX_CLAIM_TRIES
 
-    def _accept(self, labels, strict_labels, local=0.0) -> Decision:
+    def _accept(
+        self, labels: frozenset[str], strict_labels: frozenset[str],
+        held: Decision | None = None,
+    ) -> Decision:
         if self._claim_too_long(labels):
             return Decision(False, reasons.Reason(
                 reasons.ENFORCEMENT, 'NUMA topology',
                 'a claim of reasonable length needed',
                 "Nova's search on this host would try more than "
                 f'{MAX_CLAIM_TRIES} arrangements'))
+        local, pci_local = 0.0, 0.0
+        if not self.wish.plain:
+            local, pci_local = self._locality(self.predicted(labels))
+        displaces = None
+        if held is not None and held.labels - labels:
+            displaces = held
         return Decision(
             True, labels=labels, strict_labels=strict_labels,
-            ignore_tunnel=self.ignore_tunnel, local=local)
+            ignore_tunnel=self.ignore_tunnel, local=local,
+            pci_local=pci_local, displaces=displaces)
+
+    def _locality(self, chosen: Sequence[int] | None) -> tuple[float, float]:
+        """The parts of guest and devices that are where they are wanted."""
+        if chosen is None:
+            return 0.0, 0.0
+        cells = candidates.mask_of(chosen)
+        local = 0.0
+        if self.switch:
+            local = (cells & self.switch).bit_count() / len(chosen)
+        served = None
+        if self.devices is not None and self.wish.pci is not None:
+            served = self.devices.serve(cells)
+        if not served or not served.total:
+            return local, 0.0
+        return local, served.local / served.total
 
     def decide(self, traces, held: Decision | None) -> Decision:
         """The decision; see :func:`decide`."""
         if not self.fits_stock(traces):
             return Decision(False, functools.partial(
-                capacity_reason, self.evaluation, groups=self.groups))
-        if self.wish.plain:
+                capacity_reason, self.evaluation, groups=self.groups,
+                devices=self.devices))
+        wish = self.wish
+        if wish.plain:
             return self._accept(frozenset(), frozenset())
         reason = self._map()
         if reason is not None:
             return Decision(False, reason)
-        masks = self._mapped_masks()
-        if not candidates.feasible(masks, self.groups):
-            if not self.map_bits and self.wish.vswitch != 'strict':
+        if wish.vswitch is not None:
+            self.switch = switch_cells(self.host, wish, self.names)
+        must = _Goal(self._mapped_masks())
+        if not self.possible(must):
+            if not wish.strict:
                 # Nova takes one guest cell for another; a preference does
                 # not stand in its way.
-                return self._accept(frozenset(), frozenset())
+                return self._accept(frozenset(), frozenset(), held)
             return Decision(False, functools.partial(
-                self._no_mapped_room, masks))
-        if self.wish.vswitch is not None:
-            self.switch = switch_cells(self.host, self.wish, self.names)
-        if self.wish.vswitch == 'strict':
-            return self._decide_strict(masks, held)
-        return self._decide_prefer(masks, held)
-
-    def _no_mapped_room(self, masks: Sequence[int]) -> reasons.Reason:
-        for guest, bit in self.map_bits.items():
-            if not masks[guest]:
-                capacity = capacity_reason(self.evaluation, within=bit)
-                return reasons.Reason(
-                    reasons.NODE_MAP, self._key_text(guest),
-                    capacity.need, capacity.have, capacity.rank)
-        return reasons.Reason(
-            reasons.NODE_MAP, self._map_text(),
-            'room that suits the node mapping, networks and PCI devices '
-            'needed', 'none')
-
-    def _decide_strict(
-        self, masks: Sequence[int], held: Decision | None,
-    ) -> Decision:
-        switch = self.switch
-        if switch is None:
-            return Decision(False, reasons.Reason(
-                reasons.VSWITCH, self.wish.vswitch_text,
-                'a host that declares where its virtual switch runs needed',
-                'no label or network affinity'))
-        narrowed = [mask & switch for mask in masks]
-        if not candidates.feasible(narrowed, self.groups):
-            return Decision(False, self._no_switch_room)
-        options = None if held is None else [held.strict_labels]
-        labels = self.find(
-            narrowed, switch, options, self.predicted_is_enough)
-        if labels is None:
-            if held is not None:
+                self._no_mapped_room, must.masks))
+        if wish.vswitch == 'strict':
+            if self.switch is None:
                 return Decision(False, reasons.Reason(
-                    reasons.VSWITCH, self.wish.vswitch_text,
-                    'the NUMA nodes of the other servers of the request on '
-                    'this host needed', 'full'))
-            return Decision(False, self._unenforced(self.wish.vswitch_text))
-        return self._accept(labels, labels, 1.0)
+                    reasons.VSWITCH, wish.vswitch_text,
+                    'a host that declares where its virtual switch runs '
+                    'needed', 'no label or network affinity'))
+            must = self._near_switch(must)
+            if not self.possible(must):
+                return Decision(False, self._no_switch_room)
+        if wish.pci == 'strict':
+            must = must._replace(local=True)
+            if not self.possible(must):
+                return Decision(False, functools.partial(
+                    self._no_local_devices, must.masks))
+        return self._decide_strict(must, held)
+
+    def _near_switch(self, goal: _Goal) -> _Goal:
+        return goal._replace(
+            masks=[mask & self.switch for mask in goal.masks],
+            within=self.switch)
+
+    def _decide_strict(self, must: _Goal, held: Decision | None) -> Decision:
+        strict = self.find(
+            must, None if held is None else [held.strict_labels])
+        if strict is not None:
+            return self._decide_preferred(must, strict, held)
+        if held is not None and self.wish.strict:
+            text = self._map_text()
+            if must.within is not None:
+                text = self.wish.vswitch_text
+            elif must.local:
+                text = self.wish.pci_text
+            return Decision(False, reasons.Reason(
+                reasons.VSWITCH, text,
+                'the NUMA nodes of the other servers of the request on '
+                'this host needed', 'full'))
+        return Decision(False, functools.partial(self._unenforced, must))
 
     def _no_switch_room(self) -> reasons.Reason:
         switch = self.switch or 0
@@ -555,72 +761,116 @@ class _Steering:
                 f'has {len(nodes)}', len(nodes))
         return capacity_reason(
             self.evaluation, policy, switch, reasons.VSWITCH,
-            ' with the virtual switch', self.groups)
+            ' with the virtual switch', self.groups, self.devices)
 
-    def _decide_prefer(
-        self, masks: Sequence[int], held: Decision | None,
+    def _no_mapped_room(self, masks: Sequence[int]) -> reasons.Reason:
+        for guest, bit in self.map_bits.items():
+            if not masks[guest]:
+                capacity = capacity_reason(self.evaluation, within=bit)
+                return reasons.Reason(
+                    reasons.NODE_MAP, self._key_text(guest),
+                    capacity.need, capacity.have, capacity.rank)
+        if self.devices is not None and candidates.feasible(
+                masks, self.groups):
+            reason = devices_reason(
+                self.devices, masks, self._map_text(), reasons.NODE_MAP)
+            if reason is not None:
+                return reason
+        return reasons.Reason(
+            reasons.NODE_MAP, self._map_text(),
+            'room that suits the node mapping, networks and PCI devices '
+            'needed', 'none')
+
+    def _no_local_devices(self, masks: Sequence[int]) -> reasons.Reason:
+        where = ''
+        if self.wish.vswitch == 'strict':
+            where = ' with the virtual switch'
+        reason = devices_reason(
+            self.devices, masks, self.wish.pci_text, reasons.PCI, where,
+            local=True)
+        if reason is not None:
+            return reason
+        return reasons.Reason(
+            reasons.PCI, self.wish.pci_text,
+            f'NUMA nodes{where} with room and all the PCI devices needed',
+            'none')
+
+    def _decide_preferred(
+        self, must: _Goal, strict: frozenset[str], held: Decision | None,
     ) -> Decision:
-        """A preference, or a node mapping alone."""
-        any_prediction = self.predicted_is_enough or not self.map_bits
-        options = None if held is None else [held.strict_labels]
-        strict = self.find(masks, None, options, any_prediction)
-        if strict is None:
-            return Decision(False, self._unenforced(
-                self._map_text() or 'NUMA topology'))
-        switch = self.switch
-        if not switch:
-            return self._accept(strict, strict)
-        narrowed = [mask & switch for mask in masks]
-        if candidates.feasible(narrowed, self.groups):
-            options = None if held is None else [held.labels]
-            labels = self._find_preferred(narrowed, switch, options)
-            if labels is not None:
-                return self._accept(labels, strict, 1.0)
-        return self._partly_local(masks, switch, strict, held)
+        """What is preferred, as far as it goes beside what must be."""
+        wish = self.wish
+        near = wish.vswitch == 'prefer' and bool(self.switch)
+        local = wish.pci == 'prefer' and self.devices is not None
+        if not near and not local:
+            return self._accept(strict, strict, held)
+        goals = []
+        if near and local:
+            goals.append(self._near_switch(must)._replace(local=True))
+        if near:
+            goals.append(self._near_switch(must))
+        if local:
+            goals.append(must._replace(local=True))
+        options = None if held is None else [held.labels]
+        for goal in goals:
+            if self.possible(goal):
+                labels = self.find_preferred(goal, must, options)
+                if labels is not None:
+                    return self._accept(labels, strict, held)
+        return self._partly(must, near, local, strict, held)
 
-    def _find_preferred(self, narrowed, switch, options):
-        """Labels that hold the whole guest with the switch.
-
-        The mapping, if there is one, must be enforced in any case.
-        """
-        labels = self.find(narrowed, switch, options, False)
-        if labels is not None or (
-                self.map_bits and not self.predicted_is_enough):
-            return labels
-        return self.find(narrowed, switch, options, True)
-
-    def _partly_local(
-        self, masks: Sequence[int], switch: int, strict: frozenset[str],
+    def _partly(
+        self, must: _Goal, near: bool, local: bool, strict: frozenset[str],
         held: Decision | None,
     ) -> Decision:
-        """As many guest cells with the switch as there is room for."""
-        cells = len(masks)
-        best, best_local = strict, -1
+        """As much of the guest and its devices as there is room for."""
+        cells = len(must.masks)
         options: list[frozenset[str]] = [strict]
-        if held is None and cells > 1:
-            target = candidates.most_local(masks, switch, self.groups)
-            for rows in itertools.combinations(range(cells), target):
-                narrowed = [mask & switch if row in rows else mask
-                            for row, mask in enumerate(masks)]
-                if candidates.feasible(narrowed, self.groups):
-                    options += self.label_sets(narrowed, True)
-                    break
-        elif held is not None:
+        if held is not None:
             options = [held.labels, held.strict_labels]
+        elif near and cells > 1:
+            switch = self.switch
+            target = candidates.most_local(
+                must.masks, switch, self.groups, self.stock)
+            for rows in itertools.combinations(range(cells), target):
+                goal = _Goal(
+                    [mask & switch if row in rows else mask
+                     for row, mask in enumerate(must.masks)], switch,
+                    must.local)
+                if self.possible(goal):
+                    options += self.label_sets(goal)
+                    break
+        if held is None and local:
+            options += self.label_sets(must)
+        best, most = strict, (-1.0,)
         for labels in options:
-            chosen = self.predicted(labels)
-            if chosen is None or not self.keeps_map(chosen):
+            if not self.keeps(labels, must):
                 continue
-            if self.map_bits and not self.predicted_is_enough and \
-                    not self.enforced(labels, None):
-                continue
-            local = (candidates.mask_of(chosen) & switch).bit_count()
-            if local > best_local:
-                best, best_local = labels, local
-        decision = self._accept(best, strict, max(best_local, 0) / cells)
-        if held is not None and held.labels - best:
-            decision = dataclasses.replace(decision, displaced=held.local)
-        return decision
+            part = self._locality(self.predicted(labels))
+            score = (part[0] * near + part[1] * local, part[0] * near)
+            if score > most:
+                best, most = labels, score
+        return self._accept(best, strict, held)
+
+
+def expected(
+    evaluation: Evaluation, wish: Wish, decision: Decision,
+    devices: pci.Devices | None = None,
+) -> tuple[int, ...] | None:
+    """The host cells that the claim is expected to choose.
+
+    :param decision: that accepts the host
+    :param devices: the PCI devices of the host; None if none are asked for
+    :returns: host cell of each guest cell; None if it cannot be said
+    """
+    physnets, tunnel = _network_groups(evaluation.host, wish)
+    groups = physnets if decision.ignore_tunnel else physnets + tunnel
+    labels = evaluation.host.labels
+    groups = groups + [labels[label] for label in decision.labels]
+    condition = None
+    if devices is not None:
+        condition = candidates.Condition(devices.accepts, devices.relevant)
+    return evaluation.choose(groups, condition)
 
 
 def decide_plain(evaluation: Evaluation, wish) -> Decision | None:
@@ -649,7 +899,7 @@ def decide_plain(evaluation: Evaluation, wish) -> Decision | None:
 
 def decide(
     evaluation: Evaluation, wish: Wish, names: Names,
-    accepts: Callable[[int], bool] | None = None,
+    devices: pci.Devices | None = None,
     predicted_is_enough: bool = False, traces=None,
     held: Decision | None = None,
 ) -> Decision:
@@ -658,8 +908,7 @@ def decide(
     :param evaluation: where the guest fits
     :param wish: what is asked beyond that
     :param names: what the labels are called
-    :param accepts: predicate on the bitmask of chosen host cells, for PCI
-        devices
+    :param devices: the PCI devices of the host; None if none are asked for
     :param predicted_is_enough: accept a host for a strict policy also if the
         claim keeps the policy only on the host as it is known now
     :param traces: what Nova's earlier searches have left on the guest
@@ -668,18 +917,17 @@ def decide(
     """
     physnets, tunnel = _network_groups(evaluation.host, wish)
     decision = _Steering(
-        evaluation, wish, names, accepts, predicted_is_enough,
+        evaluation, wish, names, devices, predicted_is_enough,
         physnets + tunnel, False).decide(traces, held)
     if not tunnel or not wish.tunnel_uncertain:
         return decision
-    if decision.accepted and (
-            decision.local == 1 or wish.vswitch is None):
+    if decision.accepted and (decision.value == wish.best or wish.plain):
         return decision
     # The tunnel may not be used at all: a wish, and the least of them.
     without = _Steering(
-        evaluation, wish, names, accepts, predicted_is_enough,
+        evaluation, wish, names, devices, predicted_is_enough,
         physnets, True).decide(traces, held)
     if without.accepted and (
-            not decision.accepted or without.local > decision.local):
+            not decision.accepted or without.value > decision.value):
         return without
     return decision

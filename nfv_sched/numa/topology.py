@@ -139,9 +139,31 @@ class HostCell:
         return _network(self._obj.__dict__.get('_obj_network_metadata'))
 
     @property
+    def socket(self) -> int | None:
+        """Number of the socket, None if the host does not say."""
+        return self._obj.__dict__.get('_obj_socket')
+
+    @property
     def legacy(self) -> bool:
         """The same CPUs serve shared and pinned guests (vcpu_pin_set)."""
         return self.dedicated_cpus == self.shared_cpus
+
+    @property
+    def threads(self) -> int:
+        """Threads of a physical core; the most if they differ."""
+        return max(map(len, self.siblings), default=1)
+
+    @property
+    def shared_cores(self) -> int:
+        """Physical cores that have CPUs for shared guests."""
+        shared = self.shared_cpus
+        cores, known = 0, set()
+        for core in self.siblings:
+            found = shared & core
+            if found:
+                cores += 1
+                known |= found
+        return cores + len(shared - known)
 
     def emptied(self) -> 'HostCell':
         """The same cell without any guest."""
@@ -188,6 +210,18 @@ class Guest(ty.NamedTuple):
     ids: tuple[int, ...]
     reserved: int
     any_pages: bool
+
+    @property
+    def isolates(self) -> bool:
+        """Whether pinned vCPUs want a physical core each."""
+        return any(cell.cpus != SHARED and cell.threads == THREADS_ISOLATE
+                   for cell in self.cells)
+
+    @property
+    def requires_siblings(self) -> bool:
+        """Whether pinned vCPUs must be on sibling threads."""
+        return any(cell.cpus != SHARED and cell.threads == THREADS_REQUIRE
+                   for cell in self.cells)
 
 
 def _read(obj, name: str, default=None):

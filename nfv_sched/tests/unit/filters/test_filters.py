@@ -603,5 +603,7 @@ class TestLoading(base.TestCase):
 
     def test_names(self):
         self.assertEqual(
-            ['NFVTopologyFilter', 'VSwitchNUMAAffinityFilter'],
+            ['CPUThreadPolicyFilter', 'NFVTopologyFilter',
+             'PCINUMAAffinityFilter', 'SharedVCPUFilter',
+             'VSwitchNUMAAffinityFilter'],
             [cls.__name__ for cls in all_filters()])

@@ -113,5 +113,6 @@ class TestVSwitchNUMAAffinityWeigher(base.TestCase):
 
     def test_loading(self):
         self.assertEqual(
-            [vswitch_numa_affinity.VSwitchNUMAAffinityWeigher],
-            all_weighers())
+            ['PCINUMAAffinityWeigher', 'SharedVCPUWeigher',
+             'VSwitchNUMAAffinityWeigher'],
+            [cls.__name__ for cls in all_weighers()])

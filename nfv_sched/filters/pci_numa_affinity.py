@@ -1,0 +1,43 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The filter for guests that want their PCI devices on their NUMA nodes."""
+
+from nfv_sched.filters import base
+from nfv_sched import placement
+from nfv_sched import request as nfv_request
+
+
+class PCINUMAAffinityFilter(base.NFVHostFilter):
+    """Place guests on the NUMA nodes of their PCI devices.
+
+    ``nfv:pci_numa_affinity=strict``: every device that the guest asks for, by
+    alias or by port, is on a host NUMA node that the guest occupies, or the
+    host is refused.  ``prefer``, or the policy ``preferred`` of Nova: every
+    host passes that Nova accepts; where local devices are free, the claim on
+    the compute node is told to use their NUMA node.  Enable
+    ``PCINUMAAffinityWeigher`` too, so that hosts with such devices are chosen
+    first.
+
+    Nova's policies ``required``, ``socket`` and ``legacy`` are kept by Nova
+    and need no more than ``NFVTopologyFilter``.  With PCI in Placement the
+    allocation candidates are filtered, and the best comes first.
+    """
+
+    def concerns(self, request):
+        """Whether the request asks for more than Nova keeps by itself."""
+        return request.pci is not None
+
+    def decide(self, host_state, request, request_note):
+        """Decide about one host; see the class."""
+        return placement.judge(
+            placement.note_of(host_state, request_note), host_state, request,
+            nfv_request.PCI)

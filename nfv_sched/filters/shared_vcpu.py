@@ -1,0 +1,45 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The filter for pinned guests with one vCPU on shared CPUs."""
+
+import dataclasses
+import functools
+
+from nfv_sched.filters import base
+from nfv_sched import placement
+from nfv_sched import request as nfv_request
+
+
+class SharedVCPUFilter(base.NFVHostFilter):
+    """Place guests that run one vCPU on the shared CPUs of their NUMA node.
+
+    ``nfv:shared_vcpu=N`` with ``hw:cpu_policy=mixed``: vCPU N runs on shared
+    CPUs of the host NUMA node that takes its guest NUMA node, which then holds
+    no more than ``[nfv_sched] shared_vcpus_per_core`` shared vCPUs for each
+    of its shared cores.  The claim on the compute node is held to that by a
+    lower CPU allocation ratio.
+    """
+
+    def concerns(self, request):
+        """Whether the request names a shared vCPU."""
+        return request.shared_cell is not None
+
+    def decide(self, host_state, request, request_note):
+        """Decide about one host; see the class."""
+        note = placement.note_of(host_state, request_note)
+        decision = placement.judge(
+            note, host_state, request, nfv_request.SHARED_VCPU)
+        if decision.accepted or host_state.numa_topology is None:
+            return decision
+        return dataclasses.replace(decision, reason=functools.partial(
+            placement.shared_refusal, note, host_state, request,
+            decision.reason))

@@ -1,0 +1,432 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""PCI devices: which host NUMA nodes can serve which requests.
+
+Nova decides about PCI devices on a copy of all pools of the host, for each
+set of host NUMA nodes that its search comes upon.  Here the pools are read
+once, and numbers are counted down.  The answers are those of
+``nova.pci.stats.PciDeviceStats.support_requests`` and ``apply_requests``.
+
+A host's answer depends on the chosen host NUMA nodes only as far as they are
+among those that have such devices (or share a socket with them), so few sets
+of nodes need a look.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import typing as ty
+
+from oslo_utils import strutils
+
+from nfv_sched.numa import candidates
+from nfv_sched.numa import topology
+
+REQUIRED = 'required'
+SOCKET = 'socket'
+LEGACY = 'legacy'
+PREFERRED = 'preferred'
+
+PF = 'type-PF'
+VF = 'type-VF'
+VDPA = 'vdpa'
+
+# What Placement matches, and Nova's bookkeeping, in the spec of a request.
+_NOT_OF_THE_DEVICE = frozenset(['resource_class', 'traits', 'rp_uuids'])
+
+
+class OddDevicesError(ValueError):
+    """PCI requests or pools that cannot be read."""
+
+
+def _lower(value):
+    return value.lower() if isinstance(value, str) else value
+
+
+class Demand(ty.NamedTuple):
+    """One PCI request of a guest.
+
+    :ivar count: devices
+    :ivar specs: what a device must be, as (property, value) pairs; any of
+        the specs will do
+    :ivar policy: Nova's NUMA policy of the request
+    :ivar request_id: by which allocation candidates name the request, or None
+    :ivar from_port: a Neutron port wants the device; PCI in Placement does
+        not cover those
+    :ivar providers: providers that Placement has allocated from already
+    :ivar noun: what the devices are, for reasons
+    :ivar pfs: physical functions will do
+    :ivar vdpas: vDPA devices will do
+    :ivar remote: devices managed from a SmartNIC will do
+    :ivar migratable: ``true`` or ``false`` if that is asked for
+    """
+
+    count: int
+    specs: tuple[tuple[tuple[str, ty.Any], ...], ...]
+    policy: str
+    request_id: str | None
+    from_port: bool
+    providers: tuple[str, ...]
+    noun: str
+    pfs: bool
+    vdpas: bool
+    remote: bool
+    migratable: str | None
+
+    def matches(self, pool: Mapping) -> bool:
+        """Whether the devices of a pool are what was asked for."""
+        for spec in self.specs:
+            for name, value in spec:
+                have = pool.get(name)
+                if have != value and not _alike(have, value):
+                    break
+            else:
+                return True
+        return False
+
+    def usable(self, pool: Mapping) -> bool:
+        """Whether the devices of a pool may be given to this request.
+
+        Nova keeps special devices for those who ask for them.
+        """
+        kind = pool.get('dev_type')
+        if (kind == PF and not self.pfs) or (kind == VDPA and not self.vdpas):
+            return False
+        if not self.remote and strutils.bool_from_string(
+                pool.get('remote_managed')):
+            return False
+        return (self.migratable is None or
+                pool.get('live_migratable') == self.migratable)
+
+
+def _alike(have, value) -> bool:
+    """Whether a property has a value, but for the case of letters."""
+    if isinstance(value, list) and isinstance(have, list):
+        return all(item in have for item in value)
+    return _lower(have) == _lower(value)
+
+
+def _noun(specs: Sequence[Mapping], from_port: bool) -> str:
+    kinds = {spec.get('dev_type') for spec in specs}
+    if kinds == {PF}:
+        return 'PF'
+    if kinds == {VF} or (from_port and VDPA not in kinds):
+        return 'VF'
+    return 'PCI device'
+
+
+def _demand(request) -> Demand:
+    specs = [dict(spec) for spec in request.spec]
+    policy = request.numa_policy if 'numa_policy' in request else None
+    from_port = request.source == request.NEUTRON_PORT
+    migratable = None
+    asked = {spec.get('live_migratable') for spec in specs}
+    if asked in ({'true'}, {'false'}):
+        migratable, = asked
+    providers = specs[0].get('rp_uuids') if specs else None
+    return Demand(
+        request.count,
+        tuple(tuple((name, value) for name, value in spec.items()
+                    if name not in _NOT_OF_THE_DEVICE) for spec in specs),
+        policy or LEGACY,
+        request.request_id if 'request_id' in request else None, from_port,
+        tuple(providers.split(',')) if providers else (),
+        _noun(specs, from_port),
+        any(spec.get('dev_type') == PF for spec in specs),
+        any(spec.get('dev_type') == VDPA for spec in specs),
+        any(strutils.bool_from_string(spec.get('remote_managed'))
+            for spec in specs),
+        migratable)
+
+
+def demands(requests: Sequence) -> tuple[Demand, ...]:
+    """Read the PCI requests of a guest.
+
+    :param requests: ``nova.objects.InstancePCIRequest`` each
+    :raises OddDevicesError: if one cannot be read
+    """
+    try:
+        return tuple([_demand(request) for request in requests])
+    except Exception as exc:
+        raise OddDevicesError('PCI requests that cannot be read') from exc
+
+
+class Served(ty.NamedTuple):
+    """What becomes of the PCI requests with one set of host NUMA nodes.
+
+    :ivar local: devices on these NUMA nodes
+    :ivar total: devices in all
+    """
+
+    local: int
+    total: int
+
+
+class _Pool(ty.NamedTuple):
+    """Free devices of one kind.
+
+    :ivar index: position among the pools of the host
+    :ivar near: bit of the host NUMA node; 0 if it is not known or none
+    :ivar unknown: the device has no NUMA information
+    :ivar usable: the request may have the devices
+    :ivar provider: its resource provider, or None
+    """
+
+    index: int
+    near: int
+    unknown: bool
+    usable: bool
+    provider: str | None
+
+
+class HostDevices:
+    """The free PCI devices of a host, as one guest sees them.
+
+    :param pools: pools of the host; read, never changed
+    :param wanted: what the guest asks for
+    :param host: the host's NUMA nodes
+    :raises OddDevicesError: if a pool cannot be read
+    """
+
+    __slots__ = ('host', 'wanted', 'counts', 'matched', '_sockets',
+                 '_providers', '_relevant')
+
+    def __init__(
+        self, pools: Sequence[Mapping], wanted: tuple[Demand, ...],
+        host: topology.HostTopology,
+    ):
+        self.host = host
+        self.wanted = wanted
+        self._sockets: list[int] | None = None
+        self._relevant: int | None = None
+        try:
+            self.counts = [pool['count'] for pool in pools]
+            self.matched = [self._matched(demand, pools)
+                            for demand in wanted]
+            self._providers = [pool.get('rp_uuid') for pool in pools]
+        except Exception as exc:
+            raise OddDevicesError('PCI devices that cannot be read') from exc
+
+    def _matched(self, demand: Demand, pools) -> list[_Pool]:
+        bit_of = self.host.bit_of
+        found = []
+        for index, pool in enumerate(pools):
+            if demand.matches(pool):
+                node = pool.get('numa_node')
+                found.append(_Pool(
+                    index, 0 if node is None else bit_of(node), node is None,
+                    demand.usable(pool), pool.get('rp_uuid')))
+        return found
+
+    @property
+    def relevant(self) -> int:
+        """Host cells on which the answer depends, as a bitmask."""
+        if self._relevant is None:
+            cells = 0
+            for demand, pools in zip(self.wanted, self.matched):
+                near = 0
+                for pool in pools:
+                    near |= pool.near
+                if demand.policy == SOCKET:
+                    near = self.same_socket(near) or near
+                cells |= near
+            self._relevant = cells
+        return self._relevant
+
+    def same_socket(self, cells: int) -> int:
+        """Host cells on the sockets of these; 0 if sockets are unknown."""
+        if self._sockets is None:
+            numbers = [cell.socket for cell in self.host.cells]
+            self._sockets = [] if None in numbers else [
+                sum(1 << other for other, number in enumerate(numbers)
+                    if number == mine) for mine in numbers]
+        if not self._sockets:
+            return 0
+        found = 0
+        for index in candidates.bits(cells):
+            found |= self._sockets[index]
+        return found
+
+    def provider_is_split(self, counts: Sequence[int]) -> bool:
+        """Whether devices of one provider are in two pools.
+
+        Nova then serves nobody who has an allocation in Placement.
+
+        :param counts: devices left in each pool
+        """
+        found = [provider for provider, count, at_first in
+                 zip(self._providers, counts, self.counts)
+                 if provider is not None and (count or not at_first)]
+        return len(set(found)) < len(found)
+
+    def has_unknown(self, demand: int) -> bool:
+        """Whether devices for a request have no NUMA information.
+
+        :param demand: number of the request
+        """
+        return any(pool.unknown for pool in self.matched[demand])
+
+    def free_unknown(self, demand: int) -> int:
+        """Free devices for a request that have no NUMA information."""
+        return sum(self.counts[pool.index] for pool in self.matched[demand]
+                   if pool.usable and pool.unknown)
+
+    def free(self, demand: int, cells: int | None = None) -> int:
+        """Free devices for one request.
+
+        :param demand: number of the request
+        :param cells: host cells that count; wherever they are if None
+        """
+        return sum(self.counts[pool.index] for pool in self.matched[demand]
+                   if pool.usable and (cells is None or pool.near & cells))
+
+
+class Devices:
+    """What a host gives with one allocation candidate; see HostDevices.
+
+    :param devices: the host's devices
+    :param mapping: mappings of the allocation candidate; None or empty if
+        Placement does not say
+    """
+
+    __slots__ = ('devices', '_providers', '_known')
+
+    def __init__(self, devices: HostDevices, mapping: Mapping | None):
+        self.devices = devices
+        self._providers = [_providers(demand, mapping)
+                           for demand in devices.wanted]
+        self._known: dict[int, Served | None] = {}
+
+    @property
+    def relevant(self) -> int:
+        """Host cells on which the answer depends, as a bitmask."""
+        return self.devices.relevant
+
+    def serve(self, cells: int) -> Served | None:
+        """What Nova would take for a guest on these host cells.
+
+        :param cells: bitmask of the chosen host cells
+        :returns: None if it cannot serve all the requests
+        """
+        cells &= self.relevant
+        try:
+            return self._known[cells]
+        except KeyError:
+            served = self._known[cells] = self._serve(cells)
+            return served
+
+    def accepts(self, cells: int) -> bool:
+        """Whether Nova can serve a guest on these host cells."""
+        return self.serve(cells) is not None
+
+    def keeps_local(self, cells: int) -> bool:
+        """Whether it would serve it with devices on these cells only."""
+        served = self.serve(cells)
+        return served is not None and served.local == served.total
+
+    def _serve(self, cells: int) -> Served | None:
+        devices = self.devices
+        counts = devices.counts
+        if len(devices.wanted) > 1:
+            counts = list(counts)
+        everywhere = len(devices.host.cells) == 1
+        local = total = 0
+        for demand, pools, providers in zip(
+                devices.wanted, devices.matched, self._providers):
+            taken = self._take(demand, pools, providers, counts, cells)
+            if taken is None:
+                return None
+            for pool, count in taken:
+                if len(devices.wanted) > 1:
+                    counts[pool.index] -= count
+                total += count
+                if everywhere or pool.near & cells:
+                    local += count
+        return Served(local, total)
+
+    def _take(self, demand, pools, providers, counts, cells):
+        """The pools, and how many devices of each, for one request."""
+        need = demand.count
+        near = self._near(demand, pools, counts, cells)
+        if near is None:
+            return None
+        if not providers:
+            taken = []
+            left = need
+            for pool in near:
+                if pool.usable:
+                    have = counts[pool.index]
+                    taken.append((pool, min(have, left)))
+                    left -= taken[-1][1]
+                    if left <= 0:
+                        return taken
+            return None
+
+        of_provider: dict[str, int] = {}
+        for provider in providers:
+            of_provider[provider] = of_provider.get(provider, 0) + 1
+        fitting = [pool for pool in near
+                   if pool.usable and pool.provider in of_provider and
+                   counts[pool.index] >= of_provider[pool.provider]]
+        if not fitting or sum(
+                [counts[pool.index] for pool in fitting]) < need or \
+                self.devices.provider_is_split(counts):
+            return None
+        return [(pool, of_provider[pool.provider]) for pool in fitting]
+
+    def _near(self, demand, pools, counts, cells):
+        """Pools that suit the NUMA policy of a request, in Nova's order."""
+        need = demand.count
+        local = [pool for pool in pools if pool.near & cells]
+        policy = demand.policy
+        if policy == REQUIRED or sum(
+                [counts[pool.index] for pool in local]) >= need:
+            return local
+        if policy == SOCKET:
+            allowed = self.devices.same_socket(cells)
+            return [pool for pool in pools if pool.near & allowed]
+        known = [pool for pool in pools
+                 if pool.unknown or pool.near & cells]
+        if policy == LEGACY or sum(
+                [counts[pool.index] for pool in known]) >= need:
+            return known
+        return sorted(pools, key=lambda pool: not (
+            pool.unknown or pool.near & cells))
+
+    def fixed(self, demand: int) -> int | None:
+        """Host cells of the devices that Placement has fixed for a request.
+
+        :param demand: number of the request
+        :returns: bitmask; None if Placement leaves the choice to the claim,
+            or a device has no NUMA information
+        """
+        providers = self._providers[demand]
+        if not providers:
+            return None
+        cells = 0
+        for pool in self.devices.matched[demand]:
+            if pool.provider in providers:
+                if not pool.near:
+                    return None
+                cells |= pool.near
+        return cells or None
+
+
+def _providers(demand: Demand, mapping: Mapping | None) -> tuple[str, ...]:
+    """Resource providers of a request, one for each device; may be empty."""
+    if demand.from_port:
+        return ()
+    if not mapping:
+        return demand.providers
+    if not demand.request_id:
+        return ()
+    return tuple([providers[0] for group, providers in mapping.items()
+                  if group.startswith(demand.request_id)])

@@ -1,0 +1,92 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the weighers of preferences have in common."""
+
+import abc
+
+from nova.scheduler import weights
+from oslo_log import log as logging
+
+from nfv_sched.numa import steering
+from nfv_sched import placement
+from nfv_sched import request as nfv_request
+
+LOG = logging.getLogger(__name__)
+
+
+class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
+    """A weigher by what becomes of the guest on the host, 0 to 1.
+
+    Hosts are not normalised against each other: one that can do what is
+    preferred weighs 1 also if all the others can too.  Requests that the
+    weigher does not concern, and hosts that cannot be read, weigh 0.
+    """
+
+    minval = 0.0
+    maxval = 1.0
+
+    #: Policy that counts from now on, if no filter looks after it.
+    policy: str | None = None
+
+    @abc.abstractmethod
+    def concerns(self, request: nfv_request.Request) -> bool:
+        """Whether the request asks for anything that is weighed here."""
+
+    @abc.abstractmethod
+    def weigh(
+        self, note: placement.HostNote, host_state,
+        request: nfv_request.Request, decision: steering.Decision,
+    ) -> float:
+        """The weight of a host that can take the guest."""
+
+    def _weigh_object(self, host_state, request_spec):
+        try:
+            request_note = nfv_request.note_of(request_spec)
+            request = request_note.read(request_spec)
+            if request.error is not None or not self.concerns(request):
+                return 0.0
+            note = placement.note_of(host_state, request_note)
+            decision = placement.decide(
+                note, host_state, request, self.policy)
+            if not decision.accepted:
+                return 0.0
+            return self.weigh(note, host_state, request, decision)
+        except Exception:
+            LOG.exception('Host %s cannot be weighed',
+                          getattr(host_state, 'host', host_state))
+            return 0.0
+
+
+class PreferenceWeigher(NFVHostWeigher):
+    """A weigher for a policy *prefer*.
+
+    The servers of one request share the limits of a host.  Where a server
+    for which there is no room as preferred would take the limits that hold
+    another server of its request in place, it weighs less than nothing, down
+    to -1: such servers gather on few hosts.
+    """
+
+    @abc.abstractmethod
+    def value(self, decision: steering.Decision) -> float:
+        """How much of the preference comes true, 0 to 1."""
+
+    def weigh(self, note, host_state, request, decision):
+        """See the class."""
+        weight = self.value(decision)
+        if decision.displaces is not None:
+            weight -= self.value(decision.displaces)
+        return weight
+
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        """The weights, -1 to 1; Nova's own method would cut off those < 0."""
+        return [self._weigh_object(weighed.obj, weight_properties)
+                for weighed in weighed_obj_list]

@@ -1,0 +1,47 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The weigher for guests that prefer PCI devices on their NUMA nodes."""
+
+from nfv_sched import conf
+from nfv_sched import nova_compat
+from nfv_sched import policy as nfv_policy
+from nfv_sched import request as nfv_request
+from nfv_sched.weights import base
+
+CONF = nova_compat.CONF
+conf.register_opts(CONF)
+
+
+class PCINUMAAffinityWeigher(base.PreferenceWeigher):
+    """Prefer hosts with free PCI devices where there is room for the guest.
+
+    For guests with ``nfv:pci_numa_affinity=prefer``, or Nova's policy
+    ``preferred``, a host weighs as much as the part of the guest's PCI
+    devices that would be on its NUMA nodes: 1 if all are, 0 if none is.
+    Other guests weigh the same everywhere.
+    """
+
+    policy = nfv_request.PCI
+
+    def weight_multiplier(self, host_state):
+        """The option, or the metadata of the host's aggregates."""
+        return nova_compat.weight_multiplier(
+            host_state, 'pci_numa_affinity_weight_multiplier',
+            CONF.nfv_sched.pci_numa_affinity_weight_multiplier)
+
+    def concerns(self, request):
+        """Whether the guest prefers local devices."""
+        return request.pci == nfv_policy.PREFER
+
+    def value(self, decision):
+        """Part of the guest's devices on its NUMA nodes."""
+        return decision.pci_local

@@ -1,0 +1,47 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The weigher for pinned guests with one vCPU on shared CPUs."""
+
+from nfv_sched import conf
+from nfv_sched import nova_compat
+from nfv_sched import placement
+from nfv_sched import request as nfv_request
+from nfv_sched.weights import base
+
+CONF = nova_compat.CONF
+conf.register_opts(CONF)
+
+
+class SharedVCPUWeigher(base.NFVHostWeigher):
+    """Prefer hosts whose shared CPUs have more room.
+
+    For guests with ``nfv:shared_vcpu`` a host weighs as much as the part of
+    the shared vCPUs that is left, beside this guest, on the host NUMA node on
+    which its shared vCPU would run: 1 if the shared CPUs are idle, 0 if they
+    are full.  Other guests weigh the same everywhere.
+    """
+
+    policy = nfv_request.SHARED_VCPU
+
+    def weight_multiplier(self, host_state):
+        """The option, or the metadata of the host's aggregates."""
+        return nova_compat.weight_multiplier(
+            host_state, 'shared_vcpu_weight_multiplier',
+            CONF.nfv_sched.shared_vcpu_weight_multiplier)
+
+    def concerns(self, request):
+        """Whether the request names a shared vCPU."""
+        return request.shared_cell is not None
+
+    def weigh(self, note, host_state, request, decision):
+        """See the class."""
+        return placement.shared_room(note, host_state, request, decision)
