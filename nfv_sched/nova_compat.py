@@ -74,6 +74,11 @@ def extra_spec_validator_class():
     return base.ExtraSpecValidator
 
 
+def enabled_filters() -> list[str]:
+    """Names of the filters that the operator has enabled."""
+    return CONF.filter_scheduler.enabled_filters
+
+
 def packs_numa_cells() -> bool:
     """Whether Nova fills the most used NUMA node of a host first.
 

@@ -112,7 +112,8 @@ class HostNote:
     """What is known of one host while one request is scheduled.
 
     :ivar request_note: the request that this belongs to
-    :ivar policies: policies that a filter of this request looks after
+    :ivar policies: policies that a filter looks after: those of the enabled
+        filters, and of any other that has been run
     :ivar base: servers on the host when the request began
     :ivar held: decision for the server of this request that was placed here
         last, None if none was
@@ -120,12 +121,12 @@ class HostNote:
     """
 
     __slots__ = ('request_note', 'policies', 'base', 'held', 'written',
-                 '_decided', '_placed', '_topology', '_view',
+                 '_decided', '_judged', '_placed', '_topology', '_view',
                  '_evaluation', '_guest', '_ratios', '_devices')
 
     def __init__(self, request_note: RequestNote, host_state):
         self.request_note = request_note
-        self.policies: frozenset[str] = frozenset()
+        self.policies = settings(request_note).policies
         self.base = getattr(host_state, 'num_instances', 0)
         self.held: steering.Decision | None = None
         self.written: steering.Decision | None = None
@@ -137,6 +138,7 @@ class HostNote:
         self._ratios: fit.Ratios | None = None
         self._devices: pci.HostDevices | None = None
         self._decided: tuple | None = None
+        self._judged: tuple | None = None
 
     def notice_placed(self, host_state) -> None:
         """See whether Nova has placed a server of this request here."""
@@ -148,15 +150,31 @@ class HostNote:
             if isinstance(limits, SteeredLimits):
                 limits.committed = limits.data.get(_LIMITS)
 
-    def decide(self, decision: steering.Decision) -> None:
+    def decide(self, decision: steering.Decision, host_state) -> None:
         """Keep a decision for the filters and weighers after this one."""
-        self._decided = (decision, self.policies, self.held)
+        self._decided = (decision, self.policies, self.held,
+                         _first(host_state.allocation_candidates))
 
-    def decided(self) -> steering.Decision | None:
+    def decided(self, host_state) -> steering.Decision | None:
         """The decision, if what it depends on is unchanged."""
         kept = self._decided
         if kept is not None and kept[1] == self.policies and \
-                kept[2] is self.held:
+                kept[2] is self.held and \
+                kept[3] is _first(host_state.allocation_candidates):
+            return kept[0]
+        return None
+
+    def judge(self, decision: steering.Decision, host_state) -> None:
+        """Keep a decision whose limits are written."""
+        self._judged = (decision, self.policies, self.held,
+                        host_state.allocation_candidates)
+
+    def judged(self, host_state) -> steering.Decision | None:
+        """The decision, if an earlier filter has left the host as it is."""
+        kept = self._judged
+        if kept is not None and kept[1] == self.policies and \
+                kept[2] is self.held and \
+                kept[3] is host_state.allocation_candidates:
             return kept[0]
         return None
 
@@ -170,7 +188,7 @@ class HostNote:
             self._view = topology.host_topology(numa_topology)
             self._topology = numa_topology
             self._evaluation = None
-            self._decided = None
+            self._decided = self._judged = None
         return self._view
 
     def evaluation(
@@ -183,7 +201,7 @@ class HostNote:
                 self._ratios is not ratios):
             self._guest = request.guest
             self._ratios = ratios
-            self._decided = self._devices = None
+            self._decided = self._judged = self._devices = None
             self._evaluation = numa_evaluation.Evaluation(
                 view, request.guest, ratios,
                 _pci_free(host_state.pci_stats), bool(request.demands),
@@ -206,6 +224,11 @@ class HostNote:
             self._devices = pci.HostDevices(
                 stats.pools, request.demands, view)
         return pci.Devices(self._devices, mapping)
+
+
+def _first(candidates_left):
+    """The allocation candidate that Nova claims, or None."""
+    return candidates_left[0] if candidates_left else None
 
 
 @functools.lru_cache(maxsize=1024)
@@ -247,6 +270,7 @@ class Settings(ty.NamedTuple):
     :ivar packing: Nova fills the most used NUMA node first
     :ivar limits_lost: moves must keep strict policies without limits
     :ivar shared_vcpus_per_core: shared vCPUs on a shared core; 0 for any
+    :ivar policies: policies of the enabled filters
     """
 
     names: steering.Names
@@ -254,6 +278,21 @@ class Settings(ty.NamedTuple):
     packing: bool
     limits_lost: bool
     shared_vcpus_per_core: float
+    policies: frozenset[str]
+
+
+# The filter that looks after each policy. All that are enabled count from the
+# first filter on, so that a host is decided about once.
+_FILTERS = {
+    'VSwitchNUMAAffinityFilter': nfv_request.VSWITCH,
+    'PCINUMAAffinityFilter': nfv_request.PCI,
+    'SharedVCPUFilter': nfv_request.SHARED_VCPU,
+}
+
+
+@functools.lru_cache(maxsize=16)
+def _enabled_policies(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(_FILTERS[name] for name in names if name in _FILTERS)
 
 
 def settings(request_note: RequestNote) -> Settings:
@@ -267,7 +306,8 @@ def settings(request_note: RequestNote) -> Settings:
             nova_compat.packs_numa_cells(),
             options.moves_without_limits == 'refuse' and
             not nova_compat.live_migration_carries_limits(),
-            options.shared_vcpus_per_core)
+            options.shared_vcpus_per_core,
+            _enabled_policies(tuple(nova_compat.enabled_filters())))
     return known
 
 
@@ -441,13 +481,25 @@ def _settled(
 
 def _plain_refusal(
     numa_topology, guest: topology.Guest, ratios: fit.Ratios,
+    devices: pci.Devices | None,
 ) -> reasons.Reason:
     """Why a plain guest finds no room."""
     view = topology.host_topology(numa_topology)
     if view is None:
         return reasons.resolve(_NO_HOST_TOPOLOGY.reason)
     return steering.capacity_reason(
-        numa_evaluation.Evaluation(view, guest, ratios))
+        numa_evaluation.Evaluation(view, guest, ratios), devices=devices)
+
+
+def _plain_devices(
+    host_state, request: Request, view: topology.HostTopology,
+) -> pci.Devices | None:
+    """The PCI devices of a host for its only allocation candidate."""
+    if not request.demands or host_state.pci_stats is None:
+        return None
+    return pci.Devices(
+        pci.HostDevices(host_state.pci_stats.pools, request.demands, view),
+        host_state.allocation_candidates[0].get('mappings'))
 
 
 def judge_plain(
@@ -461,6 +513,8 @@ def judge_plain(
 
     :returns: None if it takes :func:`judge`
     """
+    if request.demands and len(host_state.allocation_candidates) > 1:
+        return None
     ratios = _ratios(host_state.cpu_allocation_ratio,
                      host_state.ram_allocation_ratio)
     guest = request.guest
@@ -469,22 +523,36 @@ def judge_plain(
         cell, reserved = cells[0], guest.reserved
         pagesize = cell.pagesize
         if not pagesize or pagesize > 0:
-            for obj in host_state.numa_topology.cells:
-                if fit.check(topology.HostCell(obj), cell, pagesize,
-                             reserved, ratios) == fit.FITS:
+            devices = None
+            if request.demands:
+                view = topology.host_topology(host_state.numa_topology)
+                devices = _plain_devices(host_state, request, view)
+                host_cells = view.cells
+            else:
+                host_cells = map(topology.HostCell,
+                                 host_state.numa_topology.cells)
+            bit = 1
+            for host_cell in host_cells:
+                if fit.check(host_cell, cell, pagesize, reserved,
+                             ratios) == fit.FITS and (
+                                 devices is None or devices.accepts(bit)):
                     write_plain_limits(host_state, request, request_note)
                     return steering.PLAIN
+                bit <<= 1
             return steering.Decision(False, functools.partial(
-                _plain_refusal, host_state.numa_topology, guest, ratios))
+                _plain_refusal, host_state.numa_topology, guest, ratios,
+                devices))
     view = topology.host_topology(host_state.numa_topology)
     if view is None:
         return None
     evaluation = numa_evaluation.Evaluation(
-        view, guest, ratios, _pci_free(host_state.pci_stats), False,
-        settings(request_note).packing, request.pristine)
+        view, guest, ratios, _pci_free(host_state.pci_stats),
+        bool(request.demands), settings(request_note).packing,
+        request.pristine)
     if len(host_state.allocation_candidates) > 1 and not evaluation.uniform:
         return None
-    decision = steering.decide_plain(evaluation, request)
+    decision = steering.decide_plain(
+        evaluation, request, _plain_devices(host_state, request, view))
     if decision is not None and decision.accepted:
         write_plain_limits(host_state, request, request_note)
     return decision
@@ -509,16 +577,18 @@ def decide(
 def _decide(note: HostNote, host_state, request: Request, view):
     """The decision by the first allocation candidate."""
     evaluation = note.evaluation(host_state, request, view)
-    known = note.decided()
+    known = note.decided(host_state)
     if known is None:
         wish = wish_of(note, request)
-        if wish.plain and not request.demands:
-            known = steering.decide_plain(evaluation, wish)
+        mapping = _mappings(host_state, request)[0]
+        if wish.plain:
+            known = steering.decide_plain(
+                evaluation, wish,
+                note.devices(host_state, request, view, mapping))
         if known is None:
             known = _decide_candidate(
-                note, host_state, request, view,
-                _mappings(host_state, request)[0])
-        note.decide(known)
+                note, host_state, request, view, mapping)
+        note.decide(known, host_state)
     return known
 
 
@@ -549,6 +619,10 @@ def judge(
     view, settled = _begin(note, host_state, request, policy)
     if settled is not None:
         return settled
+    note.evaluation(host_state, request, view)
+    known = note.judged(host_state)
+    if known is not None:
+        return known
     if len(host_state.allocation_candidates) > 1 and (
             request.demands or
             not note.evaluation(host_state, request, view).uniform):
@@ -557,6 +631,7 @@ def judge(
         decision = _decide(note, host_state, request, view)
     if decision.accepted:
         write_limits(note, host_state, request, decision)
+    note.judge(decision, host_state)
     return decision
 
 
@@ -595,7 +670,7 @@ def _judge_candidates(
         decision = kept[0][0]
         host_state.allocation_candidates = [
             candidate for _made, candidate in kept]
-    note.decide(decision)
+    note.decide(decision, host_state)
     return decision
 
 

@@ -57,7 +57,7 @@ class Request:
     :ivar network_metadata: Nova's object with the networks, or None
     :ivar error: why no host can take the request, or None
     :ivar plain: the request has a guest NUMA topology and asks nothing that
-        stock Nova does not, PCI devices left aside
+        stock Nova does not
     """
 
     policy: nfv_policy.NFVPolicy
@@ -165,6 +165,7 @@ class RequestNote:
                 reasons.REQUEST, 'PCI devices', str(exc))
         if error is None:
             error = _contradiction(policy, guest, extra_specs, properties)
+        affinity = _pci_affinity(policy, demands)
         shared_cell = None
         if error is None and policy.shared_vcpu is not None:
             shared_cell, error = _shared_cell(policy, guest, numa_topology)
@@ -190,9 +191,9 @@ class RequestNote:
                 physnets, requests, networks),
             tunneled=tunneled, tunnel_uncertain=uncertain,
             tunnel_untrue=untrue, is_move=is_move, demands=demands,
-            pci=_pci_affinity(policy, demands), shared_cell=shared_cell,
+            pci=affinity, shared_cell=shared_cell,
             network_metadata=network_metadata, error=error,
-            plain=(guest is not None and not requests and policy.empty and
+            plain=(guest is not None and affinity is None and policy.empty and
                    not needs_threads and not guest.isolates and
                    not uncertain and not untrue))
 

@@ -873,12 +873,15 @@ def expected(
     return evaluation.choose(groups, condition)
 
 
-def decide_plain(evaluation: Evaluation, wish) -> Decision | None:
+def decide_plain(
+    evaluation: Evaluation, wish, devices: pci.Devices | None = None,
+) -> Decision | None:
     """The decision where Nova's own rules are all there is.
 
-    Without PCI devices and with one allocation candidate; the hot path.
+    With one allocation candidate; the hot path.
 
     :param wish: anything with the networks of a :class:`Wish`
+    :param devices: the PCI devices of the host; None if none are asked for
     :returns: None if it takes a closer look
     """
     if evaluation.many_permutations or wish.tunnel_uncertain:
@@ -888,13 +891,15 @@ def decide_plain(evaluation: Evaluation, wish) -> Decision | None:
         groups = physnets + tunnel
     else:
         groups = _NO_GROUPS
-    traces = None
+    traces = condition = None
+    if devices is not None:
+        condition = candidates.Condition(devices.accepts, devices.relevant)
     if not evaluation.uniform:
         traces = evaluation.request_traces()
-    if evaluation.accepted(groups, None, traces):
+    if evaluation.accepted(groups, condition, traces):
         return PLAIN
     return Decision(False, functools.partial(
-        capacity_reason, evaluation, groups=groups))
+        capacity_reason, evaluation, groups=groups, devices=devices))
 
 
 def decide(

@@ -48,12 +48,30 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     ) -> float:
         """The weight of a host that can take the guest."""
 
-    def _weigh_object(self, host_state, request_spec):
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        """The weights of the hosts, from ``minval`` to ``maxval``."""
+        return [min(max(weight, self.minval), self.maxval) for weight in
+                self._weights(weighed_obj_list, weight_properties)]
+
+    def _weights(self, weighed_obj_list, request_spec) -> list[float]:
+        """The weights as they are; the request is read once for all hosts."""
         try:
             request_note = nfv_request.note_of(request_spec)
             request = request_note.read(request_spec)
             if request.error is not None or not self.concerns(request):
-                return 0.0
+                return [0.0] * len(weighed_obj_list)
+        except Exception:
+            LOG.exception('The request for server %s cannot be read',
+                          getattr(request_spec, 'instance_uuid', None))
+            return [0.0] * len(weighed_obj_list)
+        return [self._weight(weighed.obj, request, request_note)
+                for weighed in weighed_obj_list]
+
+    def _weight(
+        self, host_state, request: nfv_request.Request,
+        request_note: nfv_request.RequestNote,
+    ) -> float:
+        try:
             note = placement.note_of(host_state, request_note)
             decision = placement.decide(
                 note, host_state, request, self.policy)
@@ -64,6 +82,10 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
             LOG.exception('Host %s cannot be weighed',
                           getattr(host_state, 'host', host_state))
             return 0.0
+
+    def _weigh_object(self, host_state, request_spec):
+        return self._weights(
+            [weights.WeighedHost(host_state, 0.0)], request_spec)[0]
 
 
 class PreferenceWeigher(NFVHostWeigher):
@@ -87,6 +109,5 @@ class PreferenceWeigher(NFVHostWeigher):
         return weight
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """The weights, -1 to 1; Nova's own method would cut off those < 0."""
-        return [self._weigh_object(weighed.obj, weight_properties)
-                for weighed in weighed_obj_list]
+        """The weights of the hosts, from -1 to 1."""
+        return self._weights(weighed_obj_list, weight_properties)
