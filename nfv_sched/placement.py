@@ -166,15 +166,16 @@ class HostNote:
 
     def judge(self, decision: steering.Decision, host_state) -> None:
         """Keep a decision whose limits are written."""
-        self._judged = (decision, self.policies, self.held,
-                        host_state.allocation_candidates)
+        left = host_state.allocation_candidates
+        self._judged = (decision, self.policies, self.held, left,
+                        _first(left))
 
     def judged(self, host_state) -> steering.Decision | None:
         """The decision, if an earlier filter has left the host as it is."""
-        kept = self._judged
+        kept, left = self._judged, host_state.allocation_candidates
         if kept is not None and kept[1] == self.policies and \
-                kept[2] is self.held and \
-                kept[3] is host_state.allocation_candidates:
+                kept[2] is self.held and kept[3] is left and \
+                kept[4] is _first(left):
             return kept[0]
         return None
 
@@ -435,12 +436,10 @@ def thread_refusal(
     Nova keeps ``isolate`` on a host with sibling threads only if the same
     CPUs serve shared and dedicated guests (``vcpu_pin_set``).
     """
-    guest = request.guest
-    if (request.needs_threads or guest is not None and
-            guest.requires_siblings) and not any(
-                cell.threads > 1 for cell in view.cells):
+    if request.requires_siblings and not any(
+            cell.threads > 1 for cell in view.cells):
         return _NO_SIBLINGS
-    if guest is not None and guest.isolates and all(
+    if request.isolates and all(
             cell.threads > 1 and not cell.legacy for cell in view.cells):
         return _NO_ISOLATION
     return None

@@ -42,7 +42,8 @@ class Request:
     :ivar pristine: the guest's NUMA nodes as the claim on the compute node
         reads them; within a multi-create request Nova writes the placement of
         one server into the request of the next
-    :ivar needs_threads: Nova accepts only hosts with sibling threads
+    :ivar isolates: pinned vCPUs want a physical core each
+    :ivar requires_siblings: pinned vCPUs must be on sibling threads
     :ivar physnets: physical networks of the request
     :ivar switch_physnets: those of them that are reached through the virtual
         switch
@@ -63,7 +64,8 @@ class Request:
     policy: nfv_policy.NFVPolicy
     guest: topology.Guest | None
     pristine: topology.Guest | None
-    needs_threads: bool
+    isolates: bool
+    requires_siblings: bool
     physnets: frozenset[str]
     switch_physnets: frozenset[str]
     tunneled: bool
@@ -183,9 +185,12 @@ class RequestNote:
             tunneled = uncertain = False
             untrue = True
         needs_threads = _needs_threads(extra_specs, properties)
+        isolates = guest is not None and guest.isolates
         return Request(
             policy=policy, guest=guest, pristine=self._pristine,
-            needs_threads=needs_threads,
+            isolates=isolates,
+            requires_siblings=needs_threads or (
+                guest is not None and guest.requires_siblings),
             physnets=physnets,
             switch_physnets=_switch_physnets(
                 physnets, requests, networks),
@@ -194,7 +199,7 @@ class RequestNote:
             pci=affinity, shared_cell=shared_cell,
             network_metadata=network_metadata, error=error,
             plain=(guest is not None and affinity is None and policy.empty and
-                   not needs_threads and not guest.isolates and
+                   not needs_threads and not isolates and
                    not uncertain and not untrue))
 
 

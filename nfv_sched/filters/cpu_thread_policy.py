@@ -30,9 +30,7 @@ class CPUThreadPolicyFilter(base.NFVHostFilter):
 
     def concerns(self, request):
         """Whether the guest wants siblings, or none."""
-        guest = request.guest
-        return request.needs_threads or guest is not None and (
-            guest.isolates or guest.requires_siblings)
+        return request.isolates or request.requires_siblings
 
     def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""

@@ -12,6 +12,8 @@
 """Small hosts, guests and requests for the unit tests, as Nova's objects."""
 
 from nova import objects
+from nova.pci import stats
+from oslo_utils import uuidutils
 
 from nfv_sched.tests import strategies
 
@@ -48,9 +50,33 @@ def host_topology(nodes=2, cpus=4, switch=(1,), node_labels=True,
     return objects.NUMATopology(cells=cells)
 
 
-def host(name='host1', **topology):
-    """A HostState; see :func:`host_topology`."""
-    return strategies.host_state(host_topology(**topology), name=name)
+def host(name='host1', devices=None, **topology):
+    """A HostState; see :func:`host_topology`.
+
+    :param devices: free VFs of each node, by node; None stands for devices
+        without NUMA information
+    """
+    state = strategies.host_state(host_topology(**topology), name=name)
+    state.pci_stats = pci_stats(state.numa_topology, devices or {})
+    return state
+
+
+def pci_stats(topology, devices, **tags):
+    """Free VFs of each node, as Nova's scheduler knows them."""
+    return stats.PciDeviceStats(topology, objects.PciDevicePoolList(objects=[
+        objects.PciDevicePool(
+            vendor_id='8086', product_id='1515', numa_node=node, count=count,
+            tags={'dev_type': 'type-VF', **tags})
+        for node, count in devices.items()]))
+
+
+def pci_request(count=1, policy='legacy', alias='vf', **spec):
+    """A request for VFs; one of a port if ``alias`` is None."""
+    return objects.InstancePCIRequest(
+        count=count, numa_policy=policy, alias_name=alias,
+        request_id=uuidutils.generate_uuid(),
+        spec=[{'vendor_id': '8086', 'product_id': '1515',
+               'dev_type': 'type-VF', **spec}])
 
 
 def guest(cells=1, vcpus=2, memory=512):
@@ -64,7 +90,7 @@ def guest(cells=1, vcpus=2, memory=512):
 
 
 def spec(vswitch=None, numa=True, network=None, nodes=None, move=False,
-         networks=(), extra_specs=None, **shape):
+         networks=(), extra_specs=None, devices=(), **shape):
     """A RequestSpec.
 
     :param vswitch: ``strict`` or ``prefer``
@@ -72,6 +98,7 @@ def spec(vswitch=None, numa=True, network=None, nodes=None, move=False,
     :param nodes: host node of each mapped guest node
     :param move: whether a server is moved
     :param networks: IDs of the requested networks
+    :param devices: PCI requests; see :func:`pci_request`
     """
     specs = dict(extra_specs or {})
     if vswitch is not None:
@@ -80,6 +107,7 @@ def spec(vswitch=None, numa=True, network=None, nodes=None, move=False,
         specs[f'nfv:numa_node.{index}'] = str(node)
     request = strategies.request_spec(
         guest(**shape) if numa else None, network, specs)
+    request.pci_requests.requests.extend(devices)
     if move:
         request.requested_destination = objects.Destination(
             cell=objects.CellMapping(
