@@ -25,6 +25,7 @@ from oslo_log import log as logging
 
 from nfv_sched import conf
 from nfv_sched import nova_compat
+from nfv_sched.numa import pci
 from nfv_sched.numa import steering
 from nfv_sched.numa import topology
 from nfv_sched import reasons
@@ -137,6 +138,9 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             return reasons.Reason(
                 reasons.HOST, 'NUMA topology',
                 f'unreadable on the host: {exc}')
+        except pci.OddDevicesError as exc:
+            return reasons.Reason(
+                reasons.HOST, 'PCI devices', f'unreadable on the host: {exc}')
         except Exception:
             LOG.exception('Host %s cannot be judged and is not used for this '
                           'request', getattr(host_state, 'host', host_state))

@@ -156,7 +156,7 @@ def demands(requests: Sequence) -> tuple[Demand, ...]:
     try:
         return tuple([_demand(request) for request in requests])
     except Exception as exc:
-        raise OddDevicesError('PCI requests that cannot be read') from exc
+        raise OddDevicesError('a request without its fields') from exc
 
 
 class Served(ty.NamedTuple):
@@ -213,7 +213,7 @@ class HostDevices:
                             for demand in wanted]
             self._providers = [pool.get('rp_uuid') for pool in pools]
         except Exception as exc:
-            raise OddDevicesError('PCI devices that cannot be read') from exc
+            raise OddDevicesError('a pool without its fields') from exc
 
     def _matched(self, demand: Demand, pools) -> list[_Pool]:
         bit_of = self.host.bit_of

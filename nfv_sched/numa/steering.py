@@ -583,6 +583,15 @@ class _Steering:
     def _map_text(self) -> str:
         return ', '.join(map(self._key_text, self.map_bits))
 
+    def _strict_text(self) -> str:
+        """The strict policies, for reasons that concern them all."""
+        texts = list(map(self._key_text, self.map_bits))
+        if self.wish.vswitch == 'strict':
+            texts.append(self.wish.vswitch_text)
+        if self.wish.pci == 'strict':
+            texts.append(self.wish.pci_text)
+        return ', '.join(texts) or 'NUMA topology'
+
     def _key_text(self, guest: int) -> str:
         """The extra spec that maps a guest NUMA node, as it was written."""
         for (mapped, node), key in zip(
@@ -599,11 +608,7 @@ class _Steering:
 
     def _unenforced(self, goal: _Goal) -> reasons.Reason:
         """Why a placement that is possible cannot be held."""
-        policy = self._map_text() or 'NUMA topology'
-        if goal.within is not None:
-            policy = self.wish.vswitch_text
-        elif goal.local:
-            policy = self.wish.pci_text
+        policy = self._strict_text()
         if self.wish.limits_lost:
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
@@ -729,13 +734,8 @@ class _Steering:
         if strict is not None:
             return self._decide_preferred(must, strict, held)
         if held is not None and self.wish.strict:
-            text = self._map_text()
-            if must.within is not None:
-                text = self.wish.vswitch_text
-            elif must.local:
-                text = self.wish.pci_text
             return Decision(False, reasons.Reason(
-                reasons.VSWITCH, text,
+                reasons.ENFORCEMENT, self._strict_text(),
                 'the NUMA nodes of the other servers of the request on '
                 'this host needed', 'full'))
         return Decision(False, functools.partial(self._unenforced, must))
@@ -777,7 +777,7 @@ class _Steering:
             if reason is not None:
                 return reason
         return reasons.Reason(
-            reasons.NODE_MAP, self._map_text(),
+            reasons.NODE_MAP, self._strict_text(),
             'room that suits the node mapping, networks and PCI devices '
             'needed', 'none')
 
