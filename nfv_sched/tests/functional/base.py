@@ -18,23 +18,30 @@ hosts that declare where their virtual switch runs, guests with a policy, and
 the questions the tests ask: on which host NUMA nodes is this guest, what
 does its owner read when it was refused, is anything left in Placement.
 
-Every host has five CPUs per NUMA node: the first is shared, the other four
-are for pinned guests.  The test cases put the switch on node 1 and leave
-node 0 at least as empty as node 1, where Nova by itself prefers node 0; a
-guest on node 1 is there because it was steered.
+Unless a test case says otherwise, every host has five CPUs per NUMA node: the
+first is shared, the other four are for pinned guests.  The test cases put the
+switch on node 1 and leave node 0 at least as empty as node 1, where Nova by
+itself prefers node 0; a guest on node 1 is there because it was steered.
+
+Nova sends a guest with PCI devices to the NUMA node with the most devices of
+any kind.  The test cases put devices that nobody asks for on the node where a
+guest must not go.
 
 Differences between the supported releases of Nova are kept here.
 """
 
+import collections
 import contextlib
 from importlib import metadata
 import inspect
+import json
 import os
 import re
 import time
 import traceback
 
 import fixtures
+from lxml import etree
 from nova.conductor.tasks import live_migrate
 import nova.conf
 from nova import context
@@ -42,6 +49,7 @@ from nova import objects
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.api import client
 from nova.tests.functional.libvirt import base
+from nova.virt import hardware
 from nova.virt.libvirt import driver
 from oslo_utils import uuidutils
 from testtools import content
@@ -60,6 +68,9 @@ IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 FOO = base.LibvirtNeutronFixture.network_1['id']
 BAR = base.LibvirtNeutronFixture.network_2['id']
 TUNNELED = base.LibvirtNeutronFixture.network_3['id']
+
+#: A network for SR-IOV ports, on physnet4.
+SRIOV = base.LibvirtNeutronFixture.network_4['id']
 
 #: How much a host says about its nodes: where the switch runs and the name
 #: of each node, only where the switch runs, nothing.
@@ -101,6 +112,72 @@ def pinned(**extra_specs) -> dict[str, str]:
     return specs
 
 
+class HostDevices(fakelibvirt.HostPCIDevicesInfo):
+    """The PCI devices of a host.
+
+    The parents of virtual functions are of a product of their own, which
+    Nova is not told to give away: PCI in Placement does not take a device
+    and its virtual functions together.
+    """
+
+    NIC = fakelibvirt.PCI_PROD_ID
+    PF = fakelibvirt.PF_PROD_ID
+    VF = fakelibvirt.VF_PROD_ID
+    #: Virtual functions for SR-IOV ports.
+    PORT_VF = '154c'
+    PARENT = '1572'
+
+    def __init__(self, nics=(), pfs=(), vfs=(), port_vfs=()):
+        """Put devices on NUMA nodes.
+
+        Each sequence has the NUMA node of each device, None for a device
+        that does not tell.
+
+        :param nics: devices without virtual functions
+        :param pfs: whole physical functions, without virtual functions
+        :param vfs: virtual functions, for aliases
+        :param port_vfs: virtual functions, for ports on physnet4
+        """
+        super().__init__(num_pci=0, num_pfs=0, num_vfs=0)
+        self._used = 0
+        for node in nics:
+            self._add('PCI', node)
+        for node in pfs:
+            self._add('PF', node, prod_id=self.PF, vf_ratio=0)
+        self._add_functions(self.VF, vfs)
+        self._add_functions(self.PORT_VF, port_vfs)
+
+    def _add(self, kind, node, bus=0x81, function=0, **more):
+        # One slot for each device and its functions.
+        self._used += not function
+        self.add_device(
+            kind, bus=bus, slot=self._used, function=function,
+            iommu_group=40 + len(self.devices),
+            numa_node=-1 if node is None else node, **more)
+        return bus, self._used, function
+
+    def _add_functions(self, product, nodes):
+        # No parent has more than four, so that all are in its slot.
+        nodes = sorted(nodes, key=lambda node: -1 if node is None else node)
+        for node in sorted(set(nodes), key=nodes.index):
+            left = nodes.count(node)
+            while left:
+                count = min(left, 4)
+                left -= count
+                parent = self._add(
+                    'PF', node, prod_id=self.PARENT, vf_ratio=count,
+                    mac_address='52:54:00:00:00:%02x' % (self._used + 1))
+                for function in range(1, count + 1):
+                    self._add('VF', node, function=function, parent=parent,
+                              prod_id=product, vf_ratio=count)
+
+
+def pci_alias(name, product, **more):
+    """Return one alias for ``[pci] alias``."""
+    return json.dumps(dict(more, name=name, product_id=product,
+                           vendor_id=fakelibvirt.PCI_VEND_ID))
+
+
 class NeutronFixture(base.LibvirtNeutronFixture):
     """Nova's networks on physical networks, with any number of ports."""
 
@@ -115,8 +192,19 @@ class NeutronFixture(base.LibvirtNeutronFixture):
                               'subnet_id': network['subnets'][0]['id']}]
         port.setdefault('tenant_id', self.tenant_id)
         port['admin_state_up'] = True
+        vnic_type = port['binding:vnic_type']
+        if vnic_type != 'normal':
+            port['binding:vif_details'] = {'vlan': 42}
+            port['binding:vif_type'] = {
+                'direct': 'hw_veb',
+                'direct-physical': 'hostdev_physical'}[vnic_type]
         self._ports[port['id']] = port
         return {'port': dict(port)}
+
+
+def _ranges(cpus):
+    """Return CPUs as nova.conf has them."""
+    return ','.join(map(str, sorted(cpus))) or None
 
 
 class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
@@ -134,12 +222,22 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
     available_filters = ['nova.scheduler.filters.all_filters']
     weight_classes = ['nova.scheduler.weights.all_weighers']
 
+    #: The NUMA nodes of all hosts of a test case.
+    node_cores = NODE_CPUS
+    node_threads = 1
+    #: NUMA nodes of a socket; all are on one if None.
+    nodes_per_socket = None
+    #: 1 GiB huge pages of each NUMA node.
+    huge_pages = 0
+
     def setUp(self):
         #: What each host declares, see start_host().
         self.declared = {}
         self.host_nodes = {}
         self.online_cpus = frozenset()
         self.booted = []
+        #: The last domain XML of each guest.
+        self.domains = {}
         self._declare_per_host()
         super().setUp()
         self.ctxt = context.get_admin_context()
@@ -150,6 +248,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova.virt.libvirt.host.Host.get_online_cpus',
             lambda host: set(self.online_cpus)))
+        self._record_domains()
         # Nova runs the program uptime, which a minimal system lacks.
         self.useFixture(fixtures.MockPatchObject(
             driver.LibvirtDriver, 'get_host_uptime', return_value=''))
@@ -199,8 +298,21 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             'nova.virt.libvirt.driver.LibvirtDriver._get_host_numa_topology',
             declaring))
 
+    def _record_domains(self):
+        # The fake libvirt forgets how a domain's CPUs are tuned.
+        define = fakelibvirt.Connection.defineXML
+
+        def recording(connection, xml):
+            domain = etree.fromstring(xml.encode())
+            self.domains[domain.findtext('uuid')] = domain
+            return define(connection, xml)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.tests.fixtures.libvirt.Connection.defineXML', recording))
+
     def start_host(self, name='host1', switch=(1,), labels=ALL_LABELS,
-                   nodes=2, physnets=None, tunnel=(), memory_gib=16):
+                   nodes=2, physnets=None, tunnel=(), memory_gib=16,
+                   devices=None):
         """Start a compute service on a host with a virtual switch.
 
         :param switch: the NUMA nodes where the switch runs.
@@ -211,6 +323,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         :param tunnel: NUMA nodes where tunnels end.
         :param memory_gib: of all nodes together, in GiB; with equal guests,
             Nova's weighers prefer the host that has more.
+        :param devices: PCI devices by kind, see HostDevices.
         """
         declared = dict(physnets or {})
         if labels != NO_LABELS and switch:
@@ -221,25 +334,58 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         self.declared[name] = (declared, tuple(tunnel))
         self.host_nodes[name] = nodes
         self._divide_cpus(nodes)
+        per_socket = self.nodes_per_socket or max(nodes, 1)
         host_info = fakelibvirt.HostInfo(
-            cpu_nodes=max(nodes, 1), cpu_sockets=1, cpu_cores=NODE_CPUS,
-            cpu_threads=1, kB_mem=memory_gib * 1024 * 1024)
+            cpu_nodes=per_socket, cpu_sockets=max(nodes, 1) // per_socket,
+            cpu_cores=self.node_cores, cpu_threads=self.node_threads,
+            kB_mem=memory_gib * 1024 * 1024)
+        for cell in host_info.numa_topology.cells:
+            huge = self.huge_pages * 1024 * 1024
+            cell.mempages = fakelibvirt.create_mempages(
+                [(4, (cell.memory - huge) // 4),
+                 (1024 * 1024, self.huge_pages)])
         if not nodes:
             host_info.numa_topology.cells = []
-        self.start_compute(hostname=name, host_info=host_info)
+        self.start_compute(hostname=name, host_info=host_info,
+                           pci_info=HostDevices(**(devices or {})))
         return name
+
+    @property
+    def node_cpus(self):
+        """CPUs of one host NUMA node."""
+        return self.node_cores * self.node_threads
+
+    def node_of(self, cpu):
+        """Return the host NUMA node of a host CPU."""
+        return cpu // self.node_cpus
+
+    def shared_cpus(self, nodes):
+        """Return the shared CPUs of a host: the first core of each node.
+
+        Tests override it.
+        """
+        return {node * self.node_cpus + thread
+                for node in range(nodes)
+                for thread in range(self.node_threads)}
+
+    def dedicated_cpus(self, nodes):
+        """Return the CPUs of a host for pinned guests: all that are left."""
+        return (set(range(nodes * self.node_cpus)) -
+                self.shared_cpus(nodes))
 
     def _divide_cpus(self, nodes):
         # The driver reads these anew at every update, as it does the
         # affinities; so all hosts of a test have as many nodes.
         if len(set(self.host_nodes.values())) > 1:
             raise ValueError('hosts with different numbers of NUMA nodes')
-        cpus = set(range(max(nodes, 1) * NODE_CPUS))
-        shared = set(range(0, len(cpus), NODE_CPUS))
-        self.flags(cpu_shared_set=','.join(map(str, sorted(shared))),
-                   cpu_dedicated_set=','.join(map(str, sorted(cpus - shared))),
-                   group='compute')
-        self.online_cpus = cpus
+        nodes = max(nodes, 1)
+        self.declare_cpus(self.shared_cpus(nodes), self.dedicated_cpus(nodes))
+        self.online_cpus = set(range(nodes * self.node_cpus))
+
+    def declare_cpus(self, shared, dedicated):
+        """Tell the hosts which CPUs are for which guests; see above."""
+        self.flags(cpu_shared_set=_ranges(shared),
+                   cpu_dedicated_set=_ranges(dedicated), group='compute')
 
     def _get_connection(self, host_info=None, pci_info=None, mdev_info=None,
                         vdpa_info=None, libvirt_version=None,
@@ -277,23 +423,36 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         """Create a flavor of a pinned guest; see pinned()."""
         return self.flavor_with(pinned(**extra_specs), vcpus=vcpus)
 
-    def flavor_with(self, extra_specs, vcpus=GUEST_VCPUS):
+    def flavor_with(self, extra_specs, vcpus=GUEST_VCPUS, memory_mb=256):
         """Create a flavor with exactly these extra specs."""
         return self._create_flavor(
-            vcpu=vcpus, memory_mb=256, disk=1, ephemeral=0,
+            vcpu=vcpus, memory_mb=memory_mb, disk=1, ephemeral=0,
             extra_spec=extra_specs)
+
+    def port(self, vnic_type='direct', policy=None):
+        """Create an SR-IOV port on physnet4; returns it as boot() wants it.
+
+        :param vnic_type: ``direct`` takes a virtual function
+        :param policy: the port's PCI NUMA affinity policy
+        """
+        port = {'network_id': SRIOV, 'binding:vnic_type': vnic_type,
+                'numa_affinity_policy': policy}
+        return {'port': self.neutron.create_port(
+            {'port': port})['port']['id']}
 
     def boot(self, flavor, networks='none', host=None, expect='ACTIVE',
              **request):
         """Boot a guest as a tenant, or on a host as the operator.
 
-        :param networks: network ids, or 'none'.
+        :param networks: network ids, ports from port(), or 'none'.
         :param expect: the status it must get, or several.
         :param request: more fields of the API request.
         :returns: the server as the operator sees it.
         """
         if networks != 'none':
-            networks = [{'uuid': network} for network in networks]
+            networks = [
+                network if isinstance(network, dict) else {'uuid': network}
+                for network in networks]
         body = self._build_server(image_uuid=IMAGE, flavor_id=flavor,
                                   networks=networks, host=host)
         body.update(request)
@@ -399,17 +558,63 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         nodes = []
         for cell in instance.numa_topology.cells:
             for cpu in (cell.cpu_pinning or {}).values():
-                self.assertEqual(cell.id, cpu // NODE_CPUS)
+                self.assertEqual(cell.id, self.node_of(cpu))
             nodes.append(cell.id)
         return nodes
 
-    def assertPlaced(self, server, nodes, host=None):
-        """Assert the NUMA nodes, and if given the host, of a guest."""
+    def pins(self, server):
+        """Return the host CPU of each pinned vCPU, by vCPU."""
+        instance = objects.Instance.get_by_uuid(self.ctxt, server['id'])
+        return {vcpu: cpu for cell in instance.numa_topology.cells
+                for vcpu, cpu in (cell.cpu_pinning or {}).items()}
+
+    def domain_cpus(self, server):
+        """Return the host CPUs on which each vCPU may run, by vCPU.
+
+        Read from the domain that the guest was last started with.
+        """
+        return {
+            int(pin.get('vcpu')): hardware.parse_cpu_spec(pin.get('cpuset'))
+            for pin in self.domains[server['id']].iterfind('cputune/vcpupin')}
+
+    def pci_devices(self, server):
+        """Return the PCI devices of a guest on its host, as objects."""
+        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.ctxt, self.host(server))
+        return [device for device in objects.PciDeviceList.
+                get_by_instance_uuid(self.ctxt, server['id'])
+                if device.compute_node_id == node.id]
+
+    def device_nodes(self, server):
+        """Return the host NUMA node of each PCI device of a guest, sorted.
+
+        None stands for a device that does not tell and comes first.
+        """
+        devices = self.pci_devices(server)
+        hostdevs = self.domains[server['id']].findall('devices/hostdev')
+        hostdevs += self.domains[server['id']].findall(
+            'devices/interface[@type="hostdev"]')
+        self.assertEqual(len(devices), len(hostdevs))
+        return sorted((device.numa_node for device in devices),
+                      key=lambda node: -1 if node is None else node)
+
+    def assertPlaced(self, server, nodes, host=None, devices=None):
+        """Assert where a guest is.
+
+        :param nodes: the host NUMA node of each guest NUMA node, None for a
+            guest without NUMA topology
+        :param host: the name of its host, if it matters
+        :param devices: the host NUMA node of each PCI device, in order, if it
+            matters
+        """
         server = self.show(server)
         self.assertEqual('ACTIVE', server['status'])
-        self.assertEqual(list(nodes), self.nodes(server))
+        self.assertEqual(nodes if nodes is None else list(nodes),
+                         self.nodes(server))
         if host is not None:
             self.assertEqual(host, server['OS-EXT-SRV-ATTR:host'])
+        if devices is not None:
+            self.assertEqual(list(devices), self.device_nodes(server))
 
     def fault(self, server):
         """Return what the tenant reads about a guest in error."""
@@ -448,10 +653,36 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             before, (self.host(server), self.nodes(server), self.usages()))
 
     def usages(self):
-        """Return what each host has given away, according to Placement."""
-        return {name: {key: value for key, value in
-                       self._get_provider_usages(uuid).items() if value}
-                for name, uuid in self.compute_rp_uuids.items()}
+        """Return what each host has given away, according to Placement.
+
+        The providers below that of the host, as those of PCI devices, are
+        part of it.
+        """
+        found = {}
+        for name, uuid in self.compute_rp_uuids.items():
+            total = collections.Counter()
+            for provider in self._get_all_rps_in_a_tree(uuid):
+                total.update(self._get_provider_usages(provider['uuid']))
+            found[name] = dict(+total)
+        return found
+
+    def assertNothingLeft(self):
+        """Delete all guests; neither Placement nor Nova may miss a thing."""
+        self.delete_all()
+        self.assertEqual(
+            {name: {} for name in self.compute_rp_uuids}, self.usages())
+        for name in self.compute_rp_uuids:
+            node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
+                self.ctxt, name)
+            self.assertEqual([], [
+                device.address for device in objects.PciDeviceList.
+                get_by_compute_node(self.ctxt, node.id)
+                if not device.is_available()])
+            topology = objects.NUMATopology.obj_from_db_obj(
+                node.numa_topology)
+            for cell in topology.cells:
+                self.assertEqual((set(), 0, 0), (
+                    cell.pinned_cpus, cell.cpu_usage, cell.memory_usage))
 
     @contextlib.contextmanager
     def row(self, title):
@@ -472,6 +703,48 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
                              if uuid not in before])
 
 
+class PCI:
+    """Hosts that give PCI devices away; a mixin for a cloud.
+
+    Aliases ``nic``, ``pf``, ``vf`` have no policy of their own; ``nic`` is
+    there also as ``nic-required``, ``nic-preferred`` and ``nic-socket``.
+    """
+
+    #: Whether Placement is asked for PCI devices.
+    in_placement = False
+
+    def configure(self):
+        super().configure()
+        spec = [{'vendor_id': fakelibvirt.PCI_VEND_ID, 'product_id': product}
+                for product in (HostDevices.NIC, HostDevices.PF,
+                                HostDevices.VF)]
+        spec.append({'vendor_id': fakelibvirt.PCI_VEND_ID,
+                     'product_id': HostDevices.PORT_VF,
+                     'physical_network': 'physnet4'})
+        alias = [
+            pci_alias('nic', HostDevices.NIC, device_type='type-PCI'),
+            pci_alias('pf', HostDevices.PF, device_type='type-PF'),
+            pci_alias('vf', HostDevices.VF, device_type='type-VF')]
+        alias += [
+            pci_alias('nic-' + policy, HostDevices.NIC,
+                      device_type='type-PCI', numa_policy=policy)
+            for policy in ('required', 'preferred', 'socket')]
+        self.flags(device_spec=list(map(json.dumps, spec)), alias=alias,
+                   report_in_placement=self.in_placement, group='pci')
+        self.flags(pci_in_placement=self.in_placement,
+                   group='filter_scheduler')
+
+    def pci_flavor(self, alias, vcpus=GUEST_VCPUS, **extra_specs):
+        """Create a flavor of a pinned guest with devices of an alias."""
+        return self.flavor(
+            vcpus=vcpus, pci_passthrough__alias=alias, **extra_specs)
+
+    def strict_pci(self, alias, vcpus=GUEST_VCPUS, **extra_specs):
+        """The same, with all devices on NUMA nodes of the guest."""
+        return self.pci_flavor(alias, vcpus, nfv__pci_numa_affinity='strict',
+                               **extra_specs)
+
+
 class NFVCloudTestCase(CloudTestCase):
     """A cloud with the plugin, as its documentation says to enable it."""
 
@@ -480,3 +753,12 @@ class NFVCloudTestCase(CloudTestCase):
                          'nfv_sched.filters.all_filters']
     weight_classes = ['nova.scheduler.weights.all_weighers',
                       'nfv_sched.weights.all_weighers']
+
+
+class WholePluginTestCase(NFVCloudTestCase):
+    """A cloud with all filters that look after NUMA nodes."""
+
+    extra_filters = [
+        'PciPassthroughFilter', 'NFVTopologyFilter',
+        'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
+        'SharedVCPUFilter', 'CPUThreadPolicyFilter']

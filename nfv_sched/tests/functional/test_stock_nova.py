@@ -88,3 +88,34 @@ class StockTunnelTest(base.CloudTestCase):
         self.assertPlaced(server, [1])
         self.assertMoveRefused(self.cold_migrate, server)
         self.assertPlaced(server, [1])
+
+
+class StockPCITest(base.PCI, base.CloudTestCase):
+    """Nova looks at devices where it claims, not where it chooses."""
+
+    extra_filters = ['NUMATopologyFilter', 'PciPassthroughFilter']
+
+    def test_devices_that_are_only_preferred(self):
+        """A guest takes a remote device though a local one is free."""
+        self.start_host('host1', devices={'nics': [1], 'vfs': [0, 0]})
+        flavor = self.pci_flavor('nic:1',
+                                 hw__pci_numa_affinity_policy='preferred')
+        server = self.boot(flavor)
+        self.assertPlaced(server, [0], devices=[1])
+        self.assertNothingLeft()
+
+    def test_host_is_chosen_without_regard_to_devices(self):
+        self.start_host('host1', memory_gib=64,
+                        devices={'nics': [1], 'vfs': [0, 0]})
+        self.start_host('host2', memory_gib=8,
+                        devices={'nics': [1, 1], 'vfs': [0]})
+        flavor = self.pci_flavor('nic:1',
+                                 hw__pci_numa_affinity_policy='preferred')
+        self.assertPlaced(self.boot(flavor, host='host2'), [1], devices=[1])
+        self.assertPlaced(self.boot(flavor), [0], 'host1', devices=[1])
+
+    def test_devices_without_numa_information(self):
+        """They are as good as local ones, unless the flavor wants better."""
+        self.start_host('host1', devices={'nics': [None], 'port_vfs': [1]})
+        self.assertPlaced(self.boot(self.pci_flavor('nic:1')), [1],
+                          devices=[None])
