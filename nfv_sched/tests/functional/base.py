@@ -236,6 +236,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         self.host_nodes = {}
         self.online_cpus = frozenset()
         self.booted = []
+        self.has_moved = False
         #: The last domain XML of each guest.
         self.domains = {}
         self._declare_per_host()
@@ -502,14 +503,21 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
                 for _ in range(times)]
 
     def delete_all(self, servers=None):
-        """Delete these guests, or all that the test booted."""
+        """Delete these guests, or all that the test booted.
+
+        Hosts between which guests have moved report afterwards: until their
+        next report they may show the CPUs of deleted guests as taken.
+        """
         for uuid in list(self.booted if servers is None else servers):
             self.booted.remove(uuid)
             with contextlib.suppress(client.OpenStackApiNotFoundException):
                 self.admin_api.delete_server(uuid)
+        if self.has_moved:
+            self._run_periodics()
 
     def resize(self, server, flavor):
         """Resize up to the state where the tenant confirms or reverts."""
+        self.has_moved = True
         self.api.post_server_action(
             server['id'], {'resize': {'flavorRef': flavor}})
         return self._wait_for_state_change(server, 'VERIFY_RESIZE')
@@ -525,6 +533,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         return self._start_server(server)
 
     def cold_migrate(self, server, host=None):
+        self.has_moved = True
         return self._migrate_server(server, host=host, api=self.admin_api)
 
     def live_migrate(self, server, host=None):
@@ -533,6 +542,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         The hosts report afterwards, as they do every minute: until then Nova
         may show the CPUs that the guest had on its former host as taken.
         """
+        self.has_moved = True
         server = self._live_migrate(server, api=self.admin_api, host=host)
         self._run_periodics()
         return server

@@ -116,12 +116,12 @@ class AllLabelsTest(Rules, base.NFVCloudTestCase):
                 nfv__vswitch_numa_affinity='strict', hw__numa_nodes='2',
                 nfv__numa_node_0='1', nfv__numa_node_1='0',
                 hw__numa_cpus_0='0', hw__numa_cpus_1='1,2',
-                hw__numa_mem_0='128', hw__numa_mem_1='128')
+                hw__numa_mem_0='128', hw__numa_mem_1='128', vcpus=3)
             server = self.boot(flavor, expect=('ACTIVE', 'ERROR'))
             if server['status'] == 'ACTIVE':
                 self.assertPlaced(server, [1, 0])
             else:
-                self.assertRefused(server, 'nfv:numa_node')
+                self.assertRefused(server, 'nfv:')
 
         with self.row('strict, mapped to node 1'):
             flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
