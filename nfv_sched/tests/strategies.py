@@ -14,14 +14,20 @@
 Shared by the tests that compare the NUMA engine with the installed Nova.
 """
 
+import uuid
+
 from hypothesis import strategies as st
 from nova import objects
+from nova.pci import stats
 from nova.scheduler import host_manager
 
 PHYSNETS = ('physnet0', 'physnet1', 'physnet2')
 GUEST_MEMORY = (128, 256, 512, 1024, 2048)
 PAGE_SETS = (
     (), (4,), (4, 2048), (4, 2048, 1048576), (2048,), (4, 1048576))
+VENDOR = '8086'
+PRODUCTS = ('154d', '10ed')
+NUMA_POLICIES = ('legacy', 'required', 'preferred', 'socket')
 
 
 @st.composite
@@ -177,11 +183,216 @@ def network_metadata(draw):
         tunneled=draw(st.booleans()))
 
 
-def request_spec(guest, network=None, extra_specs=None, properties=None):
+def provider(number):
+    """UUID of the resource provider of a PCI device."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, str(number)))
+
+
+@st.composite
+def pci_pools(draw, nodes, max_pools=6, in_placement=None, max_count=4):
+    """Pools of PCI devices as a compute node reports them, as dicts.
+
+    :param nodes: NUMA nodes of the host
+    :param in_placement: whether the devices are resource providers; drawn if
+        None
+    :param max_count: devices in a pool at most; 0 is possible too
+    """
+    if in_placement is None:
+        in_placement = draw(st.booleans())
+    where = draw(st.sampled_from((
+        tuple(nodes), tuple(nodes), tuple(nodes) + (None,),
+        tuple(nodes) + (None, None, 99))))
+    alike = draw(st.booleans())
+    pools, kind = [], None
+    for index in range(draw(st.sampled_from(range(max_pools, -1, -1)))):
+        if kind is None or not alike:
+            kind = {
+                'vendor_id': VENDOR,
+                'product_id': draw(st.sampled_from(PRODUCTS)),
+                'dev_type': draw(st.sampled_from(
+                    ('type-VF',) * 4 + ('type-PF', 'type-PCI', 'vdpa'))),
+            }
+            if kind['dev_type'] != 'type-PCI':
+                kind['remote_managed'] = draw(st.sampled_from(
+                    ('false', 'false', 'false', 'true')))
+                if draw(st.integers(0, 4 if in_placement else 1)) == 1:
+                    kind['physical_network'] = draw(
+                        st.sampled_from(PHYSNETS[:2]))
+            if draw(st.integers(0, 4)) == 0:
+                kind['trusted'] = draw(st.sampled_from(('true', 'false')))
+            if draw(st.integers(0, 3)) == 0:
+                kind['live_migratable'] = draw(
+                    st.sampled_from(('true', 'false')))
+        pool = dict(
+            kind, numa_node=draw(st.sampled_from(where)),
+            count=draw(st.integers(
+                0 if draw(st.integers(0, 4)) == 1 else 1, max_count)),
+            address='0000:%02x:00.0' % index)
+        if draw(st.integers(0, 9)) == 0:
+            pool['parent_ifname'] = 'ens%d' % index
+        if in_placement and 'physical_network' not in pool:
+            # Nova does not tell Placement of devices for networks. One in
+            # twenty shares a provider with another pool, which is odd.
+            pool['rp_uuid'] = provider(
+                0 if draw(st.integers(0, 19)) == 1 else index)
+        pools.append(pool)
+    return pools
+
+
+def pci_stats(topology, pools):
+    """``PciDeviceStats`` as the scheduler makes them of a host's pools."""
+    return stats.PciDeviceStats(
+        numa_topology=topology,
+        stats=objects.PciDevicePoolList(objects=[
+            objects.PciDevicePool.from_dict(pool) for pool in pools]))
+
+
+@st.composite
+def _alias_spec(draw):
+    spec = {'vendor_id': VENDOR,
+            'product_id': draw(st.sampled_from(PRODUCTS))}
+    kind = draw(st.sampled_from(
+        (None, None, 'type-VF', 'type-VF', 'type-PF', 'type-PCI', 'vdpa')))
+    if kind:
+        spec['dev_type'] = kind
+    if draw(st.integers(0, 7)) == 0:
+        spec['live_migratable'] = draw(st.sampled_from(('true', 'false')))
+    if draw(st.integers(0, 7)) == 0:
+        spec['resource_class'] = 'CUSTOM_NIC'
+    return spec
+
+
+@st.composite
+def _port_spec(draw):
+    spec = {'physical_network': draw(st.sampled_from(PHYSNETS[:2])),
+            'remote_managed': draw(st.sampled_from(
+                ('False', 'False', 'False', 'True')))}
+    kind = draw(st.sampled_from((None, None, None, 'type-PF', 'vdpa')))
+    if kind:
+        spec['dev_type'] = kind
+    if draw(st.integers(0, 5)) == 0:
+        spec['trusted'] = draw(st.sampled_from(('True', 'False')))
+    return spec
+
+
+def _spec_of(pool, port, keys):
+    """What an alias or a port says to get a device of this pool.
+
+    :param keys: which of the optional keys it gives
+    """
+    kind = pool['dev_type']
+    if port:
+        spec = {'physical_network': pool['physical_network'],
+                'remote_managed': pool['remote_managed'].title()}
+        if kind != 'type-VF':
+            spec['dev_type'] = kind
+        keys &= {'trusted'}
+    else:
+        spec = {'vendor_id': pool['vendor_id'],
+                'product_id': pool['product_id']}
+        if kind in ('type-PF', 'vdpa') or 'dev_type' in keys:
+            spec['dev_type'] = kind
+        if pool.get('remote_managed') == 'true':
+            spec['remote_managed'] = 'true'
+        keys &= {'trusted', 'live_migratable'}
+    spec.update({key: pool[key] for key in keys if key in pool})
+    return spec
+
+
+@st.composite
+def pci_requests(draw, pools, min_requests=1, max_requests=3, max_count=3,
+                 policies=NUMA_POLICIES + (None, '')):
+    """A list of ``InstancePCIRequest`` of aliases and SR-IOV ports.
+
+    :param pools: PCI devices of the host that is to serve them; some requests
+        want others
+    :param policies: values of ``numa_policy``; an empty one leaves it unset
+    """
+    requests = []
+    common = draw(st.sampled_from(policies))
+    each = draw(st.booleans())
+    port = None
+    alike = draw(st.booleans())
+    present = [pool for pool in pools if pool['count']]
+    for number in range(draw(st.sampled_from(
+            [min_requests] * 2 + list(
+                range(min_requests, max_requests + 1))))):
+        if port is None or not alike:
+            pool = None
+            if present and draw(st.integers(0, 11)) != 1:
+                pool = draw(st.sampled_from(present))
+            if pool is not None:
+                port = 'physical_network' in pool and draw(st.booleans())
+                spec = [_spec_of(pool, port, draw(st.sets(st.sampled_from(
+                    ('trusted', 'dev_type', 'live_migratable')))))]
+            else:
+                port = draw(st.booleans())
+                spec = [draw(_port_spec() if port else _alias_spec())]
+            if not port and draw(st.integers(0, 7)) == 1:
+                # An alias may be defined more than once.
+                spec.append(draw(_alias_spec()))
+            suited = sum(
+                other['count'] for other in present if pool is not None and
+                other['dev_type'] == pool['dev_type'] and
+                other['product_id'] == pool['product_id'])
+        count = draw(st.integers(1, max(1, min(max_count, suited))))
+        request = objects.InstancePCIRequest(
+            request_id=str(uuid.UUID(int=number + 1)), count=count,
+            spec=[dict(item) for item in spec],
+            alias_name=None if port else 'nic%d' % number)
+        policy = draw(st.sampled_from(policies)) if each else common
+        if policy != '':
+            request.numa_policy = policy
+        requests.append(request)
+    return requests
+
+
+@st.composite
+def pci_candidates(draw, requests, pools, root, max_candidates=3):
+    """Allocation candidates that say which provider gives which device.
+
+    Most are such as Placement makes them: of what is free.
+
+    :param root: UUID of the host's own provider
+    """
+    rps = sorted({pool['rp_uuid'] for pool in pools if 'rp_uuid' in pool})
+    mapped = bool(rps) and draw(st.integers(0, 5)) != 1
+    candidates = []
+    for number in range(draw(st.sampled_from(range(max_candidates, 0, -1)))):
+        mappings = {'': [root]}
+        odd = draw(st.integers(0, 14)) == 1
+        free = {rp: sum(pool['count'] for pool in pools
+                        if pool.get('rp_uuid') == rp) for rp in rps}
+        for request in requests if mapped else ():
+            if request.alias_name is None:
+                continue
+            suited = sorted({
+                pool['rp_uuid'] for pool in pools if 'rp_uuid' in pool and
+                any(all(pool.get(key) == value
+                        for key, value in spec.items()
+                        if key != 'resource_class')
+                    for spec in request.spec)})
+            rp = None
+            for index in range(request.count):
+                choice = [each for each in suited if free[each] > 0]
+                if odd or not choice:
+                    choice = rps + [provider('elsewhere')]
+                if rp not in choice or draw(st.booleans()):
+                    rp = draw(st.sampled_from(choice))
+                free[rp] = free.get(rp, 0) - 1
+                mappings['%s-%d' % (request.request_id, index)] = [rp]
+        candidates.append({'allocations': {}, 'number': number,
+                           'mappings': mappings})
+    return candidates
+
+
+def request_spec(guest, network=None, extra_specs=None, properties=None,
+                 pci=()):
     """A RequestSpec as the scheduler gets it.
 
     :param guest: ``InstanceNUMATopology`` or None; copied
     :param network: ``NetworkMetadata`` or None
+    :param pci: ``InstancePCIRequest`` objects; copied
     """
     spec = objects.RequestSpec(
         flavor=objects.Flavor(
@@ -190,7 +401,8 @@ def request_spec(guest, network=None, extra_specs=None, properties=None):
         image=objects.ImageMeta(
             properties=objects.ImageMetaProps(**(properties or {}))),
         numa_topology=guest.obj_clone() if guest is not None else None,
-        pci_requests=objects.InstancePCIRequests(requests=[]),
+        pci_requests=objects.InstancePCIRequests(
+            requests=[request.obj_clone() for request in pci]),
         scheduler_hints={}, num_instances=1, instance_group=None,
         requested_resources=[], limits=objects.SchedulerLimits(),
         instance_uuid='6a0ae9d2-1d5e-4d2c-9c54-5c0f0b1b3a55')
@@ -199,22 +411,29 @@ def request_spec(guest, network=None, extra_specs=None, properties=None):
     return spec
 
 
+ROOT = 'f1c2b4de-9b0a-4c05-8a4e-1f6a0d9b8f10'
+
+
 def host_state(topology, cpu_ratio=1.0, ram_ratio=1.0, name='host1',
-               candidates=1):
+               candidates=1, pools=None):
     """A HostState with a NUMA topology.
 
-    :param candidates: number of allocation candidates
+    :param candidates: number of allocation candidates, or a list of them
+    :param pools: PCI devices of the host; None for no statistics at all
     """
     state = host_manager.HostState(
         name, name, '11111111-2222-3333-4444-555555555555')
     state.numa_topology = topology
     state.cpu_allocation_ratio = cpu_ratio
     state.ram_allocation_ratio = ram_ratio
-    state.uuid = 'f1c2b4de-9b0a-4c05-8a4e-1f6a0d9b8f10'
+    state.uuid = ROOT
     state.stats = {}
-    state.allocation_candidates = [
-        {'allocations': {}, 'mappings': {'': [state.uuid]}}
-        for _ in range(candidates)]
+    if isinstance(candidates, int):
+        candidates = [{'allocations': {}, 'mappings': {'': [state.uuid]}}
+                      for _ in range(candidates)]
+    state.allocation_candidates = [dict(each) for each in candidates]
+    if pools is not None:
+        state.pci_stats = pci_stats(topology, pools)
     return state
 
 

@@ -1,0 +1,135 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The claim on the compute node, made by Nova's own functions.
+
+What ``nova.compute.claims.Claim`` and the resource tracker do with the limits
+of the scheduler and with the PCI devices of a host, step by step.
+"""
+
+import typing as ty
+
+from nova.compute import utils as compute_utils
+from nova import exception
+from nova import objects
+from nova.virt import hardware
+
+from nfv_sched.tests import strategies
+
+
+class Claimed(ty.NamedTuple):
+    """What a claim has chosen.
+
+    :ivar nodes: host NUMA node of each guest cell; empty without a guest
+        NUMA topology
+    :ivar devices: (number of the PCI request, NUMA node of the device) for
+        each device
+    :ivar topology: Nova's ``InstanceNUMATopology``, None without one
+    """
+
+    nodes: tuple[int, ...]
+    devices: tuple[tuple[int, int | None], ...]
+    topology: ty.Any
+
+
+def placed_requests(requests, candidate):
+    """The PCI requests as they are stored once Placement has answered.
+
+    :param candidate: the allocation candidate that was claimed
+    """
+    requests = [request.obj_clone() for request in requests]
+    compute_utils.update_pci_request_with_placement_allocations(
+        None, None, requests, candidate['mappings'])
+    return requests
+
+
+def compute_stats(topology, pools):
+    """``PciDeviceStats`` as the compute node has them, with the devices."""
+    made = strategies.pci_stats(topology, pools)
+    number = 0
+    for pool in made.pools:
+        pool['devices'] = []
+        for _ in range(pool['count']):
+            number += 1
+            pool['devices'].append(objects.PciDevice(
+                id=number, compute_node_id=1, numa_node=pool['numa_node'],
+                address='0000:80:%02x.%d' % divmod(number, 8),
+                dev_type=pool.get('dev_type', 'type-PCI')))
+            pool['devices'][-1].child_devices = []
+            pool['devices'][-1].parent_device = None
+    return made
+
+
+def fit(host, guest, limits, pools, requests):
+    """``Claim._claim_test``: the guest's cells, or None if it fails.
+
+    :param requests: PCI requests as stored, see :func:`placed_requests`
+    :returns: ``InstanceNUMATopology``; one without cells for a guest without
+        NUMA topology
+    """
+    host = strategies.clone(host) if host is not None else None
+    pci_stats = strategies.pci_stats(host, pools)
+    if requests and not pci_stats.support_requests(
+            requests, provider_mapping=None):
+        return None
+    if guest is None:
+        return objects.InstanceNUMATopology(cells=[])
+    return hardware.numa_fit_instance_to_host(
+        host, strategies.clone(guest), provider_mapping=None, limits=limits,
+        pci_requests=requests, pci_stats=pci_stats)
+
+
+def consume(host, topology, pools, requests):
+    """``PciDevTracker.claim_instance``: the devices that are taken.
+
+    :returns: (number of the request, NUMA node) for each device
+    :raises nova.exception.PciDeviceRequestFailed: if they are not there
+    """
+    pci_stats = compute_stats(host, pools)
+    devices = pci_stats.consume_requests(
+        requests, topology.cells or None) if requests else []
+    numbers = {request.request_id: number
+               for number, request in enumerate(requests)}
+    return tuple(sorted(
+        ((numbers[device.request_id], device.numa_node)
+         for device in devices), key=repr))
+
+
+def claim(host, guest, limits, pools=(), requests=(), candidate=None,
+          record=True):
+    """The whole claim.
+
+    :param host: ``NUMATopology`` or None; not changed
+    :param guest: ``InstanceNUMATopology`` or None; not changed
+    :param limits: ``NUMATopologyLimits`` or None
+    :param pools: PCI devices of the host, as dicts
+    :param requests: ``InstancePCIRequest`` objects; not changed
+    :param candidate: the allocation candidate that was claimed
+    :param record: whether a claim fails if its pins cannot be written down
+    :returns: :class:`Claimed`, or None if the claim fails
+    """
+    if candidate is not None:
+        requests = placed_requests(requests, candidate)
+    else:
+        requests = [request.obj_clone() for request in requests]
+    topology = fit(host, guest, limits, pools, requests)
+    if topology is None:
+        return None
+    if record and topology.cells and all(
+            cell.mempages for cell in host.cells):
+        try:
+            hardware.numa_usage_from_instance_numa(
+                strategies.clone(host), topology)
+        except exception.CPUPinningUnknown:
+            return None
+    return Claimed(
+        tuple(cell.id for cell in topology.cells),
+        consume(host, topology, pools, requests), topology)

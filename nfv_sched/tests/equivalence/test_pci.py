@@ -1,0 +1,161 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""PCI devices: the filters against Nova's own on generated hosts.
+
+``NFVTopologyFilter`` takes the place of ``NUMATopologyFilter`` beside
+``PciPassthroughFilter``.  For requests without any key of ours both pairs
+must accept the same hosts and leave the same allocation candidates, and the
+claim on the compute node must find the devices.
+
+Nova copies all pools of a host for each arrangement of the guest's cells.
+Cases with more than ``MAX_PERMUTATIONS`` of them are skipped, and counted.
+"""
+
+import logging
+
+import hypothesis
+from hypothesis import strategies as st
+from nova.scheduler.filters import numa_topology_filter
+from nova.scheduler.filters import pci_passthrough_filter
+
+from nfv_sched.filters import nfv_topology
+from nfv_sched.tests import base
+from nfv_sched.tests.equivalence import claims
+from nfv_sched.tests.equivalence import test_stock
+from nfv_sched.tests import strategies
+
+MAX_PERMUTATIONS = 400
+NODE_LABELS = tuple('nfv_node%d' % node for node in range(4))
+
+
+@st.composite
+def clouds(draw):
+    """A host with PCI devices, a guest that asks for some, and candidates.
+
+    :returns: host, guest, pools, requests, candidates
+    """
+    labels = NODE_LABELS if draw(st.integers(0, 2)) == 0 else ()
+    host = draw(strategies.host_topologies(max_cells=6, labels=labels))
+    for cell in host.cells:
+        if labels and 'network_metadata' in cell:
+            # A label means one host node.
+            cell.network_metadata.physnets -= set(NODE_LABELS)
+            cell.network_metadata.physnets.add('nfv_node%d' % cell.id)
+    if draw(st.booleans()):
+        shift = draw(st.sampled_from((1, 4)))
+        for cell in host.cells:
+            cell.socket = (None if draw(st.integers(0, 19)) == 0
+                           else cell.id // shift)
+    guest = draw(st.one_of(
+        *[strategies.guest_topologies(max_cells=3)] * 5, st.none()))
+    nodes = tuple(cell.id for cell in host.cells)
+    pools = draw(strategies.pci_pools(
+        nodes, in_placement=draw(st.sampled_from((True, False, True)))))
+    requests = draw(strategies.pci_requests(pools))
+    candidates = draw(strategies.pci_candidates(
+        requests, pools, strategies.ROOT))
+    if draw(st.integers(0, 19)) == 0:
+        pools = None
+    return host, guest, pools, requests, candidates
+
+
+class TestPCIEquivalence(base.TestCase):
+    """With PCI devices too, the drop-in accepts what Nova's filter accepts."""
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def _accepts(self, filters, state, spec):
+        try:
+            return all(each.host_passes(state, spec) for each in filters)
+        except ValueError:
+            # A host cell with CPUs for pinning and no siblings at all makes
+            # Nova fail the whole request.
+            return False
+
+    def test_same_hosts_same_candidates_and_the_claim(self):
+        seen = dict.fromkeys(
+            ('run', 'skipped', 'accepted', 'refused for PCI', 'mapped',
+             'dropped', 'claimed', 'devices'), 0)
+
+        @test_stock.SETTINGS
+        @hypothesis.given(
+            cloud=clouds(), network=strategies.network_metadata(),
+            pci_first=st.booleans(), native=st.booleans(),
+            packing=st.sampled_from((False, False, True)))
+        def check(cloud, network, pci_first, native, packing):
+            host, guest, pools, requests, candidates = cloud
+            if guest is not None and test_stock.permutations(
+                    host, guest) * len(candidates) > MAX_PERMUTATIONS:
+                seen['skipped'] += 1
+                return
+            seen['run'] += 1
+            self.flags('compute',
+                       packing_host_numa_cells_allocation_strategy=packing)
+            policies = {request.numa_policy for request in requests}
+            specs = {}
+            if native and len(policies) == 1 and None not in policies:
+                specs['hw:pci_numa_affinity_policy'] = min(policies)
+            verdicts = []
+            states = []
+            for numa in (numa_topology_filter.NUMATopologyFilter(),
+                         nfv_topology.NFVTopologyFilter()):
+                state = strategies.host_state(
+                    strategies.clone(host), 4.0, 1.5, candidates=candidates,
+                    pools=pools)
+                filters = [numa, pci_passthrough_filter.PciPassthroughFilter()]
+                if pci_first:
+                    filters.reverse()
+                verdicts.append(self._accepts(
+                    filters, state, strategies.request_spec(
+                        guest, network, specs, pci=requests)))
+                states.append(state)
+            stock, ours = states
+            self.assertEqual(*verdicts)
+            if not verdicts[0]:
+                plain = strategies.host_state(
+                    strategies.clone(host), 4.0, 1.5)
+                seen['refused for PCI'] += self._accepts(
+                    [nfv_topology.NFVTopologyFilter()], plain,
+                    strategies.request_spec(guest, network))
+                return
+            seen['accepted'] += 1
+            left, mine = ([each['number'] for each in
+                           state.allocation_candidates] for state in states)
+            if 'preferred' in policies:
+                left, mine = sorted(left), sorted(mine)
+            self.assertEqual(left, mine)
+            seen['mapped'] += any(
+                len(each['mappings']) > 1 for each in candidates)
+            seen['dropped'] += len(left) < len(candidates)
+            claimed = claims.claim(
+                host, guest, ours.limits.get('numa_topology'), pools,
+                requests, ours.allocation_candidates[0],
+                record=False)
+            if len(candidates) == 1:
+                self.assertIsNotNone(claimed)
+            if claimed is not None:
+                seen['claimed'] += 1
+                seen['devices'] += len(claimed.devices)
+
+        check()
+        print('PCI equivalence: %s' % seen)
+        cases = test_stock.CASES
+        self.assertGreater(seen['run'], cases // 2)
+        self.assertGreater(seen['accepted'], cases // 20)
+        self.assertGreater(seen['refused for PCI'], cases // 20)
+        self.assertGreater(seen['mapped'], cases // 100)
+        self.assertGreater(seen['dropped'], cases // 500)
+        self.assertGreater(seen['claimed'], cases // 20)
+        self.assertGreater(seen['devices'], cases // 20)
