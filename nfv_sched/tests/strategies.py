@@ -357,6 +357,7 @@ def pci_candidates(draw, requests, pools, root, max_candidates=3):
     """
     rps = sorted({pool['rp_uuid'] for pool in pools if 'rp_uuid' in pool})
     mapped = bool(rps) and draw(st.integers(0, 5)) != 1
+    apart = draw(st.booleans())  # another provider in each candidate
     candidates = []
     for number in range(draw(st.sampled_from(range(max_candidates, 0, -1)))):
         mappings = {'': [root]}
@@ -378,7 +379,8 @@ def pci_candidates(draw, requests, pools, root, max_candidates=3):
                 if odd or not choice:
                     choice = rps + [provider('elsewhere')]
                 if rp not in choice or draw(st.booleans()):
-                    rp = draw(st.sampled_from(choice))
+                    rp = (choice[number % len(choice)] if apart
+                          else draw(st.sampled_from(choice)))
                 free[rp] = free.get(rp, 0) - 1
                 mappings['%s-%d' % (request.request_id, index)] = [rp]
         candidates.append({'allocations': {}, 'number': number,

@@ -50,6 +50,11 @@ def clouds(draw):
             # A label means one host node.
             cell.network_metadata.physnets -= set(NODE_LABELS)
             cell.network_metadata.physnets.add('nfv_node%d' % cell.id)
+    for cell in host.cells[1:]:
+        if draw(st.integers(0, 2)) == 1:
+            # Full: devices there are of no use to most guests.
+            cell.pinned_cpus = set(cell.pcpuset)
+            cell.cpu_usage = 100
     if draw(st.booleans()):
         shift = draw(st.sampled_from((1, 4)))
         for cell in host.cells:
@@ -59,7 +64,7 @@ def clouds(draw):
         *[strategies.guest_topologies(max_cells=3)] * 5, st.none()))
     nodes = tuple(cell.id for cell in host.cells)
     pools = draw(strategies.pci_pools(
-        nodes, in_placement=draw(st.sampled_from((True, False, True)))))
+        nodes, in_placement=draw(st.integers(0, 3)) != 1))
     requests = draw(strategies.pci_requests(pools))
     candidates = draw(strategies.pci_candidates(
         requests, pools, strategies.ROOT))
@@ -156,6 +161,6 @@ class TestPCIEquivalence(base.TestCase):
         self.assertGreater(seen['accepted'], cases // 20)
         self.assertGreater(seen['refused for PCI'], cases // 20)
         self.assertGreater(seen['mapped'], cases // 100)
-        self.assertGreater(seen['dropped'], cases // 500)
+        self.assertGreaterEqual(seen['dropped'], cases // 500)
         self.assertGreater(seen['claimed'], cases // 20)
         self.assertGreater(seen['devices'], cases // 20)
