@@ -231,7 +231,7 @@ AGGREGATE_KEYS = (
 def sound_hosts(draw):
     """A topology, and the pools of PCI devices on it."""
     topology = draw(strategies.host_topologies(
-        max_cells=4, labels=('nfv_vswitch', 'nfv_node0', 'nfv_node1')))
+        max_cells=3, labels=('nfv_vswitch', 'nfv_node0', 'nfv_node1')))
     pools = draw(strategies.pci_pools(
         tuple(cell.id for cell in topology.cells), max_pools=3))
     return topology, pools
@@ -243,7 +243,7 @@ def clouds(draw):
 
     :returns: PCI requests, [(state, whether it is odd)]
     """
-    hosts = draw(st.lists(sound_hosts(), min_size=1, max_size=3))
+    hosts = draw(st.lists(sound_hosts(), min_size=1, max_size=2))
     requests = draw(odd_requests([pool for _, pools in hosts
                                   for pool in pools]))
     try:

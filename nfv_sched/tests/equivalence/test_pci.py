@@ -20,20 +20,27 @@ Nova copies all pools of a host for each arrangement of the guest's cells.
 Cases with more than ``MAX_PERMUTATIONS`` of them are skipped, and counted.
 """
 
+import itertools
 import logging
 
 import hypothesis
 from hypothesis import strategies as st
+from nova import exception
+from nova import objects
+from nova.pci import stats
 from nova.scheduler.filters import numa_topology_filter
 from nova.scheduler.filters import pci_passthrough_filter
 
 from nfv_sched.filters import nfv_topology
+from nfv_sched.numa import pci
+from nfv_sched.numa import topology
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import strategies
 
 MAX_PERMUTATIONS = 400
+MAX_SETS = 8
 NODE_LABELS = tuple('nfv_node%d' % node for node in range(4))
 
 
@@ -164,3 +171,81 @@ class TestPCIEquivalence(base.TestCase):
         self.assertGreaterEqual(seen['dropped'], cases // 500)
         self.assertGreater(seen['claimed'], cases // 20)
         self.assertGreater(seen['devices'], cases // 20)
+
+
+class TestDevices(base.TestCase):
+    """``nfv_sched.numa.pci`` gives Nova's answers, for every set of nodes."""
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def _nova(self, pci_stats, requests, mapping, nodes):
+        """What Nova takes: (devices on these nodes, all), None if nothing."""
+        cells = [objects.InstanceNUMACell(id=node) for node in nodes]
+        supported = pci_stats.support_requests(requests, mapping, cells)
+        after = stats.PciDeviceStats(pci_stats.numa_topology)
+        after.pools = [dict(pool) for pool in pci_stats.pools]
+        try:
+            after.apply_requests(requests, mapping, cells)
+        except exception.PciDeviceRequestFailed:
+            self.assertFalse(supported)
+            return None
+        self.assertTrue(supported)
+        left = {pool['address']: pool['count'] for pool in after.pools}
+        taken = [(pool, pool['count'] - left.get(pool['address'], 0))
+                 for pool in pci_stats.pools]
+        one_node = len(pci_stats.numa_topology.cells) == 1
+        return (sum(count for pool, count in taken
+                    if one_node or pool['numa_node'] in nodes),
+                sum(count for _pool, count in taken))
+
+    def test_every_set_of_nodes(self):
+        seen = dict.fromkeys(
+            ('run', 'served', 'served in part near', 'not served'), 0)
+
+        @test_stock.SETTINGS
+        @hypothesis.given(cloud=clouds())
+        def check(cloud):
+            host, _guest, pools, requests, candidates = cloud
+            if pools is None:
+                return
+            seen['run'] += 1
+            view = topology.host_topology(host)
+            known = pci.HostDevices(
+                strategies.pci_stats(host, pools).pools,
+                pci.demands(requests), view)
+            pci_stats = strategies.pci_stats(host, pools)
+            sets = [chosen for size in (1, 2)
+                    for chosen in itertools.combinations(
+                        range(len(host.cells)), size)][:MAX_SETS]
+            for candidate, chosen in itertools.product(candidates, sets):
+                mapping = candidate['mappings']
+                expected = self._nova(
+                    pci_stats, requests, mapping,
+                    [host.cells[position].id for position in chosen])
+                devices = pci.Devices(known, mapping)
+                mask = sum(1 << position for position in chosen)
+                served = devices.serve(mask)
+                self.assertEqual(
+                    expected, served and (served.local, served.total))
+                self.assertEqual(
+                    expected is not None, devices.accepts(mask))
+                self.assertEqual(
+                    expected is not None and expected[0] == expected[1],
+                    devices.keeps_local(mask))
+                if expected is None:
+                    seen['not served'] += 1
+                else:
+                    seen['served'] += 1
+                    seen['served in part near'] += (
+                        0 < expected[0] < expected[1])
+
+        check()
+        print('PCI devices: %s' % seen)
+        cases = test_stock.CASES
+        self.assertGreater(seen['run'], cases // 2)
+        self.assertGreater(seen['served'], cases // 2)
+        self.assertGreater(seen['not served'], cases // 2)
+        self.assertGreater(seen['served in part near'], cases // 100)
