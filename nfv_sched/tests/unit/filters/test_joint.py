@@ -17,6 +17,7 @@ import itertools
 from nova import exception
 from nova import objects
 from nova.scheduler import filters as nova_filters
+from nova.scheduler.filters import numa_topology_filter
 from nova.scheduler import weights as nova_weights
 from nova.virt import hardware
 
@@ -362,6 +363,15 @@ class TestSharedVCPU(JointTestCase):
         self.flags(shared_vcpus_per_core=0)
         self.assertEqual(
             ['host1'], self.passing([self.host((300, 300))], self.spec()))
+
+    def test_cap_beside_the_filter_of_nova(self):
+        stock = numa_topology_filter.NUMATopologyFilter()
+        for enabled in ([stock, self.filters[3]], [self.filters[3], stock]):
+            host, spec = self.host((64, 63)), self.spec()
+            self.assertEqual(['host1'], self.passing([host], spec, enabled))
+            self.assertEqual(
+                16.0, host.limits['numa_topology'].cpu_allocation_ratio)
+            self.assertEqual(([1], []), self.claimed(host, spec))
 
     def test_ratio_of_the_host_is_never_raised(self):
         host, spec = self.host(ratio=2.0), self.spec()

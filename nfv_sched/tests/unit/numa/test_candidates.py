@@ -67,6 +67,24 @@ class TestCandidates(base.TestCase):
         self.assertEqual(best, candidates.most_local(rows, local, needed))
 
     @SETTINGS
+    @given(masks, groups, st.permutations(range(HOSTS)),
+           st.integers(0, 2 ** HOSTS - 1), st.data())
+    def test_condition(self, rows, needed, order, relevant, data):
+        met = data.draw(st.sets(st.integers(0, 2 ** HOSTS - 1)))
+        condition = candidates.Condition(
+            lambda chosen: chosen & relevant in met, relevant)
+        expected = [
+            assignment for assignment in enumerate_all(rows, needed, order)
+            if condition.test(candidates.mask_of(assignment))]
+        self.assertEqual(expected, list(candidates.assignments(
+            rows, order, needed, condition)))
+        self.assertEqual(bool(expected), candidates.satisfiable(
+            rows, needed, condition))
+        self.assertEqual(
+            expected[0] if expected else None,
+            candidates.first(rows, order, needed, condition))
+
+    @SETTINGS
     @given(st.integers(1, 4), st.permutations(range(HOSTS)), st.data())
     def test_tries_before(self, count, order, data):
         walk = list(itertools.permutations(order, count))
