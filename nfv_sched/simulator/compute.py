@@ -16,9 +16,12 @@ The claims are Nova's own; this module only keeps the books around them, as
 the resource tracker of nova-compute does with its ``ComputeNode``.
 """
 
+from collections.abc import Sequence
+import dataclasses
 import typing as ty
 import uuid
 
+from nova import exception
 from nova import objects
 from nova.objects import fields
 from oslo_serialization import jsonutils
@@ -27,10 +30,13 @@ from oslo_utils import timeutils
 from nfv_sched.simulator import ledger
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import pci
 
 NAMESPACE = uuid.UUID('4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11')
 HYPERTHREADING = 'HW_CPU_HYPERTHREADING'
 DISABLED = 'COMPUTE_STATUS_DISABLED'
+# What the libvirt driver of Nova always has.
+_DRIVER_TRAITS = frozenset(('COMPUTE_SOCKET_PCI_NUMA_AFFINITY',))
 
 
 def stable_uuid(kind: str, name: str) -> str:
@@ -62,11 +68,34 @@ def numa_topology(nodes: ty.Sequence[model.NodeLayout]):
     return objects.NUMATopology(cells=cells)
 
 
-class _PCITracker:
-    """What a claim asks of the PCI tracker of a host without devices."""
+def _reported(device: model.PCIDevice) -> dict[str, ty.Any]:
+    """A PCI device as the libvirt driver reports it."""
+    found = {
+        'dev_id': 'pci_' + device.address.replace(':', '_').replace('.', '_'),
+        'address': device.address,
+        'vendor_id': device.vendor,
+        'product_id': device.product,
+        'label': f'label_{device.vendor}_{device.product}',
+        'numa_node': device.node,
+        'dev_type': pci.NOVA_TYPES[device.kind],
+    }
+    if device.parent is not None:
+        found['parent_addr'] = device.parent
+    return found
 
-    def __init__(self, topology: objects.NUMATopology):
-        self.stats = nova_api.PciDeviceStats(topology)
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a server has on a host besides what its flavor says.
+
+    :ivar topology: its NUMA topology there, or None
+    :ivar devices: its PCI devices
+    :ivar requests: the PCI requests they are for
+    """
+
+    topology: ty.Any
+    devices: tuple[objects.PciDevice, ...]
+    requests: objects.InstancePCIRequests
 
 
 class ComputeHost:
@@ -87,6 +116,7 @@ class ComputeHost:
         self.version = 0
         self.down = False
         self.instances: dict[str, objects.Instance] = {}
+        self._pci_tracker: nova_api.PCITracker | None = None
         memory = sum(node.memory_mib for node in group.nodes)
         if group.legacy_pinning:
             vcpus = sum(len(node.shared) for node in group.nodes)
@@ -129,9 +159,21 @@ class ComputeHost:
         self.node.obj_reset_changes()
 
     @property
-    def pci_tracker(self) -> _PCITracker:
-        """What a claim asks about PCI devices."""
-        return _PCITracker(self.topology())
+    def pci_tracker(self) -> nova_api.PCITracker:
+        """Nova's tracker of the PCI devices of the host."""
+        if self._pci_tracker is None:
+            config = self.group.pci
+            self._pci_tracker = nova_api.PCITracker(
+                nova_api.admin_context(), self.node, config.device_spec,
+                [_reported(device) for device in config.devices])
+        return self._pci_tracker
+
+    def free_devices(self) -> frozenset[str]:
+        """Addresses of the PCI devices that a server could have now."""
+        if not self.group.pci.devices:
+            return frozenset()
+        return frozenset(device.address for device
+                         in self.pci_tracker.stats.get_free_devs())
 
     @property
     def uuid(self) -> str:
@@ -167,12 +209,36 @@ class ComputeHost:
         if group.disk_gib:
             inventories['DISK_GB'] = ledger.Inventory(
                 group.disk_gib, 0, group.disk_ratio)
-        traits = set(group.traits)
+        traits = set(group.traits) | _DRIVER_TRAITS
         if group.threads > 1:
             traits.add(HYPERTHREADING)
         if group.disabled:
             traits.add(DISABLED)
         return ledger.Provider(self.uuid, self.name, inventories, traits)
+
+    def report_devices(self) -> list[ledger.Provider]:
+        """Report the PCI devices to the scheduler, and to Placement if set.
+
+        :returns: the resource providers of the devices
+        :raises nova.exception.NovaException: if Nova cannot report them
+        """
+        if not self.group.pci.devices:
+            return []
+        found = nova_api.pci_providers(
+            self.pci_tracker, self.node,
+            lambda name: stable_uuid('provider', name))
+        self._report_pools()
+        return [
+            ledger.Provider(
+                data.uuid, data.name,
+                {name: ledger.Inventory(values['total'],
+                                        values.get('reserved', 0))
+                 for name, values in data.inventory.items()},
+                set(data.traits), parent=self.uuid) for data in found]
+
+    def _report_pools(self) -> None:
+        self.node.pci_device_pools = (
+            self.pci_tracker.stats.to_device_pools_obj())
 
     # Claims
 
@@ -183,16 +249,16 @@ class ComputeHost:
         :param context: request context
         :param instance: the server, with the NUMA topology the API gave it
         :param limits: limits of the scheduler's selection
-        :returns: the NUMA topology it gets, or None
-        :raises nova.exception.ComputeResourcesUnavailable: if there is no
-            room
+        :returns: the NUMA topology and the PCI devices that it gets
+        :raises nova.exception.NovaException: one of
+            :data:`nova_api.CLAIM_ERRORS`, if there is no room
         """
+        requests = instance.pci_requests
         claim = nova_api.Claim(
             context, instance, self.name, self, self.node,
-            instance.pci_requests, limits=limits)
-        claimed = claim.claimed_numa_topology
-        self.use(instance.flavor, claimed)
-        return claimed
+            requests, limits=limits)
+        return self._take(instance, instance.flavor,
+                          claim.claimed_numa_topology, requests, (requests,))
 
     def move_claim(self, context: ty.Any, instance: objects.Instance,
                    flavor: objects.Flavor, image_meta: objects.ImageMeta,
@@ -206,27 +272,60 @@ class ComputeHost:
         :param migration_type: migration, resize, live-migration or
             evacuation
         :param limits: limits of the scheduler's selection
-        :returns: the NUMA topology it gets here, or None
-        :raises nova.exception.ComputeResourcesUnavailable: if there is no
-            room
+        :returns: the NUMA topology and the PCI devices that it gets here
+        :raises nova.exception.NovaException: one of
+            :data:`nova_api.CLAIM_ERRORS`, if there is no room
         """
+        requests = nova_api.move_requests(flavor, instance)
         migration = objects.Migration(
             instance_uuid=instance.uuid, migration_type=migration_type)
         claim = nova_api.MoveClaim(
             context, instance, self.name, flavor, image_meta, self,
-            self.node, instance.pci_requests, migration, limits=limits)
-        claimed = claim.claimed_numa_topology
-        self.use(flavor, claimed)
+            self.node, requests, migration, limits=limits)
+        batches = [requests]
+        if migration.is_live_migration:
+            # The requests of the source are used again, and those of ports
+            # get their devices after those of aliases.
+            requests = instance.pci_requests
+            batches = [
+                objects.InstancePCIRequests(requests=[
+                    request for request in requests.requests
+                    if (request.source ==
+                        objects.InstancePCIRequest.NEUTRON_PORT) is port])
+                for port in (False, True)]
+        return self._take(instance, flavor, claim.claimed_numa_topology,
+                          requests, batches)
+
+    def _take(self, instance: objects.Instance, flavor: objects.Flavor,
+              topology: ty.Any, requests: objects.InstancePCIRequests,
+              batches: Sequence[objects.InstancePCIRequests]) -> Claimed:
+        """Use what a claim has found."""
+        devices: list[objects.PciDevice] = []
+        tracker = self.pci_tracker
+        try:
+            for batch in batches:
+                devices += tracker.claim_devices(batch, topology, instance)
+        except exception.NovaException:
+            tracker.free_devices(devices, instance)
+            raise
+        claimed = Claimed(topology, tuple(devices), requests)
+        self._count(flavor, topology, 1)
         return claimed
 
-    def use(self, flavor: objects.Flavor, topology: ty.Any,
-            sign: int = 1) -> None:
-        """Count resources as used, or with ``sign=-1`` as free again.
+    def give_back(self, instance: objects.Instance, flavor: objects.Flavor,
+                  claimed: Claimed) -> None:
+        """Count what a server had on this host as free again.
 
-        :param flavor: flavor of the server
-        :param topology: its NUMA topology on this host, or None
-        :param sign: 1 or -1
+        :param instance: the server
+        :param flavor: flavor it had
+        :param claimed: what else it had
         """
+        self.pci_tracker.free_devices(claimed.devices, instance)
+        self._count(flavor, claimed.topology, -1)
+
+    def _count(self, flavor: objects.Flavor, topology: ty.Any,
+               sign: int) -> None:
+        """Keep the books of the compute node."""
         node = self.node
         node.memory_mb_used += sign * flavor.memory_mb
         node.local_gb_used += sign * flavor.root_gb
@@ -239,6 +338,8 @@ class ComputeHost:
             node.numa_topology = nova_api.numa_usage_from_instance_numa(
                 objects.NUMATopology.obj_from_db_obj(node.numa_topology),
                 topology, free=sign < 0)._to_json()
+        if self.group.pci.devices:
+            self._report_pools()
         node.updated_at = timeutils.utcnow(with_timezone=True)
         self.version += 1
 

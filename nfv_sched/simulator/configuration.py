@@ -21,27 +21,46 @@ import contextlib
 import random
 
 from oslo_config import cfg
+from oslo_serialization import jsonutils
 
 from nfv_sched import conf
+from nfv_sched import extensions
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 
 CONF = nova_api.CONF
 
-OUR_FILTERS = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter')
+# The order in which the documentation names them. Others, of whoever else
+# adds to the entry points, follow.
+_ORDER = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
+          'PCINUMAAffinityFilter', 'SharedVCPUFilter',
+          'CPUThreadPolicyFilter', 'VSwitchPortLimitFilter',
+          'SecurityRuleLimitFilter')
+_PCI_FILTER = 'PciPassthroughFilter'
+
+
+def our_filters() -> list[str]:
+    """The filters of nfv-sched that are there, in the order to enable."""
+    names = [cls.__name__ for cls in extensions.classes('nfv_sched.filters')]
+    return ([name for name in _ORDER if name in names] +
+            [name for name in names if name not in _ORDER])
 
 
 def _set_defaults() -> list[tuple[str, str]]:
-    """Make nfv-sched's filters and weighers part of the defaults."""
+    """Make nfv-sched's filters and weighers part of the defaults.
+
+    Nova has its PCI filter out of them, but any host with devices needs it.
+    """
+    ours = our_filters()
     nova_filters = [name for name in CONF.filter_scheduler.enabled_filters
-                    if name not in OUR_FILTERS]
+                    if name not in ours and name != _PCI_FILTER]
     values = {
         ('filter_scheduler', 'available_filters'): [
             'nova.scheduler.filters.all_filters',
             'nfv_sched.filters.all_filters'],
         ('filter_scheduler', 'enabled_filters'): [
-            *nova_filters, *OUR_FILTERS],
+            *nova_filters, _PCI_FILTER, *ours],
         ('filter_scheduler', 'weight_classes'): [
             'nova.scheduler.weights.all_weighers',
             'nfv_sched.weights.all_weighers'],
@@ -99,6 +118,14 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                        list(cloud.filters), 0))
     if reasons is not None:
         values.append(('nfv_sched', 'expose_reasons', reasons, 0))
+    if cloud.pci_in_placement is not None:
+        values += [(group, name, cloud.pci_in_placement, 0)
+                   for group, name in (
+                       ('pci', 'report_in_placement'),
+                       ('filter_scheduler', 'pci_in_placement'))]
+    if cloud.pci_aliases is not None:
+        values.append(('pci', 'alias', [
+            jsonutils.dumps(alias) for _, alias in cloud.pci_aliases], 0))
     changed = []
     state = random.getstate()
     try:

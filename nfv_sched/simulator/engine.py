@@ -18,10 +18,12 @@ fresh topology to the scheduler and to the claim of a boot, the flavor's fresh
 one to the claim of a move, the last known one to the claim of an unshelve.
 The order in which Placement and nova-compute give and take is Nova's, too.
 Guests, disks, images and ports are not simulated, and nothing happens at the
-same time as anything else.
+same time as anything else.  Where Placement tracks PCI devices, nova-compute
+would correct an allocation that its claim did not keep to; here it stays.
 """
 
-from collections.abc import Callable, Sequence
+import collections
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import time
 import typing as ty
@@ -56,7 +58,7 @@ class _Pending:
     source: compute.ComputeHost
     flavor: objects.Flavor
     flavor_name: str
-    topology: ty.Any
+    claimed: compute.Claimed
     spec: objects.RequestSpec
     migration: str
 
@@ -74,6 +76,7 @@ class Server:
     :ivar spec: the request as Nova stores it
     :ivar image_meta: its image
     :ivar pending: a move to be confirmed or reverted
+    :ivar claimed: what it has claimed on its host, or None
     """
 
     name: str
@@ -85,6 +88,7 @@ class Server:
     spec: objects.RequestSpec | None = None
     image_meta: objects.ImageMeta | None = None
     pending: _Pending | None = None
+    claimed: compute.Claimed | None = None
 
     @property
     def uuid(self) -> str:
@@ -129,12 +133,61 @@ class Server:
         return 'partial' if any(near) else 'remote'
 
     @property
-    def policy(self) -> str | None:
-        """Its vSwitch NUMA affinity: ``strict``, ``prefer`` or None."""
-        if self.instance is None:
+    def cores(self) -> int:
+        """How many physical cores its dedicated vCPUs are on."""
+        if self.host is None:
+            return 0
+        return self.host.group.cores_of(self.pinned_cpus)
+
+    @property
+    def floating(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]],
+                                ...]:
+        """Its shared vCPUs and the host CPUs they float over.
+
+        One pair for each of its NUMA nodes that has shared vCPUs.
+        """
+        if self.nodes is None:
+            return ()
+        shared = {node.id: node.shared for node in self.host.group.nodes}
+        return tuple(
+            (tuple(sorted(cell.cpuset)), tuple(sorted(shared[cell.id])))
+            for cell in self.instance.numa_topology.cells if cell.cpuset)
+
+    @property
+    def devices(self) -> tuple[tuple[str, int | None], ...]:
+        """PCI address and host NUMA node of each of its PCI devices."""
+        if self.host is None or self.claimed is None:
+            return ()
+        return tuple(sorted((device.address, device.numa_node)
+                            for device in self.claimed.devices))
+
+    @property
+    def pci(self) -> str | None:
+        """``local``, ``partial`` or ``remote`` to its PCI devices.
+
+        On a host with several NUMA nodes a device that does not tell its
+        node is not local. None where there is nothing to say: no device, or
+        a guest that floats over several NUMA nodes.
+        """
+        devices = self.devices
+        if not devices:
             return None
+        if len(self.host.group.nodes) == 1:
+            return 'local'
+        if self.nodes is None:
+            return None
+        near = [node in self.nodes for _, node in devices]
+        if all(near):
+            return 'local'
+        return 'partial' if any(near) else 'remote'
+
+    @property
+    def policy(self) -> policy.NFVPolicy:
+        """What its flavor and image ask of placement."""
+        if self.instance is None:
+            return policy.NO_POLICY
         return policy.parse(self.instance.flavor.extra_specs,
-                            _properties(self.image_meta)).vswitch
+                            _properties(self.image_meta))
 
 
 def _properties(image_meta: objects.ImageMeta) -> dict[str, ty.Any]:
@@ -154,6 +207,9 @@ class Outcome:
     :ivar host: host afterwards
     :ivar nodes: host NUMA node of each guest NUMA node
     :ivar vswitch: local, partial, remote or None
+    :ivar devices: PCI address and host NUMA node of each PCI device
+    :ivar pci: local, partial, remote or None
+    :ivar cores: physical cores that dedicated vCPUs are on
     :ivar reason: why it was refused
     :ivar notes: claims that failed on the way
     """
@@ -167,6 +223,9 @@ class Outcome:
     host: str | None = None
     nodes: tuple[int, ...] | None = None
     vswitch: str | None = None
+    devices: tuple[tuple[str, int | None], ...] = ()
+    pci: str | None = None
+    cores: int = 0
     reason: str = ''
     notes: tuple[str, ...] = ()
 
@@ -203,7 +262,8 @@ class Simulation:
 
     :param cloud: what to build and run
     :param progress: called with (servers done, servers in all) now and then
-    :raises InputError: if a filter does not exist or an image is bad
+    :raises InputError: if a filter does not exist, an image or an alias is
+        bad, or Nova cannot report the PCI devices of a host
     """
 
     def __init__(self, cloud: model.Cloud,
@@ -221,13 +281,17 @@ class Simulation:
         # Members of server groups by group.
         self._groups: dict[str, list[str]] = {}
         # What servers left behind on hosts that are down.
-        self._residues: dict[str, list[tuple[str, objects.Flavor,
-                                             ty.Any]]] = {}
+        self._residues: dict[str, list[tuple[
+            objects.Instance, objects.Flavor, compute.Claimed]]] = {}
         self._flavors = {
             name: self._flavor(number, spec) for number, (name, spec) in
             enumerate(cloud.flavors.items(), 1)}
         self._images = {name: self._image(name, properties)
                         for name, properties in cloud.images.items()}
+        try:
+            nova_api.get_alias_from_config()
+        except exception.NovaException as e:
+            raise loader.InputError([f'{cloud.path}: {e}'])
         self._build_hosts()
         try:
             self.manager = scheduler.HostManager(self.hosts,
@@ -247,6 +311,13 @@ class Simulation:
                                            text)
                 self.hosts[name] = host
                 self.ledger.add(host.provider())
+                try:
+                    providers = host.report_devices()
+                except exception.NovaException as e:
+                    raise loader.InputError([
+                        f'{self.cloud.path}: host {name}: {e}'])
+                for provider in providers:
+                    self.ledger.add(provider)
         for aggregate in self.cloud.aggregates:
             aggregate_uuid = compute.stable_uuid('aggregate', aggregate.name)
             for name in aggregate.hosts:
@@ -328,8 +399,9 @@ class Simulation:
             step=step.number, action=step.action, server=server.name,
             ok=not server.reason, status=server.status, source=source,
             host=server.host.name if server.host else None,
-            nodes=server.nodes, vswitch=server.vswitch, reason=server.reason,
-            notes=tuple(self._notes)))
+            nodes=server.nodes, vswitch=server.vswitch,
+            devices=server.devices, pci=server.pci, cores=server.cores,
+            reason=server.reason, notes=tuple(self._notes)))
 
     # What the API does
 
@@ -340,51 +412,62 @@ class Simulation:
         except (exception.NovaException, ValueError) as e:
             raise Refused(f'the Nova API refuses the flavor: {e}')
 
-    def _create(self, server: Server, step: model.Step) -> None:
-        """Make the instance and its request, as the API does for a boot."""
+    def _create(self, server: Server, step: model.Step,
+                first: Server | None = None) -> None:
+        """Make the instance and its request, as the API does for a boot.
+
+        :param server: the server
+        :param step: its boot
+        :param first: the first server of the same request: they share their
+            PCI requests
+        """
         flavor = self._flavors[step.flavor]
         server.image_meta = (
             self._images[step.image] if step.image else
             nova_api.image_meta({}))
-        networks = [self.cloud.networks[name] for name in step.networks]
+        ports = [
+            {'name': net.name,
+             'network_id': compute.stable_uuid('network', net.name),
+             'port_id': compute.stable_uuid(
+                 'port', f'{server.name}/{number}'),
+             'physical_network': net.physical_network,
+             'tunneled': net.tunneled,
+             'vnic_type': net.vnic_type,
+             'numa_policy': net.numa_policy}
+            for number, net in enumerate(
+                self.cloud.networks[name] for name in step.networks)]
         server.instance = objects.Instance(
             id=len(self.servers), uuid=server.uuid,
             display_name=server.name, project_id=self.context.project_id,
             user_id=self.context.user_id, host=None, node=None,
             flavor=flavor, old_flavor=None, new_flavor=None,
             system_metadata={}, numa_topology=None, availability_zone=None,
-            pci_requests=objects.InstancePCIRequests(
-                instance_uuid=server.uuid, requests=[]),
-            pci_devices=objects.PciDeviceList(objects=[]), resources=None,
-            migration_context=None,
+            pci_requests=None, resources=None, migration_context=None,
+            pci_devices=objects.PciDeviceList(objects=[]),
             info_cache=objects.InstanceInfoCache(
                 instance_uuid=server.uuid,
-                network_info=nova_api.network_info(
-                    {'name': net.name,
-                     'network_id': compute.stable_uuid('network', net.name),
-                     'port_id': compute.stable_uuid(
-                         'port', f'{server.name}/{number}'),
-                     'physical_network': net.physical_network,
-                     'tunneled': net.tunneled}
-                    for number, net in enumerate(networks))))
+                network_info=nova_api.network_info(ports)))
         topology = self._constraints(flavor, server.image_meta)
         server.instance.numa_topology = topology
+        try:
+            requests, metadata, requested = nova_api.resource_requests(
+                self.context, flavor, server.image_meta, ports,
+                lambda number: compute.stable_uuid(
+                    'pci request', f'{(first or server).name}/{number}'))
+        except (exception.NovaException, ValueError) as e:
+            raise Refused(f'the Nova API refuses the flavor: {e}')
+        requests.instance_uuid = server.uuid
+        server.instance.pci_requests = requests
         spec = objects.RequestSpec.from_components(
             self.context, server.uuid, server.image_meta, flavor, topology,
-            server.instance.pci_requests,
+            requests.obj_clone(),
             {'ignore_hosts': list(step.ignore_hosts) or None,
              'force_hosts': [step.force] if step.force else None},
             None, step.zone)
         spec.num_instances = (len(step.targets) if step.multi_create else 1)
-        if networks:
-            spec.network_metadata = objects.NetworkMetadata(
-                physnets={net.physical_network for net in networks
-                          if net.physical_network},
-                tunneled=any(net.tunneled for net in networks))
-            spec.requested_networks = objects.NetworkRequestList(objects=[
-                objects.NetworkRequest(
-                    network_id=compute.stable_uuid('network', net.name))
-                for net in networks])
+        if ports:
+            spec.network_metadata = metadata
+            spec.requested_networks = requested
         server.spec = spec
         if step.group:
             spec.instance_group = self._server_group(step.group)
@@ -447,6 +530,9 @@ class Simulation:
         spec.ignore_hosts = list(ignore)
         self._destination(spec, host, spec.availability_zone)
         spec.ensure_network_information(server.instance)
+        # Only the devices of aliases are asked of Placement.
+        spec.requested_resources = []
+        spec.generate_request_groups_from_pci_requests()
         self._renew_group(server, spec)
         return spec
 
@@ -461,7 +547,7 @@ class Simulation:
                      claim: Callable[[compute.ComputeHost, ty.Any], ty.Any]):
         """Claim on the selected host, or on the next alternate that can.
 
-        :returns: (host, NUMA topology of the server there)
+        :returns: (host, what the server has claimed there)
         :raises Refused: if no claim succeeds
         """
         failed = []
@@ -473,9 +559,11 @@ class Simulation:
                     selection.allocation_request_version):
                 failed.append(f'{host.name}: no room in Placement')
                 continue
+            nova_api.fill_provider_mapping(spec, selection)
+            nova_api.map_requests(self.context, server.instance, spec)
             try:
                 return host, claim(host, selection.limits)
-            except exception.ComputeResourcesUnavailable as e:
+            except nova_api.CLAIM_ERRORS as e:
                 failed.append(f'{host.name}: {e}')
                 self.ledger.remove_provider(server.uuid, host.uuid)
             finally:
@@ -483,14 +571,18 @@ class Simulation:
         raise Refused('every claim failed: ' + '; '.join(failed))
 
     def _settle(self, server: Server, host: compute.ComputeHost,
-                topology: ty.Any, status: str = ACTIVE) -> None:
+                claimed: compute.Claimed, status: str = ACTIVE) -> None:
         """Note where a server is now."""
         if server.host is not None:
             server.host.instances.pop(server.uuid, None)
         server.host = host
         server.status = status
         server.instance.host = server.instance.node = host.name
-        server.instance.numa_topology = topology
+        server.claimed = claimed
+        server.instance.numa_topology = claimed.topology
+        server.instance.pci_requests = claimed.requests
+        server.instance.pci_devices = objects.PciDeviceList(
+            objects=list(claimed.devices))
         host.instances[server.uuid] = server.instance
 
     def _needs(self, server: Server, status: str = ACTIVE) -> None:
@@ -510,11 +602,11 @@ class Simulation:
                selections: Sequence[objects.Selection]) -> None:
         if spec.force_hosts:
             selections = selections[:1]
-        host, topology = self._claim_first(
+        host, claimed = self._claim_first(
             spec, server, selections,
             lambda host, limits: host.claim(self.context, server.instance,
                                             limits))
-        self._settle(server, host, topology)
+        self._settle(server, host, claimed)
 
     def _boot_together(self, step: model.Step) -> None:
         """Boot several servers with one request: all or none."""
@@ -523,7 +615,7 @@ class Simulation:
         self._notes = []
         try:
             for server in servers:
-                self._create(server, step)
+                self._create(server, step, servers[0])
             spec = servers[0].spec.obj_clone()
             if step.group:
                 spec.instance_group = self._server_group(step.group)
@@ -568,6 +660,8 @@ class Simulation:
             try:
                 server.spec.numa_topology = self._constraints(
                     flavor, server.image_meta)
+                server.spec.pci_requests = self._resized_requests(
+                    flavor, server)
             except Refused:
                 server.spec = stored
                 raise
@@ -577,7 +671,7 @@ class Simulation:
         try:
             spec = self._request(server, step.host, ignore)
             selections = self._select(spec, [server.uuid])[0]
-            host, topology = self._claim_first(
+            host, claimed = self._claim_first(
                 spec, server, selections,
                 lambda host, limits: host.move_claim(
                     self.context, server.instance, flavor,
@@ -588,19 +682,34 @@ class Simulation:
             raise
         server.pending = _Pending(
             server.host, server.instance.flavor, server.flavor_name,
-            server.instance.numa_topology, stored, migration)
+            server.claimed, stored, migration)
         server.instance.flavor = flavor
         server.flavor_name = flavor_name
-        self._settle(server, host, topology, RESIZED)
+        self._settle(server, host, claimed, RESIZED)
         if step.revert:
             self._revert(server, step)
         elif step.confirm:
             self._confirm(server, step)
 
+    @staticmethod
+    def _resized_requests(flavor: objects.Flavor, server: Server):
+        """The PCI requests of a resize, as the API makes them."""
+        try:
+            requests = nova_api.move_requests(flavor, server.instance)
+            for number, request in enumerate(requests.requests):
+                if request.source == request.FLAVOR_ALIAS:
+                    request.request_id = compute.stable_uuid(
+                        'pci request', f'{server.name}/{flavor.name}/'
+                                       f'{number}')
+            return requests
+        except exception.NovaException as e:
+            raise Refused(f'the Nova API refuses the flavor: {e}')
+
     def _confirm(self, server: Server, step: model.Step) -> None:
         self._needs(server, RESIZED)
         pending = server.pending
-        pending.source.use(pending.flavor, pending.topology, -1)
+        pending.source.give_back(server.instance, pending.flavor,
+                                 pending.claimed)
         self.ledger.delete_allocation_for_instance(
             self.context, pending.migration)
         server.pending = None
@@ -609,21 +718,26 @@ class Simulation:
     def _revert(self, server: Server, step: model.Step) -> None:
         self._needs(server, RESIZED)
         pending = server.pending
-        server.host.use(server.instance.flavor,
-                        server.instance.numa_topology, -1)
+        server.host.give_back(server.instance, server.instance.flavor,
+                              server.claimed)
         self.ledger.delete_allocation_for_instance(self.context, server.uuid)
         self.ledger.move(pending.migration, server.uuid)
         server.instance.flavor = pending.flavor
         server.flavor_name = pending.flavor_name
         server.spec = pending.spec
         server.pending = None
-        self._settle(server, pending.source, pending.topology)
+        self._settle(server, pending.source, pending.claimed)
 
     def _live_migrate(self, server: Server, step: model.Step) -> None:
         self._needs(server)
-        source, old = server.host, server.instance.numa_topology
+        source, old = server.host, server.claimed
         if source.down:
             raise Refused(f'the compute service on {source.name} is down')
+        if any(request.source == objects.InstancePCIRequest.FLAVOR_ALIAS and
+               not request.is_live_migratable()
+               for request in server.instance.pci_requests.requests):
+            raise Refused('Nova live-migrates no server with devices of an '
+                          'alias that is not live_migratable')
         migration = compute.stable_uuid(
             'migration', f'{server.name}/{step.number}')
         self.ledger.move(server.uuid, migration)
@@ -634,7 +748,7 @@ class Simulation:
                 spec = self._request(server, step.host, tried)
                 selections = self._select(spec, [server.uuid], False)[0]
                 try:
-                    host, topology = self._claim_first(
+                    host, claimed = self._claim_first(
                         spec, server, selections[:1],
                         lambda host, limits: host.move_claim(
                             self.context, server.instance,
@@ -653,31 +767,33 @@ class Simulation:
                 raise Refused(f'{"; ".join(notes)}; then: {e}')
             raise
         self._notes = notes
-        self._settle(server, host, topology)
-        source.use(server.instance.flavor, old, -1)
+        self._settle(server, host, claimed)
+        source.give_back(server.instance, server.instance.flavor, old)
         self.ledger.delete_allocation_for_instance(self.context, migration)
 
     def _evacuate(self, server: Server, step: model.Step) -> None:
         self._needs(server)
-        source, old = server.host, server.instance.numa_topology
+        source, old = server.host, server.claimed
         source.down = True
         spec = self._request(server, step.host, [source.name])
         selections = self._select(spec, [server.uuid], False)[0]
-        host, topology = self._claim_first(
+        host, claimed = self._claim_first(
             spec, server, selections[:1],
             lambda host, limits: host.move_claim(
                 self.context, server.instance, server.instance.flavor,
                 server.image_meta, 'evacuation', limits))
         # The dead host still counts it until its nova-compute is back.
         self._leave(source, server, server.instance.flavor, old)
-        self._settle(server, host, topology)
+        self._settle(server, host, claimed)
 
     def _shelve(self, server: Server, step: model.Step) -> None:
         self._needs(server)
         host = server.host
         if host.down:
             raise Refused(f'the compute service on {host.name} is down')
-        host.use(server.instance.flavor, server.instance.numa_topology, -1)
+        host.give_back(server.instance, server.instance.flavor,
+                       server.claimed)
+        server.claimed = None
         host.instances.pop(server.uuid, None)
         self.ledger.delete_allocation_for_instance(self.context, server.uuid)
         server.host = None
@@ -690,6 +806,31 @@ class Simulation:
         selections = self._select(spec, [server.uuid], False)[0]
         self._build(server, spec, selections[:1])
 
+    def _rebuild(self, server: Server, step: model.Step) -> None:
+        self._needs(server)
+        if server.host.down:
+            raise Refused(f'the compute service on {server.host.name} is '
+                          'down')
+        image_meta = self._images.get(step.image, server.image_meta)
+        if image_meta is server.image_meta:
+            # Nova asks the scheduler only about another image.
+            return
+        flavor = server.instance.flavor
+        before = self._constraints(flavor, server.image_meta)
+        after = self._constraints(flavor, image_meta)
+        if _primitive(before) != _primitive(after):
+            conflict = exception.ImageNUMATopologyRebuildConflict()
+            raise Refused(f'the Nova API refuses the image: {conflict}')
+        spec = server.spec.obj_clone()
+        spec.image = image_meta
+        self._destination(spec, None, None)
+        spec.ensure_network_information(server.instance)
+        spec.scheduler_hints = {'_nova_check_type': ['rebuild']}
+        spec.force_hosts = spec.force_nodes = [server.host.name]
+        self._renew_group(server, spec)
+        self._select(spec, [server.uuid], False)
+        server.image_meta = server.spec.image = image_meta
+
     def _delete(self, server: Server, step: model.Step) -> None:
         if server.pending is not None:
             self._confirm(server, step)
@@ -698,10 +839,11 @@ class Simulation:
             host.instances.pop(server.uuid, None)
             if host.down:
                 self._leave(host, server, server.instance.flavor,
-                            server.instance.numa_topology)
+                            server.claimed)
             else:
-                host.use(server.instance.flavor,
-                         server.instance.numa_topology, -1)
+                host.give_back(server.instance, server.instance.flavor,
+                               server.claimed)
+            server.claimed = None
         self.ledger.delete_allocation_for_instance(self.context, server.uuid)
         server.host = None
         server.status = DELETED
@@ -709,19 +851,19 @@ class Simulation:
     # Hosts
 
     def _leave(self, host: compute.ComputeHost, server: Server,
-               flavor: objects.Flavor, topology: ty.Any) -> None:
+               flavor: objects.Flavor, claimed: compute.Claimed) -> None:
         self._residues.setdefault(host.name, []).append(
-            (server.uuid, flavor, topology))
+            (server.instance, flavor, claimed))
 
     def _host_down(self, host: compute.ComputeHost) -> None:
         host.down = True
 
     def _host_up(self, host: compute.ComputeHost) -> None:
         host.down = False
-        for server_uuid, flavor, topology in self._residues.pop(
+        for instance, flavor, claimed in self._residues.pop(
                 host.name, ()):
-            host.use(flavor, topology, -1)
-            self.ledger.remove_provider(server_uuid, host.uuid)
+            host.give_back(instance, flavor, claimed)
+            self.ledger.remove_provider(instance.uuid, host.uuid)
 
     # Expectations
 
@@ -771,6 +913,14 @@ class Simulation:
              lambda: f'host NUMA nodes among {list(expect.nodes_in)}'),
             (expect.vswitch, lambda o: o.vswitch == expect.vswitch,
              lambda: f'vSwitch {expect.vswitch}'),
+            (expect.pci, lambda o: o.pci == expect.pci,
+             lambda: f'PCI devices {expect.pci}'),
+            (expect.pci_devices, lambda o: _per_node(o) ==
+             {node: count for node, count in expect.pci_devices if count},
+             lambda: 'PCI devices ' + _devices_text(
+                 dict(expect.pci_devices))),
+            (expect.cores, lambda o: o.cores == expect.cores,
+             lambda: f'{expect.cores} physical cores'),
         )
         for wanted, fits, text in facts:
             if wanted is None:
@@ -790,6 +940,22 @@ class Simulation:
                   f'a refusal with {expect.reason!r}', got)
 
 
+def _primitive(topology: ty.Any) -> ty.Any:
+    return topology and topology.obj_to_primitive()
+
+
+def _per_node(outcome: Outcome) -> dict[int | None, int]:
+    """How many of the PCI devices of a server are on each NUMA node."""
+    return dict(collections.Counter(node for _, node in outcome.devices))
+
+
+def _devices_text(per_node: Mapping[int | None, int]) -> str:
+    texts = [f'{"none" if node is None else node}: {count}'
+             for node, count in sorted(
+                 per_node.items(), key=lambda item: str(item[0]))]
+    return f'{{{", ".join(texts)}}}'
+
+
 def _places(outcomes: Sequence[Outcome]) -> str:
     """Where some servers are, in a few words."""
     texts = []
@@ -799,6 +965,12 @@ def _places(outcomes: Sequence[Outcome]) -> str:
             text += f' nodes {list(outcome.nodes)}'
         if outcome.vswitch is not None:
             text += f' ({outcome.vswitch})'
+        if outcome.devices:
+            text += f' PCI devices {_devices_text(_per_node(outcome))}'
+            if outcome.pci is not None:
+                text += f' ({outcome.pci})'
+        if outcome.cores:
+            text += f' on {outcome.cores} cores'
         texts.append(text)
     if len(outcomes) > 3:
         texts.append(f'{len(outcomes) - 3} more')

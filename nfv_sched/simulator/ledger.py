@@ -13,14 +13,20 @@
 """Placement in memory: inventories, traits, aggregates and allocations.
 
 It answers the queries that Nova's scheduler sends -- it reads the query
-string itself, as the service would -- with one allocation candidate for each
-host that has room, and takes claims all or nothing.  Suffixed request groups
-(ports with bandwidth, devices in Placement) and sharing providers are not
-simulated: no host is a candidate for a request with them.
+string itself, as the service would -- and takes claims all or nothing.  What
+a request asks for without a suffix comes from the compute node itself; each
+suffixed group, such as one PCI device, from any one provider of its tree.
+The candidates of a host are in no particular order, as those of the service.
+Sharing providers and conditions on subtrees are not simulated: no host is a
+candidate for a request with them.
 """
 
-from collections.abc import Mapping, MutableMapping
+import collections
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 import dataclasses
+import itertools
+import random
+import re
 import typing as ty
 from urllib import parse
 
@@ -28,6 +34,10 @@ from nfv_sched.simulator import nova_api
 
 _ANOTHER = 'not the host asked for'
 _TOO_LITTLE = 'without enough '
+_NESTED = 'without devices that together give '
+_KEY = re.compile(r'(resources|required|member_of|in_tree)([\w-]*)')
+# Candidates of one host, where the query has no limit.
+_MANY = 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,6 +69,7 @@ class Provider:
     :ivar traits: its traits
     :ivar aggregates: UUIDs of its aggregates
     :ivar used: allocated amounts by resource class
+    :ivar parent: UUID of the compute node it is nested in, or None
     """
 
     uuid: str
@@ -67,6 +78,12 @@ class Provider:
     traits: set[str]
     aggregates: set[str] = dataclasses.field(default_factory=set)
     used: dict[str, int] = dataclasses.field(default_factory=dict)
+    parent: str | None = None
+
+    @property
+    def root(self) -> str:
+        """UUID of the compute node of its tree."""
+        return self.parent or self.uuid
 
     def free(self, resource_class: str) -> int:
         """How much of a resource class can still be allocated."""
@@ -87,22 +104,55 @@ class Provider:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Query:
-    """A query for allocation candidates.
+class Group:
+    """What one request group wants from one provider.
 
     :ivar amounts: resources by class
     :ivar required: traits required
     :ivar forbidden: traits forbidden
     :ivar members_of: sets of aggregates, one of each needed
-    :ivar tree: the only provider asked for, or None
+    """
+
+    amounts: Mapping[str, int]
+    required: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+    members_of: tuple[frozenset[str], ...] = ()
+
+    def __str__(self) -> str:
+        words = [f'{name}={amount}' for name, amount in self.amounts.items()]
+        words += [f'trait {trait}' for trait in sorted(self.required)]
+        return ', '.join(words)
+
+    def misses(self, provider: Provider) -> str | None:
+        """Why a provider cannot give this, or None if it can."""
+        for trait in self.required:
+            if trait not in provider.traits:
+                return f'without the trait {trait}'
+        for trait in self.forbidden:
+            if trait in provider.traits:
+                return f'with the forbidden trait {trait}'
+        for aggregates in self.members_of:
+            if not aggregates & provider.aggregates:
+                return 'not in the availability zone asked for'
+        lacking = provider.lacks(self.amounts)
+        return None if lacking is None else f'{_TOO_LITTLE}{lacking}'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Query:
+    """A query for allocation candidates.
+
+    :ivar root: what the compute node itself must give
+    :ivar groups: what any provider of its tree may give, by suffix
+    :ivar isolated: whether each of those groups needs a provider of its own
+    :ivar tree: the only compute node asked for, or None
     :ivar limit: how many candidates at most, or None
     :ivar unsupported: parts of the query that are not simulated
     """
 
-    amounts: Mapping[str, int]
-    required: frozenset[str]
-    forbidden: frozenset[str]
-    members_of: tuple[frozenset[str], ...]
+    root: Group
+    groups: Mapping[str, Group]
+    isolated: bool
     tree: str | None
     limit: int | None
     unsupported: tuple[str, ...]
@@ -110,41 +160,56 @@ class Query:
     @classmethod
     def parse(cls, text: str) -> 'Query':
         """Read the query string of ``GET /allocation_candidates``."""
-        amounts: dict[str, int] = {}
-        required, forbidden = set(), set()
+        amounts: dict[str, dict[str, int]] = {'': {}}
+        required: dict[str, set[str]] = {'': set()}
+        forbidden: dict[str, set[str]] = {'': set()}
         members, unsupported = [], []
         tree = limit = None
+        isolated = False
         for key, value in parse.parse_qsl(text):
-            match key:
+            match = _KEY.fullmatch(key)
+            name, suffix = match.groups() if match else (key, '')
+            if key == 'root_required':
+                name, suffix = 'required', ''
+            match name:
                 case 'resources':
+                    of_group = amounts.setdefault(suffix, {})
                     for item in value.split(','):
-                        name, _, amount = item.partition(':')
-                        amounts[name] = int(amount)
-                case 'required' | 'root_required':
-                    if value.startswith('in:'):
-                        unsupported.append(f'{key}={value}')
-                        continue
+                        resource_class, _, amount = item.partition(':')
+                        of_group[resource_class] = int(amount)
+                case 'required' if not value.startswith('in:'):
                     for trait in value.split(','):
-                        (forbidden if trait[0] == '!' else required).add(
-                            trait.lstrip('!'))
-                case 'member_of' if not value.startswith('!'):
+                        (forbidden if trait[0] == '!' else
+                         required).setdefault(suffix, set()).add(
+                             trait.lstrip('!'))
+                case 'member_of' if not (suffix or value.startswith('!')):
                     members.append(frozenset(
                         value.removeprefix('in:').split(',')))
-                case 'in_tree':
+                case 'in_tree' if not suffix:
                     tree = value
                 case 'limit':
                     limit = int(value)
                 case 'group_policy':
-                    pass
+                    isolated = value == 'isolate'
                 case _:
                     unsupported.append(f'{key}={value}')
-        return cls(amounts, frozenset(required), frozenset(forbidden),
-                   tuple(members), tree, limit, tuple(unsupported))
+        groups = {
+            suffix: Group(wanted, frozenset(required.get(suffix, ())),
+                          frozenset(forbidden.get(suffix, ())),
+                          () if suffix else tuple(members))
+            for suffix, wanted in amounts.items()}
+        unsupported += [f'traits{suffix} without resources' for suffix
+                        in required.keys() | forbidden.keys()
+                        if suffix not in amounts]
+        return cls(groups.pop(''), groups, isolated, tree, limit,
+                   tuple(unsupported))
 
     def __str__(self) -> str:
-        words = [f'{name}={amount}' for name, amount in self.amounts.items()]
-        words += [f'trait {trait}' for trait in sorted(self.required)]
-        return ', '.join(words)
+        texts = [str(self.root)] if str(self.root) else []
+        for text, count in collections.Counter(
+                map(str, self.groups.values())).items():
+            texts.append(f'{count} times {text}' if count > 1 else text)
+        return ', '.join(texts)
 
 
 class Ledger:
@@ -156,13 +221,15 @@ class Ledger:
 
     def __init__(self) -> None:
         self.providers: dict[str, Provider] = {}
+        self._trees: dict[str, list[Provider]] = {}
         self.allocations: dict[str, dict[str, dict[str, int]]] = {}
         #: Queries of the present request, and how many hosts each found.
         self.queries: list[tuple[Query, int]] = []
 
     def add(self, provider: Provider) -> None:
-        """Add a resource provider."""
+        """Add a resource provider; a nested one after its compute node."""
         self.providers[provider.uuid] = provider
+        self._trees.setdefault(provider.root, []).append(provider)
 
     # What Nova calls
 
@@ -175,18 +242,64 @@ class Ledger:
         :returns: (allocation requests, provider summaries, version)
         """
         query = Query.parse(resources.to_querystring())
-        found = []
+        requests: list[dict] = []
+        summaries: dict[str, dict] = {}
         if not query.unsupported:
-            found = [p for p in self.providers.values()
-                     if self._misses(p, query) is None]
-        if query.limit is not None:
-            found = found[:query.limit]
-        self.queries.append((query, len(found)))
-        requests = [
-            {'allocations': {p.uuid: {'resources': dict(query.amounts)}},
-             'mappings': {'': [p.uuid]}} for p in found]
-        summaries = {p.uuid: {} for p in found}
+            for root in self._trees:
+                found = self._candidates(root, query)
+                if found:
+                    requests += found
+                    summaries[root] = {}
+                if query.limit is not None and len(requests) >= query.limit:
+                    del requests[query.limit:]
+                    break
+        self.queries.append((query, len(summaries)))
         return requests, summaries, nova_api.ALLOCATION_REQUEST_VERSION
+
+    def _candidates(self, root: str, query: Query) -> list[dict]:
+        """The allocation requests that one host can take."""
+        provider = self.providers[root]
+        if self._misses_root(provider, query) is not None:
+            return []
+        found = [
+            {'allocations': {
+                uuid: {'resources': amounts}
+                for uuid, amounts in _merged(query, root, chosen).items()},
+             'mappings': {'': [root], **{
+                 suffix: [p.uuid] for suffix, p in zip(query.groups,
+                                                       chosen)}}}
+            for chosen in itertools.islice(
+                self._choices(root, query), query.limit or _MANY)]
+        if len(found) > 1:
+            random.shuffle(found)
+        return found
+
+    def _choices(self, root: str,
+                 query: Query) -> Iterator[tuple[Provider, ...]]:
+        """Every choice of one provider for each suffixed group."""
+        groups = tuple(query.groups.values())
+        able = [[p for p in self._trees[root] if group.misses(p) is None]
+                for group in groups]
+        taken: dict[str, dict[str, int]] = {root: dict(query.root.amounts)}
+        chosen: list[Provider] = []
+
+        def choose(number: int) -> Iterator[tuple[Provider, ...]]:
+            if number == len(groups):
+                yield tuple(chosen)
+                return
+            amounts = groups[number].amounts
+            for provider in able[number]:
+                if query.isolated and provider in chosen:
+                    continue
+                own = taken.setdefault(provider.uuid, {})
+                _add(own, amounts)
+                if provider.lacks(own) is None:
+                    chosen.append(provider)
+                    yield from choose(number + 1)
+                    chosen.pop()
+                _add(own, amounts, -1)
+
+        return choose(0)
 
     def claim_resources(self, context: ty.Any, consumer_uuid: str,
                         alloc_request: Mapping, project_id: str,
@@ -227,30 +340,32 @@ class Ledger:
         self.allocations.setdefault(target, {}).update(held)
 
     def remove_provider(self, consumer: str, provider: str) -> None:
-        """Give back what a consumer has of one provider."""
+        """Give back what a consumer has of one compute node's tree."""
         held = self.allocations.get(consumer, {})
-        amounts = held.pop(provider, None)
-        if amounts is not None:
-            _add(self.providers[provider].used, amounts, -1)
+        for uuid in [uuid for uuid in held
+                     if self.providers[uuid].root == provider]:
+            _add(self.providers[uuid].used, held.pop(uuid), -1)
         if not held:
             self.allocations.pop(consumer, None)
 
-    def _misses(self, provider: Provider, query: Query) -> str | None:
-        """Why a provider is no candidate, or None if it is one."""
+    @staticmethod
+    def _misses_root(provider: Provider, query: Query) -> str | None:
+        """Why a compute node by itself is no candidate, or None."""
         if query.tree is not None and provider.uuid != query.tree:
             return _ANOTHER
-        for trait in query.required:
-            if trait not in provider.traits:
-                return f'without the trait {trait}'
-        for trait in query.forbidden:
-            if trait in provider.traits:
-                return f'with the forbidden trait {trait}'
-        for aggregates in query.members_of:
-            if not aggregates & provider.aggregates:
-                return 'not in the availability zone asked for'
-        lacking = provider.lacks(query.amounts)
-        if lacking is not None:
-            return f'{_TOO_LITTLE}{lacking}'
+        return query.root.misses(provider)
+
+    def _misses(self, provider: Provider, query: Query) -> str | None:
+        """Why a compute node is no candidate, or None if it is one."""
+        why = self._misses_root(provider, query)
+        if why is not None:
+            return why
+        if next(self._choices(provider.uuid, query), None) is None:
+            amounts: dict[str, int] = {}
+            for group in query.groups.values():
+                _add(amounts, group.amounts)
+            wanted = ', '.join(f'{n}={a}' for n, a in amounts.items())
+            return f'{_NESTED}{wanted}'
         return None
 
     def explain(self, query: Query) -> str:
@@ -270,7 +385,8 @@ class Ledger:
         :param query: the query
         """
         missing: dict[str, list[Provider]] = {}
-        for provider in self.providers.values():
+        for root in self._trees:
+            provider = self.providers[root]
             why = self._misses(provider, query)
             if why is not None:
                 missing.setdefault(why, []).append(provider)
@@ -286,6 +402,15 @@ class Ledger:
                 text += f' (most free: {most})'
             parts.append(text)
         return ', '.join(parts)
+
+
+def _merged(query: Query, root: str,
+            chosen: Sequence[Provider]) -> dict[str, dict[str, int]]:
+    """All that is allocated from each provider."""
+    amounts: dict[str, dict[str, int]] = {root: dict(query.root.amounts)}
+    for group, provider in zip(query.groups.values(), chosen):
+        _add(amounts.setdefault(provider.uuid, {}), group.amounts)
+    return amounts
 
 
 def _add(to: MutableMapping[str, int], amounts: Mapping[str, int],

@@ -32,6 +32,7 @@ from oslo_utils import units
 import yaml
 
 from nfv_sched.simulator import model
+from nfv_sched.simulator import pci
 from nfv_sched.simulator import schema
 from nfv_sched.simulator import topology
 
@@ -134,7 +135,7 @@ def _near(word: str, known: Iterable[str]) -> str:
 def _type_text(types: str | list[str]) -> str:
     names = {'integer': 'a whole number', 'number': 'a number',
              'string': 'text', 'boolean': 'true or false',
-             'array': 'a list', 'object': 'a mapping'}
+             'array': 'a list', 'object': 'a mapping', 'null': 'null'}
     types = [types] if isinstance(types, str) else types
     return ' or '.join(names[t] for t in types)
 
@@ -178,6 +179,10 @@ def _explain(error) -> list[tuple[Path, str]]:
             message = f'must be at most {wanted}, not {value}'
         case 'minLength' | 'minItems' | 'minProperties':
             message = 'must not be empty'
+        case 'pattern':
+            # The only pattern is that of PCI ids.
+            message = (f'{_shown(value)} is not a PCI id of four '
+                       'hexadecimal digits')
         case _:
             message = error.message
     return [(path, message)]
@@ -244,6 +249,7 @@ class _Builder:
         self.node_prefix = node_prefix
         self.ratios = ratios
         self.check_extra_spec = check_extra_spec
+        self.pci_in_placement = False
         self.problems: list[tuple[int, str]] = []
 
     # Errors
@@ -450,6 +456,7 @@ class _Builder:
                          f'{reserved_mib} MiB is more than the '
                          f'{sum(dims.memory_mib)} MiB of the host')
         disk_gib = self.disk_gib((*path, 'disk'), host.get('disk', 1000))
+        devices = self.pci_config(path, host.get('pci_devices', ()), nodes)
         if len(self.problems) > before:
             return None
         try:
@@ -470,7 +477,33 @@ class _Builder:
             ram_ratio=self.ratio(host, 'ram'),
             disk_ratio=self.ratio(host, 'disk'),
             traits=frozenset(host.get('traits', ())),
-            disabled=host.get('disabled', False))
+            disabled=host.get('disabled', False),
+            pci=devices)
+
+    def pci_config(self, path: Path, entries: Sequence[Mapping],
+                   nodes: int) -> model.PCIConfig:
+        """The ``pci_devices`` of a host."""
+        for i, entry in enumerate(entries):
+            inner = (*path, 'pci_devices', i)
+            node = entry['node']
+            if node is not None and node >= nodes:
+                self.problem((*inner, 'node'),
+                             f'there is no NUMA node {node}; the host has '
+                             f'{nodes}')
+            if entry['type'] != 'PF':
+                for key in ('vfs', 'vf_product'):
+                    if key in entry:
+                        self.problem((*inner, key),
+                                     'is for devices of the type PF')
+            elif self.pci_in_placement and entry.get('vfs'):
+                self.problem((*inner, 'vfs'),
+                             'Nova does not take a PF and its VFs together '
+                             'when Placement tracks PCI devices')
+        try:
+            return pci.build(entries)
+        except pci.TooManyDevices as e:
+            self.problem((*path, 'pci_devices'), str(e))
+            return model.PCIConfig()
 
     def ratio(self, host: Mapping, kind: str) -> float:
         """An allocation ratio of a host."""
@@ -523,7 +556,17 @@ class _Builder:
             self.problem(('networks', name),
                          'must have a physical_network or be tunneled, '
                          'one of the two')
-        return model.NetworkSpec(name, physnet, tunneled)
+        vnic_type = data.get('vnic_type', 'normal')
+        if vnic_type == 'normal':
+            if 'numa_policy' in data:
+                self.problem(('networks', name, 'numa_policy'),
+                             'is for the vnic_type direct or '
+                             'direct-physical')
+        elif physnet is None:
+            self.problem(('networks', name, 'vnic_type'),
+                         'needs a physical_network')
+        return model.NetworkSpec(name, physnet, tunneled, vnic_type,
+                                 data.get('numa_policy'))
 
     def aggregates(self, hosts: Sequence[str]):
         """All of ``aggregates``."""
@@ -557,6 +600,15 @@ class _Builder:
             if count is False:
                 self.problem((*path, key), 'must be true or a number; say '
                                            '0 for none')
+        devices = []
+        for key, count in data.get('pci_devices', {}).items():
+            if key.isdigit():
+                devices.append((int(key), count))
+            elif key in ('none', 'null'):
+                devices.append((None, count))
+            else:
+                self.problem((*path, 'pci_devices', key),
+                             f'{key!r} is neither a NUMA node nor none')
         servers = []
         for name, inner in data.get('servers', {}).items():
             inner_path = (*path, 'servers', name)
@@ -567,7 +619,9 @@ class _Builder:
             placed=data.get('placed'), refused=data.get('refused'),
             hosts=_tuple(data, 'host'), not_hosts=_tuple(data, 'not_host'),
             nodes=_tuple(data, 'nodes'), nodes_in=_tuple(data, 'nodes_in'),
-            vswitch=data.get('vswitch'), reason=data.get('reason'),
+            vswitch=data.get('vswitch'), pci=data.get('pci'),
+            pci_devices=tuple(devices) if 'pci_devices' in data else None,
+            cores=data.get('cores'), reason=data.get('reason'),
             line=self.line(path), servers=tuple(servers))
 
     def step_targets(self, path: Path, action: str, data: Mapping,
@@ -637,6 +691,13 @@ class _Builder:
                 ('ignore_hosts', 'host', hosts)):
             for i, name in enumerate(data.get(key, ())):
                 self.known((*path, key, i), kind, name, names)
+        if data.get('multi_create'):
+            for i, name in enumerate(data.get('networks', ())):
+                network = self.data.get('networks', {}).get(name, {})
+                if network.get('vnic_type', 'normal') != 'normal':
+                    self.problem((*path, 'networks', i),
+                                 'a request for several servers cannot have '
+                                 'the ports that SR-IOV needs')
         if 'host' in data and 'force' in data:
             self.problem((*path, 'force'), 'cannot be combined with host')
         if data.get('revert') and data.get('confirm'):
@@ -673,6 +734,17 @@ class _Builder:
         self.switch_label = str(ours.get('vswitch_label', self.switch_label))
         self.node_prefix = str(ours.get('node_label_prefix',
                                         self.node_prefix))
+        options_of = data.get('options', {})
+        if 'alias' in options_of.get('pci', {}) and 'pci_aliases' in data:
+            self.problem(('options', 'pci', 'alias'),
+                         'cannot be combined with pci_aliases')
+        self.pci_in_placement = data.get(
+            'pci_in_placement',
+            options_of.get('pci', {}).get('report_in_placement', False))
+        aliases = None
+        if 'pci_aliases' in data:
+            aliases = tuple((name, pci.alias(name, value)) for name, value
+                            in data['pci_aliases'].items())
         groups = self.host_groups()
         # Without all hosts, references to them would look wrong.
         self.stop_if_wrong()
@@ -705,7 +777,9 @@ class _Builder:
             aggregates=aggregates, flavors=flavors,
             images=data.get('images', {}), networks=networks,
             server_groups=server_groups,
-            steps=tuple(step for step in steps if step is not None))
+            steps=tuple(step for step in steps if step is not None),
+            pci_aliases=aliases,
+            pci_in_placement=data.get('pci_in_placement'))
 
 
 def _list(value: ty.Any) -> list:

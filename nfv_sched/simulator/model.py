@@ -64,6 +64,40 @@ class NodeLayout:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class PCIDevice:
+    """A PCI device that guests may have.
+
+    :ivar address: PCI address
+    :ivar kind: ``VF``, ``PF`` or ``standard``
+    :ivar node: its NUMA node, or None if the host does not tell
+    :ivar vendor: vendor id, four hexadecimal digits
+    :ivar product: product id, four hexadecimal digits
+    :ivar parent: PCI address of the PF of a VF, or None
+    :ivar physical_network: physical network it is cabled to, or None
+    """
+
+    address: str
+    kind: str
+    node: int | None
+    vendor: str
+    product: str
+    parent: str | None = None
+    physical_network: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PCIConfig:
+    """The PCI devices of a host.
+
+    :ivar devices: the devices
+    :ivar device_spec: entries of Nova's ``[pci] device_spec`` for them
+    """
+
+    devices: tuple[PCIDevice, ...] = ()
+    device_spec: tuple[ty.Mapping[str, str], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class HostGroup:
     """Hosts that are alike.
 
@@ -81,6 +115,7 @@ class HostGroup:
     :ivar disk_ratio: disk overcommitment
     :ivar traits: Placement traits besides those that follow from the rest
     :ivar disabled: whether the compute service is disabled
+    :ivar pci: PCI devices for guests
     """
 
     key: str
@@ -96,6 +131,13 @@ class HostGroup:
     disk_ratio: float
     traits: frozenset[str]
     disabled: bool
+    pci: PCIConfig = PCIConfig()
+
+    def cores_of(self, cpus: ty.Iterable[int]) -> int:
+        """On how many physical cores some logical CPUs are."""
+        wanted = frozenset(cpus)
+        return sum(1 for node in self.nodes for core in node.siblings
+                   if core & wanted)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -137,11 +179,16 @@ class NetworkSpec:
     :ivar name: its name
     :ivar physical_network: physical network, or None
     :ivar tunneled: whether it is tunnelled between the hosts
+    :ivar vnic_type: vNIC type of its ports: normal, direct (a VF) or
+        direct-physical (a PF)
+    :ivar numa_policy: PCI NUMA policy of its ports, or None
     """
 
     name: str
     physical_network: str | None
     tunneled: bool
+    vnic_type: str = 'normal'
+    numa_policy: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -171,6 +218,11 @@ class Expectation:
     :ivar nodes_in: host NUMA nodes of which every guest NUMA node is on one
     :ivar vswitch: ``local``, ``partial`` or ``remote``: which of the guest's
         NUMA nodes are where the virtual switch runs
+    :ivar pci: ``local``, ``partial`` or ``remote``: which of the guest's PCI
+        devices are on its NUMA nodes
+    :ivar pci_devices: (host NUMA node or None, devices there) pairs, all
+        devices of the guest
+    :ivar cores: how many physical cores the dedicated vCPUs are on
     :ivar reason: text in the reason of every refused server
     :ivar line: line of the file
     :ivar servers: expectations of single servers by name
@@ -183,6 +235,9 @@ class Expectation:
     nodes: tuple[int, ...] | None = None
     nodes_in: tuple[int, ...] | None = None
     vswitch: str | None = None
+    pci: str | None = None
+    pci_devices: tuple[tuple[int | None, int], ...] | None = None
+    cores: int | None = None
     reason: str | None = None
     line: int = 0
     servers: tuple[tuple[str, 'Expectation'], ...] = ()
@@ -197,7 +252,7 @@ class Step:
     :ivar action: boot, delete, cold_migrate, ...
     :ivar targets: servers (hosts for host_down and host_up) it is about
     :ivar flavor: flavor of a boot or a resize
-    :ivar image: image of a boot
+    :ivar image: image of a boot or a rebuild
     :ivar networks: networks of a boot, one port each
     :ivar multi_create: whether a boot asks for all its servers in one request
     :ivar host: host asked for; the filters still decide
@@ -238,6 +293,9 @@ class Cloud:
     :ivar description: its description
     :ivar options: (group, option, value, line) of Nova's configuration
     :ivar filters: enabled filters, or None for the default ones
+    :ivar pci_aliases: (name, alias as Nova's ``[pci] alias`` has it) pairs,
+        or None if the file has none
+    :ivar pci_in_placement: whether Placement tracks PCI devices, or None
     :ivar groups: hosts
     :ivar aggregates: host aggregates
     :ivar flavors: flavors by name
@@ -258,6 +316,8 @@ class Cloud:
     networks: ty.Mapping[str, NetworkSpec]
     server_groups: ty.Mapping[str, GroupSpec]
     steps: tuple[Step, ...]
+    pci_aliases: tuple[tuple[str, ty.Mapping[str, str]], ...] | None = None
+    pci_in_placement: bool | None = None
 
     @property
     def host_count(self) -> int:

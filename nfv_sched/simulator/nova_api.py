@@ -19,8 +19,9 @@ host manager, the claims, the NUMA arithmetic, the API's checks -- is imported
 here, and the few things that need a service or a database are taken out here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
+import itertools
 import typing as ty
 import warnings
 
@@ -34,12 +35,19 @@ with warnings.catch_warnings():
         backend.init_backend(backend.BackendType.THREADING)
     from nova.api.validation.extra_specs import validators
     from nova.compute import claims
+    from nova.compute import pci_placement_translator
+    from nova.compute import provider_tree
+    from nova.compute import utils as compute_utils
     import nova.conf
     from nova import context as nova_context
     from nova import exception
     from nova.network import model as network_model
+    from nova.network import neutron
     from nova import objects
+    from nova.pci import manager as pci_manager
+    from nova.pci import request as pci_request
     from nova.pci import stats as pci_stats
+    from nova.pci import whitelist
     from nova.scheduler import host_manager
     from nova.scheduler import manager
     from nova.scheduler import request_filter
@@ -47,6 +55,7 @@ with warnings.catch_warnings():
     from nova import servicegroup
     from nova.virt import hardware
     import oslo_messaging as messaging
+    from oslo_serialization import jsonutils
 
 # Their classes are attributes of the package only from now on.
 objects.register_all()
@@ -62,6 +71,12 @@ ReadOnlyDict = host_manager.ReadOnlyDict
 SchedulerManager = manager.SchedulerManager
 PciDeviceStats = pci_stats.PciDeviceStats
 
+#: What a claim raises that finds no room.
+CLAIM_ERRORS = (exception.ComputeResourcesUnavailable,
+                exception.PciDeviceRequestFailed)
+
+fill_provider_mapping = scheduler_utils.fill_provider_mapping
+get_alias_from_config = pci_request.get_alias_from_config
 numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
@@ -91,14 +106,20 @@ def admin_context():
 
 @contextlib.contextmanager
 def offline() -> Iterator[None]:
-    """Leave out the request filters that need services, while inside."""
+    """Leave out what needs services, while inside."""
     filters = request_filter.ALL_REQUEST_FILTERS
     before = list(filters)
     filters[:] = [f for f in before
                   if f.__name__ not in _ONLINE_REQUEST_FILTERS]
+    get_client = neutron.get_client
+    neutron.get_client = lambda *args, **kwargs: None
+    # Nova remembers the aliases it has read.
+    get_alias_from_config.cache_clear()
     try:
         yield
     finally:
+        get_alias_from_config.cache_clear()
+        neutron.get_client = get_client
         filters[:] = before
 
 
@@ -144,14 +165,15 @@ def unknown_image_properties(
         properties: ty.Iterable[str]) -> list[str]:
     """The names among *properties* that Nova does not know."""
     fields = objects.ImageMetaProps.fields
-    return sorted(set(properties) - set(fields))
+    return sorted(name for name in set(properties) - set(fields)
+                  if not name.startswith('trait:'))
 
 
 def network_info(ports: ty.Iterable[ty.Mapping[str, ty.Any]]):
     """The network information that a server carries.
 
     :param ports: mappings with ``port_id``, ``network_id``, ``name``,
-        ``physical_network`` (or None) and ``tunneled``
+        ``physical_network`` (or None), ``tunneled`` and ``vnic_type``
     """
     vifs = []
     for port in ports:
@@ -162,8 +184,181 @@ def network_info(ports: ty.Iterable[ty.Mapping[str, ty.Any]]):
             id=port['network_id'], label=port['name'])
         network['meta'].update(meta)
         vifs.append(network_model.VIF(
-            id=port['port_id'], network=network, active=True))
+            id=port['port_id'], network=network, active=True,
+            vnic_type=port['vnic_type']))
     return network_model.NetworkInfo(vifs)
+
+
+class _Ports(neutron.API):
+    """Nova's view of Neutron, with the ports of one server."""
+
+    def __init__(self, ports: Sequence[Mapping[str, ty.Any]]):
+        self._ports = {port['port_id']: port for port in ports}
+        self._networks = {port['network_id']: port for port in ports}
+
+    def has_extended_resource_request_extension(self, *args, **kwargs):
+        return True
+
+    def _get_port_vnic_info(self, context, client, port_id):
+        port = self._ports[port_id]
+        return (port['vnic_type'], None, port['network_id'], None,
+                port['numa_policy'], None)
+
+    def _get_physnet_tunneled_info(self, context, client, net_id):
+        network = self._networks[net_id]
+        return network['physical_network'], network['tunneled']
+
+
+def resource_requests(context: ty.Any, flavor: objects.Flavor,
+                      image_meta: objects.ImageMeta,
+                      ports: Sequence[Mapping[str, ty.Any]],
+                      stable_uuid: Callable[[str], str]):
+    """What the API makes of flavor, image and ports besides NUMA.
+
+    :param context: request context
+    :param flavor: the flavor
+    :param image_meta: the image
+    :param ports: mappings as for :func:`network_info`, with
+        ``numa_policy``; ports of SR-IOV are ports that exist already,
+        the others are asked for by their network
+    :param stable_uuid: makes the ids of the PCI requests, from their number
+    :returns: (PCI requests, network metadata, requested networks)
+    :raises nova.exception.NovaException: if an alias does not exist
+    """
+    policy = hardware.get_pci_numa_policy_constraint(flavor, image_meta)
+    requests = pci_request.get_pci_requests_from_flavor(
+        flavor, affinity_policy=policy)
+    networks = objects.NetworkRequestList(objects=[
+        objects.NetworkRequest(
+            network_id=port['network_id'],
+            port_id=None if port['vnic_type'] == 'normal'
+            else port['port_id']) for port in ports])
+    metadata = _Ports(ports).create_resource_requests(
+        context, networks, requests, affinity_policy=policy)[0]
+    ids = {}
+    for number, request in enumerate(requests.requests):
+        ids[request.request_id] = stable_uuid(str(number))
+        request.request_id = ids[request.request_id]
+    for network in networks:
+        if network.pci_request_id:
+            network.pci_request_id = ids[network.pci_request_id]
+    return requests, metadata, networks
+
+
+def move_requests(flavor: objects.Flavor, instance: objects.Instance):
+    """The PCI requests of a move's claim, as the resource tracker has them.
+
+    Those of aliases are made anew from the flavor, so that they have the
+    NUMA policy of the alias only and know nothing of Placement's choice.
+
+    :param flavor: flavor of the server at the destination
+    :param instance: the server
+    """
+    requests = pci_request.get_pci_requests_from_flavor(flavor)
+    requests.instance_uuid = instance.uuid
+    requests.requests.extend(
+        request for request in instance.pci_requests.requests
+        if request.source == objects.InstancePCIRequest.NEUTRON_PORT)
+    return requests
+
+
+def map_requests(context: ty.Any, instance: objects.Instance,
+                 spec: objects.RequestSpec) -> None:
+    """Tell the PCI requests of a server which providers Placement chose."""
+    mapping = spec.get_request_group_mapping()
+    if mapping:
+        compute_utils.update_pci_request_with_placement_allocations(
+            context, None, instance.pci_requests.requests, mapping)
+
+
+_device_ids = itertools.count(1)
+
+
+class PCITracker(pci_manager.PciDevTracker):
+    """Nova's PCI tracker of a compute node, without a database.
+
+    :param context: request context
+    :param node: the compute node
+    :param device_spec: entries of ``[pci] device_spec``
+    :param devices: the devices as the virt driver reports them
+    """
+
+    def __init__(self, context: ty.Any, node: objects.ComputeNode,
+                 device_spec: Sequence[Mapping[str, str]],
+                 devices: Sequence[Mapping[str, ty.Any]]):
+        self.stale = {}
+        self.to_be_removed_when_freed = {}
+        self.node_id = node.id
+        self.dev_filter = whitelist.Whitelist(
+            [jsonutils.dumps(spec) for spec in device_spec])
+        self.stats = PciDeviceStats(
+            objects.NUMATopology.obj_from_db_obj(node.numa_topology),
+            dev_filter=self.dev_filter)
+        self._context = context
+        self.pci_devs = objects.PciDeviceList(objects=[])
+        self._initial_instance_usage()
+        if devices:
+            self.update_devices_from_hypervisor_resources(
+                jsonutils.dumps(devices))
+            for device in self.pci_devs:
+                device.id = next(_device_ids)
+
+    def claim_devices(self, requests: objects.InstancePCIRequests,
+                      topology: ty.Any, instance: objects.Instance
+                      ) -> list[objects.PciDevice]:
+        """Give a server devices, after its claim was tested.
+
+        :param requests: its PCI requests
+        :param topology: the NUMA topology that it has claimed, or None
+        :param instance: the server; the devices are added to its own
+        :returns: the devices
+        :raises nova.exception.PciDeviceRequestFailed: if they are not there
+        """
+        requests.instance_uuid = instance.uuid
+        devices = self.claim_instance(self._context, requests, topology)
+        self.allocate_instance(instance)
+        return list(devices or ())
+
+    def free_devices(self, devices: Sequence[objects.PciDevice],
+                     instance: objects.Instance) -> None:
+        """Take devices back from a server."""
+        for device in list(devices):
+            self.free_device(device, instance)
+
+
+class _StableTree(provider_tree.ProviderTree):
+    """A provider tree whose new providers always get the same UUIDs."""
+
+    def __init__(self, stable_uuid: Callable[[str], str]):
+        super().__init__()
+        self._stable_uuid = stable_uuid
+
+    def new_child(self, name, parent, uuid=None, generation=None):
+        return super().new_child(name, parent, self._stable_uuid(name),
+                                 generation)
+
+
+def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
+                  stable_uuid: Callable[[str], str]) -> list:
+    """The resource providers of PCI devices, as nova-compute makes them.
+
+    The devices get to know their providers.
+
+    :param tracker: tracker of the devices
+    :param node: their compute node
+    :param stable_uuid: makes the UUID of a provider from its name
+    :returns: provider data with ``uuid``, ``name``, ``inventory`` and
+        ``traits``; none unless ``[pci] report_in_placement`` is set
+    :raises nova.exception.PlacementPciException: if Placement cannot track
+        these devices
+    """
+    tree = _StableTree(stable_uuid)
+    name = node.hypervisor_hostname
+    tree.new_root(name, node.uuid)
+    pci_placement_translator.update_provider_tree_for_pci(
+        tree, name, tracker, {}, [])
+    return [tree.data(uuid) for uuid in tree.get_provider_uuids()
+            if uuid != node.uuid]
 
 
 def live_migration_carries_limits() -> bool:

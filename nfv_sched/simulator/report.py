@@ -60,10 +60,12 @@ class NodeState:
     :ivar memory: memory in MiB
     :ivar memory_free: how much of it is free, in MiB
     :ivar pages: (page size in KiB, pages for guests, free ones)
+    :ivar devices: PCI devices: kind and physical network to (devices, free
+        ones)
     """
 
     host: str
-    node: int
+    node: int | None
     vswitch: bool
     pcpus: int
     pcpus_free: int
@@ -72,11 +74,30 @@ class NodeState:
     memory: int
     memory_free: int
     pages: tuple[tuple[int, int, int], ...]
+    devices: ty.Mapping[tuple[str, str | None], tuple[int, int]] = (
+        dataclasses.field(default_factory=dict))
+
+
+def _devices(host: compute.ComputeHost):
+    """The devices of each NUMA node of a host; None has those of none."""
+    free = host.free_devices()
+    found: dict[int | None, dict[tuple[str, str | None],
+                                 tuple[int, int]]] = {}
+    for device in host.group.pci.devices:
+        of_node = found.setdefault(device.node, {})
+        key = (device.kind, device.physical_network)
+        total, left = of_node.get(key, (0, 0))
+        of_node[key] = (total + 1, left + (device.address in free))
+    return found
 
 
 def node_states(host: compute.ComputeHost) -> list[NodeState]:
-    """What is left on each NUMA node of a host."""
+    """What is left on each NUMA node of a host.
+
+    Devices that do not tell their NUMA node are on one that is None.
+    """
     states = []
+    devices = _devices(host)
     for cell in host.topology().cells:
         shared = int(len(cell.cpuset) * host.group.cpu_ratio)
         states.append(NodeState(
@@ -88,7 +109,11 @@ def node_states(host: compute.ComputeHost) -> list[NodeState]:
             pages=tuple(
                 (page.size_kb, page.total - page.reserved,
                  page.total - page.reserved - page.used)
-                for page in cell.mempages)))
+                for page in cell.mempages),
+            devices=devices.get(cell.id, {})))
+    if None in devices:
+        states.append(NodeState(host.name, None, False, 0, 0, 0, 0, 0, 0, (),
+                                devices[None]))
     return states
 
 
@@ -116,10 +141,27 @@ def _of(free: int, total: int) -> str:
     return f'{free}/{total}' if total else '-'
 
 
-def _policy(server: engine.Server) -> str:
-    """The vSwitch policy of a server and what it came to: strict: local."""
-    wanted = server.policy or 'none'
-    return f'{wanted}: {server.vswitch}' if server.vswitch else wanted
+def _policy(wanted: str | None, got: str | None) -> str:
+    """A policy of a server and what it came to: ``strict: local``."""
+    wanted = wanted or 'none'
+    return f'{wanted}: {got}' if got else wanted
+
+
+def _device_list(devices: Iterable[tuple[str, int | None]]) -> str:
+    """PCI addresses by NUMA node: ``node 0: 01:00.0 01:00.1``."""
+    by_node: dict[int | None, list[str]] = {}
+    for address, node in devices:
+        by_node.setdefault(node, []).append(address.removeprefix('0000:'))
+    return '; '.join(
+        f'{"no node" if node is None else f"node {node}"}: '
+        f'{" ".join(addresses)}'
+        for node, addresses in sorted(
+            by_node.items(), key=lambda item: (item[0] is None,
+                                               item[0] or 0)))
+
+
+def _has_devices(result: engine.Result) -> bool:
+    return any(group.pci.devices for group in result.cloud.groups)
 
 
 def _remark(server: engine.Server,
@@ -143,27 +185,36 @@ def _by_server(result: engine.Result) -> dict[str, list[engine.Outcome]]:
 
 
 def servers(result: engine.Result) -> Table:
-    """One row a server, as it is in the end."""
+    """One row a server, as it is in the end.
+
+    Columns about PCI devices are there if any host has devices.
+    """
     outcomes = _by_server(result)
+    devices = _has_devices(result)
     return Table(
         'servers', 'Servers',
         ('Server', 'Flavor', 'Status', 'Host', 'NUMA nodes', 'Pinned CPUs',
-         'vSwitch', 'Remark'),
+         'vSwitch', *(('PCI', 'PCI devices') if devices else ()), 'Remark'),
         [(server.name, server.flavor_name, server.status,
           server.host.name if server.host else '',
           _numbers(server.nodes), cpu_list(server.pinned_cpus),
-          _policy(server), _remark(server, outcomes.get(server.name, ())))
+          _policy(server.policy.vswitch, server.vswitch),
+          *((_policy(server.policy.pci, server.pci),
+             _device_list(server.devices)) if devices else ()),
+          _remark(server, outcomes.get(server.name, ())))
          for server in result.servers])
 
 
 def steps(result: engine.Result) -> Table:
     """One row for each thing that happened."""
+    devices = _has_devices(result)
     return Table(
         'steps', 'Steps',
         ('Step', 'Action', 'Server', 'Result', 'From', 'To', 'NUMA nodes',
-         'vSwitch', 'Remark'),
+         'vSwitch', *(('PCI', 'PCI devices') if devices else ()), 'Remark'),
         [(str(o.step), o.action, o.server, 'done' if o.ok else 'refused',
           o.source or '', o.host or '', _numbers(o.nodes), o.vswitch or '',
+          *((o.pci or '', _device_list(o.devices)) if devices else ()),
           '; '.join(filter(None, (o.reason, *(
               note for note in o.notes if note not in o.reason)))))
          for o in result.outcomes])
@@ -174,6 +225,13 @@ def _pages_text(pages: Iterable[tuple[int, int, int]]) -> str:
                     for size, total, free in pages if size > 4 and total)
 
 
+def _free_devices(state: NodeState) -> str:
+    """Free devices of a NUMA node: ``VF physnet0 3/8, PF 1/1``."""
+    return ', '.join(
+        f'{kind}{f" {network}" if network else ""} {free}/{total}'
+        for (kind, network), (total, free) in state.devices.items())
+
+
 def hosts(result: engine.Result, full: bool = False) -> Table:
     """What is left, one row a NUMA node.
 
@@ -181,8 +239,10 @@ def hosts(result: engine.Result, full: bool = False) -> Table:
     :param full: whether many hosts, too, have a row each; else hosts of one
         group are summed up
     """
+    devices = _has_devices(result)
     columns = ('Host', 'Node', 'vSwitch', 'Free pCPUs', 'Free shared vCPUs',
-               'Free MiB', 'Free pages')
+               'Free MiB', 'Free pages',
+               *(('Free PCI devices',) if devices else ()))
     if full or len(result.hosts) <= MANY_HOSTS:
         title = 'Left on the hosts'
         states = [state for host in result.hosts
@@ -191,9 +251,11 @@ def hosts(result: engine.Result, full: bool = False) -> Table:
         title = 'Left on the hosts, summed up by group'
         states = _summed(result.hosts)
     return Table('hosts', title, columns, [
-        (s.host, str(s.node), 'yes' if s.vswitch else '',
+        (s.host, '-' if s.node is None else str(s.node),
+         'yes' if s.vswitch else '',
          _of(s.pcpus_free, s.pcpus), _of(s.shared_free, s.shared),
-         _of(s.memory_free, s.memory), _pages_text(s.pages))
+         _of(s.memory_free, s.memory), _pages_text(s.pages),
+         *((_free_devices(s),) if devices else ()))
         for s in states])
 
 
@@ -204,7 +266,7 @@ def _group_title(group: model.HostGroup) -> str:
 
 
 def _summed(all_hosts: Sequence[compute.ComputeHost]) -> list[NodeState]:
-    groups: dict[tuple[str, int], list[NodeState]] = {}
+    groups: dict[tuple[str, int | None], list[NodeState]] = {}
     groups_by_key: dict[str, model.HostGroup] = {}
     for host in all_hosts:
         groups_by_key[host.group.key] = host.group
@@ -219,7 +281,11 @@ def _summed(all_hosts: Sequence[compute.ComputeHost]) -> list[NodeState]:
             pages=tuple(
                 (size, sum(s.pages[i][1] for s in states),
                  sum(s.pages[i][2] for s in states))
-                for i, (size, _, _) in enumerate(states[0].pages)))
+                for i, (size, _, _) in enumerate(states[0].pages)),
+            devices={
+                kind: (sum(s.devices[kind][0] for s in states),
+                       sum(s.devices[kind][1] for s in states))
+                for kind in states[0].devices})
         for (key, node), states in groups.items()]
 
 
@@ -239,8 +305,15 @@ def _server_document(server: engine.Server,
         'numa_nodes': None if server.nodes is None else list(server.nodes),
         'pinned_cpus': cpu_list(server.pinned_cpus),
         'pinning': pinning,
-        'vswitch_policy': server.policy,
+        'cores': server.cores,
+        'shared_vcpus': [{'vcpus': cpu_list(vcpus), 'cpus': cpu_list(cpus)}
+                         for vcpus, cpus in server.floating],
+        'vswitch_policy': server.policy.vswitch,
         'vswitch': server.vswitch,
+        'pci_policy': server.policy.pci,
+        'pci': server.pci,
+        'pci_devices': [{'address': address, 'numa_node': node}
+                        for address, node in server.devices],
         'reason': server.reason or None,
         'notes': list(outcomes[-1].notes) if outcomes else [],
     }
@@ -267,6 +340,10 @@ def _host_document(host: compute.ComputeHost,
             'memory_mib_free': state.memory_free,
             'pages': [{'size_kib': size, 'total': total, 'free': free}
                       for size, total, free in state.pages],
+            'pci_devices': [
+                {'type': kind, 'physical_network': network, 'total': total,
+                 'free': free}
+                for (kind, network), (total, free) in state.devices.items()],
         } for state in node_states(host)],
     }
 
@@ -296,6 +373,7 @@ def document(result: engine.Result,
         doc['steps'] = [
             {**dataclasses.asdict(outcome),
              'nodes': None if outcome.nodes is None else list(outcome.nodes),
+             'devices': [list(device) for device in outcome.devices],
              'notes': list(outcome.notes)} for outcome in result.outcomes]
     return doc
 

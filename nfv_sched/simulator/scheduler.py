@@ -66,7 +66,8 @@ class _HostState(nova_api.HostState):
             parsed = {name: value for name, value in vars(self).items()
                       if name not in before or before[name] is not value}
             self._sim_cache[compute_node.uuid] = (self._sim_version, parsed)
-        self.pci_stats = nova_api.PciDeviceStats(self.numa_topology)
+        self.pci_stats = nova_api.PciDeviceStats(
+            self.numa_topology, compute_node.pci_device_pools)
 
 
 class _CountedFilter:

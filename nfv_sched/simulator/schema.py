@@ -36,6 +36,44 @@ _TEXT_VALUES = {'type': 'object', 'additionalProperties': {
 _NAMES = {'type': ['string', 'array'], 'minLength': 1, 'minItems': 1,
           'items': _NAME}
 _NAME_LIST = {'type': 'array', 'items': _NAME}
+_PCI_ID = {'type': 'string', 'pattern': '^[0-9a-fA-F]{4}$'}
+_PCI_KIND = {'enum': ['VF', 'PF', 'standard']}
+_NUMA_POLICY = {'enum': ['required', 'socket', 'preferred', 'legacy']}
+
+_PCI_DEVICE = {
+    'type': 'object',
+    'additionalProperties': False,
+    'required': ['type', 'node'],
+    'properties': {
+        'type': _PCI_KIND,
+        'node': {'type': ['integer', 'null'], 'minimum': 0},
+        'count': {'type': 'integer', 'minimum': 1, 'maximum': 1024},
+        'vfs': {'type': 'integer', 'minimum': 0, 'maximum': 240},
+        'vendor': _PCI_ID,
+        'product': _PCI_ID,
+        'vf_product': _PCI_ID,
+        'physical_network': _NAME,
+        'trusted': _BOOL,
+        'live_migratable': _BOOL,
+        'resource_class': _NAME,
+        'traits': _NAME_LIST,
+    },
+}
+
+_PCI_ALIAS = {
+    'type': 'object',
+    'additionalProperties': False,
+    'required': ['type'],
+    'properties': {
+        'type': _PCI_KIND,
+        'numa_policy': _NUMA_POLICY,
+        'vendor': _PCI_ID,
+        'product': _PCI_ID,
+        'live_migratable': _BOOL,
+        'resource_class': _NAME,
+        'traits': _NAME_LIST,
+    },
+}
 
 _HOST = {
     'type': 'object',
@@ -70,6 +108,7 @@ _HOST = {
         'ram_allocation_ratio': _RATIO,
         'disk_allocation_ratio': _RATIO,
         'traits': _NAME_LIST,
+        'pci_devices': {'type': 'array', 'items': _PCI_DEVICE},
         'disabled': _BOOL,
     },
 }
@@ -96,6 +135,9 @@ CLOUD = {
         'options': {'type': 'object', 'additionalProperties': {
             'type': 'object'}},
         'filters': _NAME_LIST,
+        'pci_in_placement': _BOOL,
+        'pci_aliases': {'type': 'object',
+                        'additionalProperties': _PCI_ALIAS},
         'hosts': {'type': 'array', 'items': _HOST, 'minItems': 1},
         'aggregates': {'type': 'array', 'items': {
             'type': 'object',
@@ -116,6 +158,9 @@ CLOUD = {
             'properties': {
                 'physical_network': _NAME,
                 'tunneled': _BOOL,
+                'vnic_type': {'enum': ['normal', 'direct',
+                                       'direct-physical']},
+                'numa_policy': _NUMA_POLICY,
             },
         }},
         'server_groups': {'type': 'object', 'additionalProperties': {
@@ -142,6 +187,9 @@ _EXPECT_KEYS = {
     'nodes': _NODES,
     'nodes_in': _NODES,
     'vswitch': {'enum': ['local', 'partial', 'remote']},
+    'pci': {'enum': ['local', 'partial', 'remote']},
+    'pci_devices': {'type': 'object', 'additionalProperties': _COUNT},
+    'cores': _COUNT,
     'reason': _NAME,
 }
 
@@ -186,6 +234,7 @@ _STEP_KEYS = {
     'evacuate': _MOVE,
     'shelve': {'expect': _EXPECT},
     'unshelve': _MOVE,
+    'rebuild': {'image': _NAME, 'expect': _EXPECT},
     'host_down': {},
     'host_up': {},
 }

@@ -61,7 +61,8 @@ class LedgerTestCase(testtools.TestCase):
                 ('root_required=!T', ['a']), ('member_of=in:agg-a,x', ['a']),
                 ('in_tree=b', ['b']), ('limit=1', ['a']),
                 ('limit=5&group_policy=none', ['a', 'b']),
-                ('resources_x=VCPU:1', []), ('required=in:T,U', [])):
+                ('same_subtree=_a,_b', []), ('required_x=T', []),
+                ('required=in:T,U', [])):
             self.assertEqual(found,
                              self.candidates(f'resources=VCPU:1&{text}'))
 
@@ -98,3 +99,72 @@ class LedgerTestCase(testtools.TestCase):
         self.assertIn('VCPU=4', text)
         self.assertIn('1 host without the trait T', text)
         self.assertIn('1 host without enough PCPU (most free: 0)', text)
+
+
+class NestedTestCase(testtools.TestCase):
+    """Suffixed groups take providers nested in a compute node."""
+
+    def setUp(self):
+        super().setUp()
+        self.ledger = ledger.Ledger()
+        for name, cards in (('a', 1), ('b', 2)):
+            self.ledger.add(ledger.Provider(
+                name, name, {'VCPU': ledger.Inventory(8)}, set()))
+            for number in range(cards):
+                self.ledger.add(ledger.Provider(
+                    f'{name}{number}', '', {'NIC': ledger.Inventory(2)},
+                    {f'T{number}'}, parent=name))
+
+    def candidates(self, text):
+        requests, self.summaries, _ = self.ledger.get_allocation_candidates(
+            None, _Resources('resources=VCPU:1&' + text))
+        for request in requests:
+            self.assertTrue(self.ledger.claim_resources(
+                None, 'try', request, 'p', 'u', '1.36'))
+            self.ledger.delete_allocation_for_instance(None, 'try')
+        return sorted(
+            ''.join(f'{suffix}{uuids[0]}' for suffix, uuids
+                    in sorted(request['mappings'].items()))
+            for request in requests)
+
+    def test_every_choice_is_a_candidate(self):
+        self.assertEqual(['a_xa0', 'b_xb0', 'b_xb1'],
+                         self.candidates('resources_x=NIC:1'))
+        self.assertEqual({'a', 'b'}, set(self.summaries))
+        self.assertEqual(
+            ['a_xa0_ya0', 'b_xb0_yb0', 'b_xb0_yb1', 'b_xb1_yb0',
+             'b_xb1_yb1'],
+            self.candidates('resources_x=NIC:1&resources_y=NIC:1'
+                            '&group_policy=none'))
+        self.assertEqual(
+            ['b_xb0_yb1', 'b_xb1_yb0'],
+            self.candidates('resources_x=NIC:1&resources_y=NIC:1'
+                            '&group_policy=isolate'))
+
+    def test_groups_share_what_a_provider_has(self):
+        self.assertEqual(
+            ['b_xb0_yb1', 'b_xb1_yb0'],
+            self.candidates('resources_x=NIC:2&resources_y=NIC:1'))
+        self.assertEqual([], self.candidates(
+            'resources_x=NIC:2&resources_y=NIC:1&resources_z=NIC:2'))
+        text = self.ledger.explain(self.ledger.queries[-1][0])
+        self.assertIn('2 times NIC=2', text)
+        self.assertIn('2 hosts without devices that together give NIC=5',
+                      text)
+
+    def test_traits_and_limit(self):
+        self.assertEqual(['b_xb1'],
+                         self.candidates('resources_x=NIC:1&required_x=T1'))
+        self.assertEqual(1, len(self.candidates(
+            'resources_x=NIC:1&in_tree=b&limit=1')))
+
+    def test_a_host_is_given_back_with_all_of_its_providers(self):
+        request = self.ledger.get_allocation_candidates(
+            None, _Resources('resources=VCPU:1&resources_x=NIC:1'
+                             '&in_tree=b'))[0][0]
+        self.ledger.claim_resources(None, 'server', request, 'p', 'u', '1')
+        self.assertEqual(2, len(self.ledger.allocations['server']))
+        self.ledger.remove_provider('server', 'b')
+        self.assertEqual({}, self.ledger.allocations)
+        for provider in self.ledger.providers.values():
+            self.assertEqual({}, provider.used)

@@ -54,6 +54,37 @@ BAD = [
     ('cores: 8', 'cores: 8\n    cores: 9',
      "cloud.yaml:4: not valid YAML: the key 'cores' is given twice"),
     ('cores: 8', '[1, 2]: 8', 'cloud.yaml:3: not valid YAML: a key that'),
+    # PCI devices
+    ('cores: 8', 'cores: 8\n    pci_devices: [{type: VF}]',
+     "cloud.yaml:4: hosts[0].pci_devices[0]: 'node' is missing"),
+    ('cores: 8', 'cores: 8\n    pci_devices: [{type: VF, node: 2}]',
+     'hosts[0].pci_devices[0].node: there is no NUMA node 2; the host has 2'),
+    ('cores: 8', 'cores: 8\n    pci_devices: [{type: VF, node: x}]',
+     "node: must be a whole number or null, not 'x'"),
+    ('cores: 8', 'cores: 8\n    pci_devices: [{type: VF, node: 0, vfs: 2}]',
+     'vfs: is for devices of the type PF'),
+    ('cores: 8', 'cores: 8\n    pci_devices: [{type: PF, node: 0, '
+     "vendor: 'xyz'}]", "'xyz' is not a PCI id of four hexadecimal digits"),
+    ('cores: 8', 'cores: 8\n    pci_devices: [{type: PF, node: 0, '
+     'vendor: 8086}]', 'vendor: must be text, not 8086'),
+    ('cores: 8', 'cores: 8\n    pci_devices: [{type: VF, node: 0, '
+     'count: 500}]', 'a PF has at most 248 VFs'),
+    ('hosts:\n  - name: a', 'pci_in_placement: true\nhosts:\n  - name: a\n'
+     '    pci_devices: [{type: PF, node: 0, vfs: 2}]',
+     'vfs: Nova does not take a PF and its VFs together'),
+    ('flavors:', 'options: {pci: {alias: []}}\npci_aliases: {}\nflavors:',
+     'options.pci.alias: cannot be combined with pci_aliases'),
+    ('n: {tunneled: true}', 'n: {vnic_type: direct}',
+     'networks.n.vnic_type: needs a physical_network'),
+    ('n: {tunneled: true}', 'n: {numa_policy: required}',
+     'networks.n.numa_policy: is for the vnic_type direct'),
+    ('n: {tunneled: true}\nsteps:\n  - boot: s', 'n: {physical_network: p, '
+     'vnic_type: direct}\nsteps:\n  - boot: s\n    multi_create: true',
+     'steps[0].networks[0]: a request for several servers cannot have'),
+    ('networks: [n]', 'expect: {pci_devices: {any: 1}}',
+     "expect.pci_devices.any: 'any' is neither a NUMA node nor none"),
+    ('networks: [n]', 'expect: {pci: near}',
+     "'near' is not one of local, partial, remote"),
     # keys
     ('cores: 8', 'coers: 8',
      "cloud.yaml:3: hosts[0].coers: unknown key; did you mean 'cores'?"),

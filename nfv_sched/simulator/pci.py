@@ -1,0 +1,128 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""From the PCI devices of a cloud file to single devices with addresses.
+
+Every PF and every standard device has a PCI bus of its own: the device is
+``00.0`` on it, the VFs of a PF follow.  VFs without an assignable PF have a
+PF that guests cannot have, which takes the address all the same.  Nothing
+here knows Nova but the names of its ``[pci]`` options.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+import typing as ty
+
+from nfv_sched.simulator import model
+
+#: How Nova calls the kinds of devices.
+NOVA_TYPES = {'VF': 'type-VF', 'PF': 'type-PF', 'standard': 'type-PCI'}
+
+# A VF and a PF of an X710 network card, and a QuickAssist accelerator.
+_VENDOR = '8086'
+_PRODUCTS = {'VF': '154c', 'PF': '1572', 'standard': '0443'}
+
+_FUNCTIONS = 8
+_VFS_OF_A_BUS = 31 * _FUNCTIONS
+_BUSES = 256 * 256
+
+
+class TooManyDevices(ValueError):
+    """More devices than a host has addresses for."""
+
+
+def _buses() -> Iterator[str]:
+    """The PCI buses that devices are put on: ``0000:01``, ..."""
+    for number in range(1, _BUSES):
+        yield f'{number >> 8:04x}:{number & 255:02x}'
+
+
+def _text(value: ty.Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _tags(entry: Mapping) -> dict[str, str]:
+    tags = {key: _text(entry[key]) for key in (
+        'physical_network', 'trusted', 'live_migratable', 'resource_class')
+        if key in entry}
+    if 'traits' in entry:
+        tags['traits'] = ','.join(entry['traits'])
+    return tags
+
+
+def _functions(bus: str, entry: Mapping,
+               count: int) -> Iterator[model.PCIDevice]:
+    """What is on one bus."""
+    kind, node = entry['type'], entry['node']
+    common = {'node': node, 'vendor': entry.get('vendor', _VENDOR).lower(),
+              'physical_network': entry.get('physical_network')}
+    product = entry.get('product', _PRODUCTS[kind]).lower()
+    first = f'{bus}:00.0'
+    if kind != 'VF':
+        yield model.PCIDevice(first, kind, product=product, **common)
+        if kind == 'standard':
+            return
+        product = entry.get('vf_product', _PRODUCTS['VF']).lower()
+    for number in range(count):
+        slot, function = divmod(number, _FUNCTIONS)
+        yield model.PCIDevice(
+            f'{bus}:{slot + 1:02x}.{function}', 'VF', product=product,
+            parent=first, **common)
+
+
+def build(entries: Iterable[Mapping]) -> model.PCIConfig:
+    """Lay the devices of a host out.
+
+    :param entries: ``pci_devices`` of the file, checked
+    :returns: the devices, and what ``[pci] device_spec`` must say of them
+    :raises TooManyDevices: if there are more than addresses for them
+    """
+    buses = _buses()
+    devices: list[model.PCIDevice] = []
+    specs = []
+    for entry in entries:
+        count = entry.get('count', 1)
+        if entry['type'] == 'VF':
+            cards, vfs = 1, count
+        else:
+            cards, vfs = count, entry.get('vfs', 0)
+        if vfs > _VFS_OF_A_BUS:
+            raise TooManyDevices(f'a PF has at most {_VFS_OF_A_BUS} VFs')
+        for _ in range(cards):
+            bus = next(buses, None)
+            if bus is None:
+                raise TooManyDevices('there are more devices than addresses')
+            devices.extend(_functions(bus, entry, vfs))
+            specs.append({'address': f'{bus}:*.*', **_tags(entry)})
+    return model.PCIConfig(tuple(devices), tuple(specs))
+
+
+def alias(name: str, entry: Mapping) -> dict[str, str]:
+    """An alias as ``[pci] alias`` has it.
+
+    Vendor and product are those of devices of its type, unless it asks for
+    a resource class.
+
+    :param name: its name
+    :param entry: its entry in ``pci_aliases``
+    """
+    kind = entry['type']
+    result = {'name': name, 'device_type': NOVA_TYPES[kind]}
+    if 'resource_class' not in entry or 'vendor' in entry:
+        result['vendor_id'] = entry.get('vendor', _VENDOR).lower()
+    if 'resource_class' not in entry or 'product' in entry:
+        result['product_id'] = entry.get('product', _PRODUCTS[kind]).lower()
+    for key in ('numa_policy', 'resource_class', 'live_migratable'):
+        if key in entry:
+            result[key] = _text(entry[key])
+    if 'traits' in entry:
+        result['traits'] = ','.join(entry['traits'])
+    return result
