@@ -79,6 +79,13 @@ class NFVSched(app.App):
                 handler.setLevel(logging.DEBUG)
 
 
+def discard_output() -> None:
+    """Write nothing more: whoever read it, such as head, has seen enough."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.
 
@@ -99,8 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read the output, such as head, has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         return 0
 
 

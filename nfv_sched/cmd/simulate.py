@@ -21,6 +21,7 @@ from cliff import lister
 from oslo_serialization import jsonutils
 import yaml
 
+from nfv_sched.cmd import cli
 from nfv_sched.simulator import examples
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import progress
@@ -34,9 +35,10 @@ examples:
   nfv-sched simulate cloud.yaml -f json > result.json
   nfv-sched simulate cloud.yaml -f csv -c Server -c Host -c "NUMA nodes"
   nfv-sched simulate cloud.yaml --config-file /etc/nova/nova.conf
+  nfv-sched simulate one.yaml two.yaml three.yaml
 
-exit code: 0 if all expectations of the file are met, 1 if one is not,
-2 if the file or the command line cannot be used, 3 if something unforeseen
+exit code: 0 if all expectations of the files are met, 1 if one is not,
+2 if a file or the command line cannot be used, 3 if something unforeseen
 happens.
 """
 
@@ -60,7 +62,8 @@ class Simulate(lister.Lister):
     CLOUD is a YAML file with hosts, flavors, networks and steps: boots,
     deletes and moves, with what is expected of them. Each server ends with a
     host, host NUMA nodes and pinned CPUs, or with the reason why it was
-    refused. No service, database or network is needed.
+    refused. No service, database or network is needed. Of several files
+    only the expectations are told, one line a file.
     """
 
     @property
@@ -77,7 +80,9 @@ class Simulate(lister.Lister):
         parser.set_defaults(fit_width=True)
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument(
-            'cloud', nargs='?', metavar='CLOUD', help='cloud file in YAML')
+            'clouds', nargs='*', default=[], metavar='CLOUD',
+            help='cloud file in YAML; of several, only whether their '
+                 'expectations are met is shown')
         what.add_argument(
             '--example', metavar='NAME',
             help='run an example that comes with nfv-sched')
@@ -116,6 +121,8 @@ class Simulate(lister.Lister):
             for line in str(e).splitlines():
                 print(f'nfv-sched: {line}', file=sys.stderr)
             return 2
+        except BrokenPipeError:
+            cli.discard_output()
         except Exception as e:
             if self.app.options.debug:
                 raise
@@ -143,13 +150,36 @@ class Simulate(lister.Lister):
             return (('Name', 'Description', 'File'),
                     [(name, examples.description(path), str(path))
                      for name, path in examples.find().items()])
-        path = parsed_args.cloud
+        paths = parsed_args.clouds
         if parsed_args.example is not None:
-            path = self._example(parsed_args.example)
+            paths = [self._example(parsed_args.example)]
+        if len(paths) > 1:
+            return self._check(paths, parsed_args)
         self._sections = self._wanted(parsed_args)
-        self._simulate(path, parsed_args)
+        self._simulate(paths[0], parsed_args)
         self._failures = self._result.failures
         return self._tables[0].columns, self._tables[0].rows
+
+    def _check(self, paths: Sequence[str], parsed_args: argparse.Namespace):
+        """Run several clouds.
+
+        :returns: columns and rows of a table, one row a cloud
+        """
+        if parsed_args.show:
+            raise _UsageError('--show is for a single file')
+        rows = []
+        failures: list[str] = []
+        for path in paths:
+            result = self._run_cloud(path, parsed_args)
+            failures += result.failures
+            done = sum(1 for outcome in result.outcomes if outcome.ok)
+            rows.append((
+                path, len(result.hosts), done, len(result.outcomes) - done,
+                result.checks, len(result.failures),
+                round(result.seconds, 1)))
+        self._failures = failures
+        return (('File', 'Hosts', 'Done', 'Refused', 'Expectations',
+                 'Failed', 'Seconds'), rows)
 
     @staticmethod
     def _example(name: str) -> str:
@@ -171,20 +201,24 @@ class Simulate(lister.Lister):
                 '--show servers, hosts or steps')
         return sections
 
-    def _simulate(self, path: str, parsed_args: argparse.Namespace) -> None:
+    @staticmethod
+    def _run_cloud(path: str, parsed_args: argparse.Namespace):
         # Nova takes seconds to import; --help need not wait for it.
         text = loader.read(path)
         from nfv_sched.simulator import configuration
         from nfv_sched.simulator import engine
         from nfv_sched.simulator import nova_api
-        from nfv_sched.simulator import report
         with configuration.defaults(parsed_args.config_file) as defaults:
             cloud = loader.loads(text, path, defaults,
                                  nova_api.extra_spec_problem)
             with configuration.overrides(cloud, parsed_args.reasons,
                                          parsed_args.seed):
                 with progress.shown() as update:
-                    self._result = engine.Simulation(cloud, update).run()
+                    return engine.Simulation(cloud, update).run()
+
+    def _simulate(self, path: str, parsed_args: argparse.Namespace) -> None:
+        self._result = self._run_cloud(path, parsed_args)
+        from nfv_sched.simulator import report
         self._report = report
         make = {'servers': lambda: report.servers(self._result),
                 'hosts': lambda: report.hosts(

@@ -27,19 +27,25 @@ def _installed() -> dict[str, pathlib.Path]:
         files = importlib.metadata.files('nfv-sched') or ()
     except importlib.metadata.PackageNotFoundError:
         return {}
-    return {file.stem: pathlib.Path(file.locate()).resolve()
-            for file in files
-            if file.suffix == '.yaml' and file.parts[-4:-1] == _DIRECTORY}
+    found = {}
+    for file in files:
+        # Data files are outside of the package: ../../../etc/...
+        parts = tuple(part for part in file.parts if part != '..')
+        if file.suffix == '.yaml' and parts[:len(_DIRECTORY)] == _DIRECTORY:
+            name = '/'.join(parts[len(_DIRECTORY):])
+            found[name.removesuffix('.yaml')] = pathlib.Path(
+                file.locate()).resolve()
+    return found
 
 
 def _in_source() -> dict[str, pathlib.Path]:
-    root = pathlib.Path(__file__).resolve().parents[2]
-    return {file.stem: file
-            for file in root.joinpath(*_DIRECTORY).glob('*.yaml')}
+    root = pathlib.Path(__file__).resolve().parents[2].joinpath(*_DIRECTORY)
+    return {file.relative_to(root).with_suffix('').as_posix(): file
+            for file in root.rglob('*.yaml')}
 
 
 def find() -> dict[str, pathlib.Path]:
-    """The examples by name.
+    """The examples by name: ``two-hosts``, ``platform/numa``.
 
     Those of a source tree are preferred to those of an installed package.
     """

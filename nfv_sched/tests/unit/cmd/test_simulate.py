@@ -156,8 +156,28 @@ class SimulateTestCase(base.TestCase):
                 self.assertTrue(err.startswith('nfv-sched: '))
                 self.assertEqual('', out)
 
+    def test_several_files(self):
+        good = self.file(CLOUD)
+        bad = self.file(CLOUD.replace('placed: 4', 'placed: 5'))
+        code, out, err = self.run_command('simulate', good, bad, good,
+                                          '-f', 'json')
+        self.assertEqual(1, code)
+        self.assertIn(f'{bad}:14: step 1', err)
+        self.assertNotIn(f'{good}:', err)
+        self.assertEqual(
+            [(good, 2, 0), (bad, 2, 1), (good, 2, 0)],
+            [(row['File'], row['Expectations'], row['Failed'])
+             for row in json.loads(out)])
+        self.assertEqual(0, self.run_command('simulate', good, good)[0])
+        for args, message in (((good, '/no/such/file'), '/no/such/file'),
+                              ((good, good, '--show', 'all'), '--show')):
+            code, out, err = self.run_command('simulate', *args)
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn(message, err)
+
     def test_usage_errors(self):
         for args in ((), ('a', '--example', 'b'), ('a', '-f', 'xml'),
+                     ('a', 'b', '--list-examples'),
                      ('a', '--seed', 'x')):
             self.assertEqual(2, self.run_command('simulate', *args)[0])
 
@@ -196,3 +216,20 @@ class SimulateTestCase(base.TestCase):
             [sys.executable, '-m', 'nfv_sched.cmd.cli', '--version'],
             capture_output=True, text=True, check=False)
         self.assertEqual((0, ''), (done.returncode, done.stderr))
+
+    def test_reader_that_stops(self):
+        """What head does: no traceback, and the exit code stays true."""
+        for placed, code in ((4, 0), (5, 1)):
+            path = self.file(CLOUD.replace('placed: 4', f'placed: {placed}'))
+            reader, writer = os.pipe()
+            os.close(reader)
+            try:
+                done = subprocess.run(
+                    [sys.executable, '-m', 'nfv_sched.cmd.cli', 'simulate',
+                     path], stdout=writer, stderr=subprocess.PIPE, text=True,
+                    check=False)
+            finally:
+                os.close(writer)
+            self.assertEqual(code, done.returncode, done.stderr)
+            for word in ('Traceback', 'Broken', 'error'):
+                self.assertNotIn(word, done.stderr)
