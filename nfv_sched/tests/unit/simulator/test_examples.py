@@ -18,6 +18,23 @@ from nfv_sched.simulator import examples
 from nfv_sched.simulator import loader
 from nfv_sched.tests.unit.simulator import base
 
+# One for each feature of the platform that must go on working.
+PLATFORM = (
+    'aggregates', 'availability-zones', 'cold-migration', 'cpu-features',
+    'cpu-pinning', 'evacuate', 'huge-pages', 'io-numa', 'live-migration',
+    'multi-create', 'numa', 'ovs-dpdk', 'pci-passthrough', 'rebuild',
+    'resize', 'server-groups', 'shelve', 'sr-iov', 'thread-policies')
+
+STOCK = """
+filters:
+  - ComputeFilter
+  - AggregateInstanceExtraSpecsFilter
+  - ServerGroupAntiAffinityFilter
+  - ServerGroupAffinityFilter
+  - PciPassthroughFilter
+  - NUMATopologyFilter
+"""
+
 
 class ExamplesTestCase(base.SimulatorTestCase):
 
@@ -30,12 +47,53 @@ class ExamplesTestCase(base.SimulatorTestCase):
     def text(self, name: str) -> str:
         return loader.read(str(examples.find()[name]))
 
-    def test_there_are_three(self):
+    def test_they_are_found(self):
         found = examples.find()
-        self.assertEqual(['carrier-grade', 'thousand-hosts', 'two-hosts'],
-                         list(found))
+        self.assertEqual(
+            ['all-policies', 'carrier-grade', *(
+                f'platform/{name}' for name in PLATFORM), 'router-guest',
+             'thousand-hosts', 'two-hosts'], list(found))
         for path in found.values():
             self.assertTrue(examples.description(path))
+
+    def test_platform(self):
+        for name in PLATFORM:
+            with self.subTest(name=name):
+                text = self.text(f'platform/{name}')
+                for seed in range(2):
+                    self.check(text, seed)
+                # One guest with a policy beside others without.
+                with_policy = [' nfv:', "'nfv:", ' hw:numa_node.']
+                self.assertTrue(any(key in text for key in with_policy))
+
+    def test_platform_feature_by_feature_needs_the_filters(self):
+        """Without the plugin each example ends otherwise."""
+        for name in PLATFORM:
+            with self.subTest(name=name):
+                text = self.text(f'platform/{name}')
+                head, _, tail = text.partition('filters:\n')
+                tail = tail[tail.index('hosts:'):] if tail else ''
+                result = self.run_cloud(f'{head}\n{tail}{STOCK}')
+                self.assertNotEqual([], list(result.failures))
+
+    def test_devices_in_placement(self):
+        """Who keeps count of the devices makes no difference here."""
+        checked = 0
+        for name in examples.find():
+            text = self.text(name)
+            if 'pci_devices:' in text and 'vfs:' not in text:
+                with self.subTest(name=name):
+                    self.check(f'pci_in_placement: true\n{text}')
+                    checked += 1
+        self.assertGreater(checked, 5)
+
+    def test_router_guest(self):
+        for seed in range(3):
+            self.check(self.text('router-guest'), seed)
+
+    def test_all_policies(self):
+        for seed in range(3):
+            self.check(self.text('all-policies'), seed)
 
     def test_carrier_grade(self):
         result = self.check(self.text('carrier-grade'))
