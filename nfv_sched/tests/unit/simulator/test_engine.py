@@ -467,6 +467,46 @@ class BooksTestCase(base.SimulatorTestCase):
             self.assertEqual({}, provider.used)
 
 
+class MixedTestCase(base.SimulatorTestCase):
+    """Guests with shared and dedicated vCPUs."""
+
+    HEAD = base.CLOUD.replace(
+        'cores: 8', 'cores: 8\n    shared_cores_per_node: 1\n'
+        '    cpu_allocation_ratio: 2') + """\
+  mixed:
+    vcpus: 3
+    memory: 1 GiB
+    extra_specs: {hw:cpu_policy: mixed, hw:cpu_dedicated_mask: ^0}
+"""
+
+    def test_books(self):
+        with self.simulation(self.cloud("""\
+                - {boot: m, flavor: mixed, host: east}
+                - {boot: n, flavor: mixed, host: east}
+                - {boot: p, flavor: plain, host: east}
+                """, self.HEAD)) as simulation:
+            before = self.books(simulation)
+            result = simulation.run()
+            self.assertEqual([], [s.reason for s in result.servers
+                                  if s.reason])
+            used = simulation.ledger.providers[
+                simulation.hosts['east'].uuid].used
+            self.assertEqual((4, 4), (used['PCPU'], used['VCPU']))
+            server = simulation.servers['m']
+            (node,) = server.nodes
+            shared = simulation.hosts['east'].group.nodes[node].shared
+            self.assertEqual((((0,), tuple(sorted(shared))),),
+                             server.floating)
+            self.assertEqual(2, len(server.pinned_cpus))
+            self.assertEqual(2, server.cores)
+            self.assertFalse(set(server.pinned_cpus) & shared)
+            cells = simulation.hosts['east'].topology().cells
+            self.assertEqual(2, sum(cell.cpu_usage for cell in cells))
+            for server in list(simulation.servers.values()):
+                simulation._delete(server, None)
+            self.assertEqual(before, self.books(simulation))
+
+
 class ExpectationTestCase(base.SimulatorTestCase):
 
     def failures(self, expect, flavor='strict', count=1):

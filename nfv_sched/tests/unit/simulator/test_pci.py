@@ -372,6 +372,47 @@ class BooksTestCase(base.SimulatorTestCase):
         self.check('- {boot: a, flavor: both-near, expect: {refused: 1}}\n')
 
 
+class MoveClaimTestCase(base.SimulatorTestCase):
+    """What Nova's claims of moves know about devices."""
+
+    # Nova tries node 1 of "target" first, as it has more devices.
+    HEAD = """\
+filters: [ComputeFilter, PciPassthroughFilter, NUMATopologyFilter]
+hosts:
+  - name: source
+    cores: 8
+    memory: 32 GiB
+    pci_devices: [{type: PF, node: 0, count: 2}]
+  - name: target
+    cores: 8
+    memory: 32 GiB
+    pci_devices:
+      - {type: PF, node: 0, count: 2}
+      - {type: PF, node: 1}
+      - {type: standard, node: 1, count: 4}
+pci_aliases:
+  nic: {type: PF, numa_policy: preferred}
+flavors:
+""" + flavor('required', 'nic:2', 'hw:pci_numa_affinity_policy: required')
+
+    def test_policy_of_the_flavor_is_lost(self):
+        for head in ('', 'pci_in_placement: true\n'):
+            for move in ('cold_migrate', 'evacuate'):
+                result = self.run_cloud(self.cloud(f"""\
+                    - boot: a
+                      flavor: required
+                      host: target
+                      expect: {{nodes: [0], pci: local}}
+                    - delete: a
+                    - boot: b
+                      flavor: required
+                      host: source
+                    - {move}: b
+                      expect: {{host: target, nodes: [1], pci: partial}}
+                    """, head + self.HEAD))
+                self.assertEqual([], list(result.failures))
+
+
 class RebuildTestCase(base.SimulatorTestCase):
 
     HEAD = base.CLOUD + """\
