@@ -16,6 +16,7 @@ import re
 
 from nfv_sched.simulator import examples
 from nfv_sched.simulator import loader
+from nfv_sched.simulator import nova_api
 from nfv_sched.tests.unit.simulator import base
 
 # One for each feature of the platform that must go on working.
@@ -40,7 +41,13 @@ class ExamplesTestCase(base.SimulatorTestCase):
 
     def check(self, text: str, seed: int = 0):
         result = self.run_cloud(text, seed)
-        self.assertEqual([], list(result.failures))
+        failures = list(result.failures)
+        if not nova_api.live_migration_carries_limits():
+            # Before bug 2153425 was fixed, live migrations could end on
+            # other NUMA nodes than the scheduler chose.
+            failures = [failure for failure in failures
+                        if '(live_migrate ' not in failure]
+        self.assertEqual([], failures)
         self.assertGreater(result.checks, 0)
         return result
 
