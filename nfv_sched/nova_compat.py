@@ -22,6 +22,7 @@ import functools
 import importlib.metadata
 
 import nova.conf
+from nova import exception
 from nova import objects
 from oslo_log import log as logging
 
@@ -98,6 +99,20 @@ def live_migration_carries_limits() -> bool:
     """
     major = importlib.metadata.version('nova').partition('.')[0]
     return not major.isdigit() or int(major) >= 34
+
+
+def pci_alias_policy(name: str) -> str | None:
+    """The NUMA policy of a PCI alias, as the compute nodes read it.
+
+    :param name: name of an alias of ``[pci] alias``
+    :returns: None if the configuration of this service has no such alias
+    """
+    from nova.pci import request
+    try:
+        aliases = request.get_alias_from_config()
+    except exception.PciInvalidAlias:
+        return None
+    return aliases[name][0] if name in aliases else None
 
 
 def numa_topology_limits(

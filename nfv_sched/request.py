@@ -20,6 +20,7 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched import nova_compat
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
@@ -158,10 +159,13 @@ class RequestNote:
         if policy.errors:
             error = reasons.Reason(
                 reasons.REQUEST, 'flavor', '; '.join(policy.errors))
+        is_move = (_get(destination, 'cell') is not None or
+                   bool(_get(destination, 'allow_cross_cell_move')))
         requests = list(_get(pci_requests, 'requests') or [])
         demands: tuple[pci.Demand, ...] = ()
         try:
-            demands = pci.demands(requests)
+            demands = pci.demands(
+                requests, nova_compat.pci_alias_policy if is_move else None)
         except pci.OddDevicesError as exc:
             error = error or reasons.Reason(
                 reasons.REQUEST, 'PCI devices', str(exc))
@@ -174,8 +178,6 @@ class RequestNote:
 
         physnets = frozenset(_get(network_metadata, 'physnets') or ())
         tunneled = bool(_get(network_metadata, 'tunneled'))
-        is_move = (_get(destination, 'cell') is not None or
-                   bool(_get(destination, 'allow_cross_cell_move')))
         networks = list(_get(requested_networks, 'objects') or [])
         uncertain = tunneled and is_move
         untrue = False

@@ -21,6 +21,7 @@ among those that have such devices (or share a socket with them), so few sets
 of nodes need a look.
 """
 
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
@@ -58,6 +59,9 @@ class Demand(ty.NamedTuple):
     :ivar specs: what a device must be, as (property, value) pairs; any of
         the specs will do
     :ivar policy: Nova's NUMA policy of the request
+    :ivar claimed: the policy that the claim on the compute node follows; None
+        if that cannot be known
+    :ivar fixable: the claim keeps to what Placement has allocated
     :ivar request_id: by which allocation candidates name the request, or None
     :ivar from_port: a Neutron port wants the device; PCI in Placement does
         not cover those
@@ -72,6 +76,8 @@ class Demand(ty.NamedTuple):
     count: int
     specs: tuple[tuple[tuple[str, ty.Any], ...], ...]
     policy: str
+    claimed: str | None
+    fixable: bool
     request_id: str | None
     from_port: bool
     providers: tuple[str, ...]
@@ -123,10 +129,14 @@ def _noun(specs: Sequence[Mapping], from_port: bool) -> str:
     return 'PCI device'
 
 
-def _demand(request) -> Demand:
+def _demand(request, alias_policy) -> Demand:
     specs = [dict(spec) for spec in request.spec]
     policy = request.numa_policy if 'numa_policy' in request else None
     from_port = request.source == request.NEUTRON_PORT
+    policy = policy or LEGACY
+    claimed = policy
+    if alias_policy is not None and not from_port:
+        claimed = alias_policy(request.alias_name)
     migratable = None
     asked = {spec.get('live_migratable') for spec in specs}
     if asked in ({'true'}, {'false'}):
@@ -136,7 +146,7 @@ def _demand(request) -> Demand:
         request.count,
         tuple(tuple((name, value) for name, value in spec.items()
                     if name not in _NOT_OF_THE_DEVICE) for spec in specs),
-        policy or LEGACY,
+        policy, claimed, alias_policy is None and not from_port,
         request.request_id if 'request_id' in request else None, from_port,
         tuple(providers.split(',')) if providers else (),
         _noun(specs, from_port),
@@ -147,14 +157,21 @@ def _demand(request) -> Demand:
         migratable)
 
 
-def demands(requests: Sequence) -> tuple[Demand, ...]:
+def demands(
+    requests: Sequence,
+    alias_policy: Callable[[str], str | None] | None = None,
+) -> tuple[Demand, ...]:
     """Read the PCI requests of a guest.
 
     :param requests: ``nova.objects.InstancePCIRequest`` each
+    :param alias_policy: gives the NUMA policy of an alias, None if it is not
+        known; to be given for moves.  The claim of a move makes the requests
+        anew from the aliases of the flavor; the NUMA policy of flavor or
+        image, and what Placement has allocated, are lost on it.
     :raises OddDevicesError: if one cannot be read
     """
     try:
-        return tuple([_demand(request) for request in requests])
+        return tuple([_demand(request, alias_policy) for request in requests])
     except Exception as exc:
         raise OddDevicesError('a request without its fields') from exc
 
@@ -405,11 +422,11 @@ class Devices:
         """Host cells of the devices that Placement has fixed for a request.
 
         :param demand: number of the request
-        :returns: bitmask; None if Placement leaves the choice to the claim,
-            or a device has no NUMA information
+        :returns: bitmask; None if the choice is left to the claim, or a
+            device has no NUMA information
         """
         providers = self._providers[demand]
-        if not providers:
+        if not providers or not self.devices.wanted[demand].fixable:
             return None
         cells = 0
         for pool in self.devices.matched[demand]:

@@ -198,7 +198,7 @@ def capacity_reason(
     evaluation: Evaluation, policy: str = 'NUMA topology',
     within: int | None = None, order: int = reasons.CAPACITY,
     where: str = '', groups: Sequence[int] = (),
-    devices: pci.Devices | None = None,
+    devices: pci.Devices | None = None, pci_policy: str = 'PCI devices',
 ) -> reasons.Reason:
     """Why a guest finds no room, in Nova's own terms.
 
@@ -206,6 +206,7 @@ def capacity_reason(
     :param where: what is special about them, for the text
     :param groups: host cells near each network of the request, as bitmasks
     :param devices: the PCI devices of the host
+    :param pci_policy: what wants them near, for the text
     """
     host, guest = evaluation.host, evaluation.guest
     cells = len(guest.cells)
@@ -248,7 +249,7 @@ def capacity_reason(
                 f'{where} near the networks of the request')
     if devices is not None and candidates.feasible(masks, groups):
         reason = devices_reason(
-            devices, masks, 'PCI devices' if order == reasons.CAPACITY
+            devices, masks, pci_policy if order == reasons.CAPACITY
             else policy, order, where)
         if reason is not None:
             return reason
@@ -425,21 +426,21 @@ class _Steering:
             return True
         devices = self.devices.devices
         for number, demand in enumerate(devices.wanted):
-            if demand.policy == pci.REQUIRED:
+            if demand.claimed == pci.REQUIRED:
                 continue
             fixed = self.devices.fixed(number)
             if fixed is not None:
-                if demand.policy == pci.LEGACY or \
+                if demand.claimed == pci.LEGACY or \
                         self._always_on(groups, fixed):
                     continue
                 return False
             if devices.has_unknown(number):
                 return False
-            if demand.policy == pci.SOCKET and all(
+            if demand.claimed == pci.SOCKET and all(
                     devices.same_socket(1 << index) == 1 << index
                     for index in range(len(self.host.cells))):
                 continue
-            if demand.policy != pci.LEGACY:
+            if demand.claimed != pci.LEGACY:
                 return False
         return True
 
@@ -622,6 +623,18 @@ class _Steering:
                     reasons.ENFORCEMENT, self.wish.pci_text,
                     'devices with NUMA information needed, or '
                     f'{_REQUIRED}', 'some have none')
+            if any(demand.claimed is None
+                   for demand in self.devices.devices.wanted):
+                return reasons.Reason(
+                    reasons.ENFORCEMENT, self.wish.pci_text,
+                    "the [pci] aliases in the scheduler's configuration "
+                    'needed for a move', 'it has none')
+            if not any(demand.fixable or demand.from_port
+                       for demand in self.devices.devices.wanted):
+                return reasons.Reason(
+                    reasons.ENFORCEMENT, self.wish.pci_text,
+                    'aliases with numa_policy required needed for a move',
+                    'the claim could take other devices')
             return reasons.Reason(
                 reasons.ENFORCEMENT, self.wish.pci_text,
                 f'{_REQUIRED} needed', 'the claim could take other devices')
@@ -690,7 +703,9 @@ class _Steering:
         if not self.fits_stock(traces):
             return Decision(False, functools.partial(
                 capacity_reason, self.evaluation, groups=self.groups,
-                devices=self.devices))
+                devices=self.devices,
+                **({'pci_policy': self.wish.pci_text}
+                   if self.wish.pci == 'strict' else {})))
         wish = self.wish
         if wish.plain:
             return self._accept(frozenset(), frozenset())

@@ -506,9 +506,11 @@ class Simulation:
             raise Refused(str(e))
 
     def _destination(self, spec: objects.RequestSpec, host: str | None,
-                     zone: str | None) -> None:
-        """Ask for a host or a zone, and always for the only cell."""
-        destination = objects.Destination(cell=self.manager.cell)
+                     zone: str | None, move: bool = False) -> None:
+        """Ask for a host or a zone; a move stays within its cell."""
+        destination = objects.Destination()
+        if move:
+            destination.cell = self.manager.cell
         if host is not None:
             destination.host = host
             destination.node = host
@@ -528,7 +530,7 @@ class Simulation:
         spec = server.spec.obj_clone()
         spec.reset_forced_destinations()
         spec.ignore_hosts = list(ignore)
-        self._destination(spec, host, spec.availability_zone)
+        self._destination(spec, host, spec.availability_zone, move=True)
         spec.ensure_network_information(server.instance)
         # Only the devices of aliases are asked of Placement.
         spec.requested_resources = []
@@ -823,7 +825,7 @@ class Simulation:
             raise Refused(f'the Nova API refuses the image: {conflict}')
         spec = server.spec.obj_clone()
         spec.image = image_meta
-        self._destination(spec, None, None)
+        self._destination(spec, None, None, move=True)
         spec.ensure_network_information(server.instance)
         spec.scheduler_hints = {'_nova_check_type': ['rebuild']}
         spec.force_hosts = spec.force_nodes = [server.host.name]

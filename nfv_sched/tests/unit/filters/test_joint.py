@@ -16,10 +16,12 @@ import itertools
 
 from nova import exception
 from nova import objects
+from nova.pci import request as pci_request
 from nova.scheduler import filters as nova_filters
 from nova.scheduler.filters import numa_topology_filter
 from nova.scheduler import weights as nova_weights
 from nova.virt import hardware
+from oslo_serialization import jsonutils
 
 from nfv_sched.filters import cpu_thread_policy
 from nfv_sched.filters import nfv_topology
@@ -163,6 +165,39 @@ class TestPCI(JointTestCase):
                 f'{request.request_id}-0': [f'provider{node}']}}
             for node in devices]
         return host
+
+    def test_the_claim_of_a_move_knows_the_alias_only(self):
+        # The policy of the flavor is in the request, but the claim makes the
+        # requests anew from the aliases.
+        for alias, policy, passes in (
+                ('required', 'required', True), ('legacy', 'required', True),
+                ('preferred', 'required', False),
+                ('socket', 'required', False), (None, 'required', False),
+                ('preferred', 'preferred', False)):
+            pci_request.get_alias_from_config.cache_clear()
+            self.addCleanup(pci_request.get_alias_from_config.cache_clear)
+            self.flags(alias=[jsonutils.dumps({
+                'name': 'vf' if alias else 'other', 'vendor_id': '8086',
+                'product_id': '1515', 'numa_policy': alias or 'required'})],
+                group='pci')
+            host = clouds.host(devices={0: 2, 1: 1})
+            for cell in host.numa_topology.cells:
+                cell.socket = 0
+            spec = self.spec(STRICT, policy, move=True)
+            if passes:
+                self.assertEqual(['host1'], self.passing([host], spec))
+            else:
+                self.assertIn('aliases', self.refusal([host], spec))
+
+    def test_placement_does_not_fix_the_device_of_a_move(self):
+        pci_request.get_alias_from_config.cache_clear()
+        self.addCleanup(pci_request.get_alias_from_config.cache_clear)
+        self.flags(alias=[jsonutils.dumps({
+            'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
+            'numa_policy': 'preferred'})], group='pci')
+        spec = self.spec(STRICT, 'preferred', move=True)
+        self.assertIn('aliases', self.refusal(
+            [self.placement_host(spec, {0: 1, 1: 1})], spec))
 
     def test_candidates_that_break_strict_are_dropped(self):
         spec = self.spec(STRICT, vswitch='strict')
