@@ -348,7 +348,10 @@ def wish_of(note: HostNote, request: Request) -> steering.Wish:
             request.tunneled, request.tunnel_uncertain,
             request.is_move and settings(note.request_note).limits_lost,
             request.pci if nfv_request.PCI in policies else None,
-            f'{policy.pci_key}={policy.pci}')
+            f'{policy.pci_key}={policy.pci}',
+            request.shared_cell if nfv_request.SHARED_VCPU in policies
+            else None,
+            f'{policy.shared_vcpu_key}={policy.shared_vcpu}')
     return known
 
 
@@ -642,14 +645,17 @@ def _judge_candidates(
     :returns: the decision for the first that is kept
     """
     evaluation = note.evaluation(host_state, request, view)
-    traces = None if evaluation.uniform else evaluation.request_traces()
+    traces = None
+    if request.stock and not evaluation.uniform:
+        # What Nova's search for one leaves behind counts for the next.
+        traces = evaluation.request_traces()
     prefixes = tuple(demand.request_id for demand in request.demands
                      if demand.request_id)
     kept, decision, done = [], None, {}
     for candidate, mapping in zip(host_state.allocation_candidates,
                                   _mappings(host_state, request)):
         key = None
-        if traces is None:
+        if traces is None:  # the order does not matter
             key = repr(sorted(
                 item for item in mapping.items()
                 if item[0].startswith(prefixes)))

@@ -58,8 +58,9 @@ class Request:
     :ivar shared_cell: guest NUMA node of the vCPU that runs on shared CPUs
     :ivar network_metadata: Nova's object with the networks, or None
     :ivar error: why no host can take the request, or None
-    :ivar plain: the request has a guest NUMA topology and asks nothing that
-        stock Nova does not
+    :ivar stock: the request asks nothing that stock Nova does not
+    :ivar plain: besides, it has a guest NUMA topology and nothing that takes a
+        closer look
     """
 
     policy: nfv_policy.NFVPolicy
@@ -78,6 +79,7 @@ class Request:
     shared_cell: int | None
     network_metadata: ty.Any
     error: reasons.Reason | None
+    stock: bool
     plain: bool
 
 
@@ -200,6 +202,7 @@ class RequestNote:
             tunnel_untrue=untrue, is_move=is_move, demands=demands,
             pci=affinity, shared_cell=shared_cell,
             network_metadata=network_metadata, error=error,
+            stock=affinity is None and policy.empty,
             plain=(guest is not None and affinity is None and policy.empty and
                    not needs_threads and not isolates and
                    not uncertain and not untrue))

@@ -179,6 +179,10 @@ def demands(
 class Served(ty.NamedTuple):
     """What becomes of the PCI requests with one set of host NUMA nodes.
 
+    With PCI in Placement Nova may hand out fewer devices than were asked for:
+    it leaves out providers that do not suit the NUMA policy if the others have
+    enough devices between them.
+
     :ivar local: devices on these NUMA nodes
     :ivar total: devices in all
     """
@@ -314,10 +318,11 @@ class Devices:
         Placement does not say
     """
 
-    __slots__ = ('devices', '_providers', '_known')
+    __slots__ = ('devices', 'asked', '_providers', '_known')
 
     def __init__(self, devices: HostDevices, mapping: Mapping | None):
         self.devices = devices
+        self.asked = sum([demand.count for demand in devices.wanted])
         self._providers = [_providers(demand, mapping)
                            for demand in devices.wanted]
         self._known: dict[int, Served | None] = {}
@@ -345,9 +350,10 @@ class Devices:
         return self.serve(cells) is not None
 
     def keeps_local(self, cells: int) -> bool:
-        """Whether it would serve it with devices on these cells only."""
+        """Whether it would serve it in full with devices on these cells."""
         served = self.serve(cells)
-        return served is not None and served.local == served.total
+        return served is not None and \
+            served.local == served.total == self.asked
 
     def _serve(self, cells: int) -> Served | None:
         devices = self.devices

@@ -81,6 +81,8 @@ class Wish(ty.NamedTuple):
     :ivar pci: ``strict`` or ``prefer`` if the PCI devices are to be on the
         guest's NUMA nodes, beyond what Nova asks of them, or None
     :ivar pci_text: the extra spec, for reasons
+    :ivar shared_cell: guest NUMA node of the vCPU that needs shared CPUs
+    :ivar shared_text: the extra spec, for reasons
     """
 
     vswitch: str | None
@@ -94,12 +96,14 @@ class Wish(ty.NamedTuple):
     limits_lost: bool = False
     pci: str | None = None
     pci_text: str = ''
+    shared_cell: int | None = None
+    shared_text: str = ''
 
     @property
     def plain(self) -> bool:
         """Whether Nova's own rules are all there is."""
         return (self.vswitch is None and self.pci is None and
-                not self.node_map)
+                self.shared_cell is None and not self.node_map)
 
     @property
     def best(self) -> int:
@@ -110,7 +114,7 @@ class Wish(ty.NamedTuple):
     def strict(self) -> bool:
         """Whether something must hold, or the host is refused."""
         return (bool(self.node_map) or self.vswitch == 'strict' or
-                self.pci == 'strict')
+                self.pci == 'strict' or self.shared_cell is not None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -392,6 +396,10 @@ class _Steering:
         cells = candidates.mask_of(chosen)
         if goal.within is not None and cells & ~goal.within:
             return False
+        shared = self.wish.shared_cell
+        if shared is not None and not (
+                self.evaluation.masks[shared] >> chosen[shared] & 1):
+            return False
         return not goal.local or self.local is None or self.local.test(cells)
 
     def possible(self, goal: _Goal) -> bool:
@@ -426,23 +434,35 @@ class _Steering:
             return True
         devices = self.devices.devices
         for number, demand in enumerate(devices.wanted):
-            if demand.claimed == pci.REQUIRED:
-                continue
+            policy = demand.claimed
             fixed = self.devices.fixed(number)
             if fixed is not None:
-                if demand.claimed == pci.LEGACY or \
-                        self._always_on(groups, fixed):
+                if policy in (pci.REQUIRED, pci.LEGACY) and \
+                        fixed.bit_count() == 1:
+                    continue
+                # Of several providers Nova may leave some out.
+                if self._always_on(groups, fixed):
                     continue
                 return False
-            if devices.has_unknown(number):
-                return False
-            if demand.claimed == pci.SOCKET and all(
+            if policy == pci.REQUIRED:
+                continue
+            if policy == pci.SOCKET and all(
                     devices.same_socket(1 << index) == 1 << index
                     for index in range(len(self.host.cells))):
                 continue
-            if demand.claimed != pci.LEGACY:
+            if policy != pci.LEGACY or devices.has_unknown(number):
                 return False
         return True
+
+    def _always_shared(self) -> bool:
+        """No state of the host lets a claim end without shared CPUs.
+
+        Nova may take one guest cell for another on its way.
+        """
+        guest = self.evaluation.guest
+        return (len(guest.cells) == 1 or self.evaluation.interchangeable or
+                all(cell.shared >= guest.cells[self.wish.shared_cell].shared
+                    for cell in self.host.cells))
 
     def _always_mapped(self, groups: Sequence[int]) -> bool:
         """No state of the host lets a claim break the node mapping."""
@@ -477,6 +497,8 @@ class _Steering:
             return False
         if goal.local and not self._always_local(groups):
             return False
+        if self.wish.shared_cell is not None and not self._always_shared():
+            return False
         return not self.map_bits or self._always_mapped(groups)
 
     # -- which labels
@@ -496,10 +518,10 @@ class _Steering:
         nothing: frozenset[str] = frozenset()
         yield nothing
         switch = nothing
-        if goal.within is not None and \
-                self.names.vswitch in self.host.labels:
+        if self.names.vswitch in self.host.labels:
             switch = frozenset([self.names.vswitch])
-            yield switch
+            if goal.within is not None:
+                yield switch
         mapped = nothing
         if self.map_bits:
             bits = 0
@@ -508,7 +530,7 @@ class _Steering:
             mapped = self.node_labels(bits) or nothing
             if mapped:
                 yield mapped
-                if switch:
+                if switch and goal.within is not None:
                     yield mapped | switch
         seen = set()
         targets = candidates.assignments(
@@ -519,6 +541,9 @@ class _Steering:
             if exact and exact not in seen:
                 seen.add(exact)
                 yield exact
+        if switch and goal.within is None:
+            # By chance it may be where the guest should be.
+            yield switch
 
     def find(
         self, goal: _Goal, options: Iterable[frozenset[str]] | None,
@@ -591,6 +616,8 @@ class _Steering:
             texts.append(self.wish.vswitch_text)
         if self.wish.pci == 'strict':
             texts.append(self.wish.pci_text)
+        if self.wish.shared_cell is not None:
+            texts.append(self.wish.shared_text)
         return ', '.join(texts) or 'NUMA topology'
 
     def _key_text(self, guest: int) -> str:

@@ -274,9 +274,15 @@ class TestNodeMapping(FilterTestCase):
                 [host], clouds.spec(nodes={0: node})))
             self.assertEqual([node], self.node_of(host))
 
-    def test_needs_the_node_label(self):
+    def test_needs_a_label(self):
         self.assertIn('nfv_node', self.refusal(
-            [clouds.host(node_labels=False)], clouds.spec(nodes={0: 1})))
+            [clouds.host(node_labels=False)], clouds.spec(nodes={0: 0})))
+
+    def test_the_label_of_the_switch_will_do(self):
+        host = clouds.host(node_labels=False, switch=(1,))
+        self.assertEqual(
+            ['host1'], self.passing([host], clouds.spec(nodes={0: 1})))
+        self.assertEqual([1], self.node_of(host))
 
     def test_order_of_interchangeable_nodes(self):
         two = clouds.guest(cells=2)

@@ -151,7 +151,32 @@ class TestPCI(JointTestCase):
         self.assertEqual(([1], [1]), self.claimed(host, spec))
         spec = self.spec(STRICT, 'preferred')
         self.refusal([self.placement_host(
-            spec, {0: 1, 1: 1}, node_labels=False)], spec)
+            spec, {0: 1, 1: 1}, node_labels=False, switch=None)], spec)
+
+    def test_strict_with_fewer_devices_than_asked_for(self):
+        # Nova leaves out the provider on the other node, and the guest gets
+        # one device instead of two.
+        spec = self.spec(STRICT, 'required', 2)
+        request = spec.pci_requests.requests[0]
+        host = self.placement_host(spec, {0: 2, 1: 2})
+        host.allocation_candidates = [{'allocations': {}, 'mappings': {
+            f'{request.request_id}-0': ['provider0'],
+            f'{request.request_id}-1': ['provider1']}}]
+        self.refusal([host], spec)
+
+    def test_strict_and_socket(self):
+        # Nova takes no device without NUMA information for these.
+        for sockets, passes in (((0, 1), True), ((0, 0), False)):
+            host = clouds.host(devices={None: 2, 0: 1, 1: 1})
+            for cell, socket in zip(host.numa_topology.cells, sockets):
+                cell.socket = socket
+            spec = self.spec(STRICT, 'socket')
+            if passes:
+                self.assertEqual(['host1'], self.passing([host], spec))
+                self.assertEqual(
+                    1, len(set(map(tuple, self.claimed(host, spec)))))
+            else:
+                self.refusal([host], spec)
 
     def placement_host(self, spec, devices, **topology):
         """A host with one allocation candidate for each node's device."""
@@ -428,6 +453,19 @@ class TestSharedVCPU(JointTestCase):
                 ('isolate or require', self.spec(threads='isolate')),
                 ('isolate or require', self.spec(threads='require'))):
             self.assertIn(text, self.refusal([self.host()], spec))
+
+    def test_no_shared_cpus_on_the_node(self):
+        # Nova's search takes one guest cell for another, and would accept.
+        host = self.host()
+        for cell in host.numa_topology.cells:
+            cell.cpuset = set()
+        guest = objects.InstanceNUMATopology(cells=[
+            objects.InstanceNUMACell(
+                id=index, cpuset=shared, pcpuset=dedicated, memory=512,
+                cpu_policy='mixed')
+            for index, (shared, dedicated) in enumerate((
+                (set(), {1}), ({0}, {2})))])
+        self.refusal([host], strategies.request_spec(guest, None, self.KEYS))
 
     def test_weigher(self):
         weigher = shared_weigher.SharedVCPUWeigher()
