@@ -1,0 +1,389 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""All policies at once, against a brute-force oracle and Nova's own claim.
+
+Whatever combination of policies a request has and whatever filters are
+enabled, in whatever order:
+
+* a host that they accept has an assignment that satisfies everything, and the
+  claim made with what they left on the host never breaks a strict policy,
+  neither on the host as it is nor with other guests on it;
+* a host that they refuse has no such assignment, or the claim could not be
+  held to it;
+* what is merely preferred costs no host, and comes true where it can.
+"""
+
+import itertools
+import logging
+
+import hypothesis
+from nova import exception
+from nova import objects
+from nova.scheduler.filters import numa_topology_filter
+from nova.scheduler.filters import pci_passthrough_filter
+from nova.scheduler import weights as nova_weights
+
+from nfv_sched.filters import all_filters
+from nfv_sched.tests import base
+from nfv_sched.tests.equivalence import claims
+from nfv_sched.tests.equivalence import joint
+from nfv_sched.tests.equivalence import test_stock
+from nfv_sched.weights import all_weighers
+
+
+class JointTestCase(base.TestCase):
+    """Runs the filters on the host of a case."""
+
+    enforcement = 'claim'
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        self.filters = {cls.__name__: cls() for cls in all_filters()}
+        self.filters[joint.STOCK] = (
+            numa_topology_filter.NUMATopologyFilter())
+        self.passthrough = pci_passthrough_filter.PciPassthroughFilter()
+        self.weighers = {cls.__name__: cls() for cls in all_weighers()}
+        self.seen = dict.fromkeys((
+            'run', 'accepted', 'refused', 'refused though possible',
+            'strict accepted', 'claimed later', 'devices', 'several nodes',
+            'shared vCPU', 'preferred and got'), 0)
+
+    def configure(self, case):
+        self.flags(shared_vcpus_per_core=case.data['per_core'],
+                   strict_enforcement=self.enforcement)
+        self.flags('compute', packing_host_numa_cells_allocation_strategy=(
+            case.data['packing']))
+
+    def enabled(self, case):
+        return [self.filters[name] for name in case.data['enabled']] + [
+            self.passthrough]
+
+    @staticmethod
+    def verdict(case, filters):
+        """Run filters in this order.
+
+        :returns: the HostState, the RequestSpec, whether the host passes
+        """
+        state, spec = case.state(), case.spec()
+        return state, spec, all(
+            each.host_passes(state, spec) for each in filters)
+
+    def left(self, state):
+        """What the filters have left on a host, to compare."""
+        limits = state.limits.get('numa_topology')
+        if limits is not None:
+            metadata = (limits.network_metadata
+                        if 'network_metadata' in limits else None)
+            limits = (limits.cpu_allocation_ratio,
+                      limits.ram_allocation_ratio,
+                      sorted(metadata.physnets) if metadata else [],
+                      bool(metadata and metadata.tunneled))
+        return limits, [each['number'] for each in
+                        state.allocation_candidates]
+
+    def claim(self, case, usage, limits, candidate, record=True):
+        return claims.claim(
+            case.host(usage), case.guest, limits,
+            case.pools(usage, candidate), case.requests, candidate, record)
+
+    def run_cases(self):
+        @test_stock.SETTINGS
+        @hypothesis.given(data=joint.cases())
+        def check(data):
+            self.check_case(data)
+
+        check()
+        print('joint, %s: %s' % (type(self).__name__, self.seen))
+
+    def check_case(self, data):
+        try:
+            case = joint.Case(data)
+        except exception.NovaException:
+            # Nova's API would not accept such a flavor.
+            return
+        self.seen['run'] += 1
+        self.configure(case)
+        oracle = joint.Oracle(case)
+        filters = self.enabled(case)
+        state, spec, accepted = self.verdict(case, filters)
+        self.check_order(case, filters, state, accepted)
+        if oracle.contradiction():
+            if joint.SHARED in data['enabled']:
+                self.assertFalse(accepted)
+            return
+        if accepted:
+            self.seen['accepted'] += 1
+            self.check_accepted(case, oracle, state, spec)
+        else:
+            self.seen['refused'] += 1
+            self.check_refused(case, oracle)
+
+    def check_order(self, case, filters, state, accepted):
+        """The order of the filters changes nothing."""
+        turned = filters[1:] + filters[:1]
+        for other in (filters[::-1], turned, turned[::-1]):
+            again, _spec, verdict = self.verdict(case, other)
+            self.assertEqual(accepted, verdict)
+            if accepted:
+                self.assertEqual(self.left(state), self.left(again))
+
+    def check_accepted(self, case, oracle, state, spec):
+        raise NotImplementedError()
+
+    def check_refused(self, case, oracle):
+        raise NotImplementedError()
+
+    # -- what Nova would do
+
+    def stock_accepts(self, case, oracle):
+        """Whether Nova's own filters pass the host.
+
+        A guest with a shared vCPU has a lower allocation ratio.
+        """
+        state, spec = case.state(), case.spec()
+        for cell in case.host(case.data['now']).cells:
+            cap = oracle.cap(cell)
+            if cap is not None and cell.cpuset:
+                state.cpu_allocation_ratio = min(
+                    state.cpu_allocation_ratio, cap / len(cell.cpuset))
+        return self.filters[joint.STOCK].host_passes(state, spec) and \
+            self.passthrough.host_passes(state, spec)
+
+    def limits(self, case, oracle, labels):
+        """The limits that a scheduler could send with these labels."""
+        ratio = case.data['cpu_ratio']
+        for cell in case.host(case.data['now']).cells:
+            cap = oracle.cap(cell)
+            if cap is not None and cell.cpuset:
+                ratio = min(ratio, cap / len(cell.cpuset))
+        physnets, tunneled = set(labels), False
+        if case.network is not None:
+            physnets |= case.network.physnets
+            tunneled = case.network.tunneled
+        return objects.NUMATopologyLimits(
+            cpu_allocation_ratio=ratio, ram_allocation_ratio=1.5,
+            network_metadata=objects.NetworkMetadata(
+                physnets=physnets, tunneled=tunneled))
+
+    def label_sets(self, case, nodes):
+        """Labels of the host that may lead a claim to these host nodes."""
+        found = [()]
+        if case.data['labels'] in ('nodes', 'vswitch'):
+            found.append((joint.SWITCH_LABEL,))
+        if case.data['labels'] == 'nodes':
+            found.append(tuple('nfv_node%d' % node for node in nodes))
+        return found
+
+    def held(self, case, oracle, labels, candidate):
+        """Whether labels hold a guest with one NUMA node to what is asked.
+
+        In whatever state the host is; plain but sure.
+        """
+        nodes = set(range(case.nodes))
+        for label in labels:
+            if label == joint.SWITCH_LABEL:
+                nodes &= set(case.data['switch'])
+            else:
+                nodes &= {int(label.removeprefix('nfv_node'))}
+        return all(oracle.keeps((node,)) and
+                   oracle.holds(candidate, {node}) for node in nodes)
+
+
+class TestStrict(JointTestCase):
+    """Strict policies, with a claim that cannot end otherwise."""
+
+    def test_joint(self):
+        self.run_cases()
+        cases = test_stock.CASES
+        self.assertGreater(self.seen['run'], cases // 2)
+        self.assertGreater(self.seen['strict accepted'], cases // 100)
+        self.assertGreater(self.seen['claimed later'], cases // 20)
+        self.assertGreater(
+            self.seen['refused though possible'], cases // 500)
+        self.assertGreater(self.seen['several nodes'], cases // 50)
+        self.assertGreater(self.seen['devices'], cases // 20)
+        self.assertGreaterEqual(self.seen['shared vCPU'], cases // 500)
+
+    def check_accepted(self, case, oracle, state, spec):
+        data = case.data
+        limits = state.limits.get('numa_topology')
+        candidate = state.allocation_candidates[0]
+        if case.guest is not None:
+            self.assertTrue(
+                oracle.assignments(data['now'], candidate) or
+                not oracle.strict and self.stock_accepts(case, oracle),
+                'no assignment satisfies everything')
+        if oracle.strict:
+            self.seen['strict accepted'] += 1
+        if oracle.shared_vcpu is not None:
+            self.seen['shared vCPU'] += 1
+        labelled = limits is not None and 'network_metadata' in limits and \
+            any(label.startswith('nfv_')
+                for label in limits.network_metadata.physnets)
+        claimed = self.claim(case, data['now'], limits, candidate,
+                             record=labelled)
+        if oracle.strict or len(case.candidates()) == 1:
+            self.assertIsNotNone(claimed, 'the claim fails')
+        for usage in [data['now']] + (
+                data['later'] if self.enforcement == 'claim' else []):
+            claimed = self.claim(case, usage, limits, candidate)
+            if claimed is None:
+                continue
+            self.assertIsNone(oracle.broken(claimed, usage))
+            if usage is not data['now']:
+                self.seen['claimed later'] += 1
+            self.seen['devices'] += len(claimed.devices)
+            self.seen['several nodes'] += len(claimed.nodes) > 1
+
+    def check_refused(self, case, oracle):
+        data = case.data
+        if case.guest is None:
+            self.check_floating(case, oracle)
+            return
+        candidates = case.candidates()
+        possible = [(nodes, candidate) for candidate in candidates
+                    for nodes in oracle.assignments(data['now'], candidate)]
+        if not possible:
+            return
+        if not self.stock_accepts(case, oracle):
+            # Nova's own search, or the shared CPUs of unlike host nodes.
+            return
+        self.assertTrue(oracle.strict, 'a preference cost a host')
+        self.seen['refused though possible'] += 1
+        for nodes, candidate in possible:
+            for labels in self.label_sets(case, nodes):
+                if len(nodes) > 1 and not self.several_held(
+                        case, oracle, labels, nodes, candidate):
+                    continue
+                if len(nodes) == 1 and self.enforcement == 'claim' and \
+                        not self.held(case, oracle, labels, candidate):
+                    continue
+                claimed = self.claim(
+                    case, data['now'], self.limits(case, oracle, labels),
+                    candidate)
+                self.assertFalse(
+                    claimed and not oracle.broken(claimed, data['now']),
+                    'refused, but labels %s and candidate %s would do: %s' % (
+                        labels, candidate['number'], claimed))
+
+    def several_held(self, case, oracle, labels, nodes, candidate):
+        """The same for several guest NUMA nodes, where it is plain.
+
+        Like guest cells on a host with at most one node to spare: Nova finds
+        every set of nodes, and the label of each node enforces it.
+        """
+        cells = case.guest.cells
+        alike = len({(len(cell.cpuset), len(cell.pcpuset), cell.memory)
+                     for cell in cells}) == 1
+        return (
+            case.data['labels'] == 'nodes' and alike and
+            not case.guest.emulator_threads_isolated and
+            case.nodes - len(cells) <= 1 and not oracle.node_map and
+            set(labels) == {'nfv_node%d' % node for node in nodes} and
+            oracle.holds(candidate, set(nodes)))
+
+    def check_floating(self, case, oracle):
+        """A guest without NUMA topology was refused."""
+        if not self.stock_accepts(case, oracle):
+            return
+        self.assertTrue(oracle.strict, 'a preference cost a host')
+        if case.nodes == 1:
+            self.assertFalse(
+                oracle.keeps((0,)) and (
+                    oracle.vswitch != 'strict' or 0 in oracle.switch),
+                'refused, but the host is one NUMA node')
+
+
+class TestPredicted(TestStrict):
+    """The same where a prediction of the claim is enough."""
+
+    enforcement = 'predicted'
+
+    def test_joint(self):
+        self.run_cases()
+        cases = test_stock.CASES
+        self.assertGreater(self.seen['run'], cases // 2)
+        self.assertGreater(self.seen['strict accepted'], cases // 50)
+        self.assertGreater(
+            self.seen['refused though possible'], cases // 500)
+
+
+class TestPreferred(JointTestCase):
+    """What is preferred comes true where it can, and is weighed."""
+
+    def test_joint(self):
+        self.run_cases()
+        cases = test_stock.CASES
+        self.assertGreater(self.seen['run'], cases // 2)
+        self.assertGreater(self.seen['preferred and got'], cases // 200)
+
+    def check_refused(self, case, oracle):
+        """Seen to by :class:`TestStrict`."""
+
+    def check_accepted(self, case, oracle, state, spec):
+        data = case.data
+        if case.guest is None:
+            return
+        candidate = state.allocation_candidates[0]
+        limits = state.limits.get('numa_topology')
+        claimed = self.claim(case, data['now'], limits, candidate,
+                             record=False)
+        if claimed is None:
+            return
+        got = oracle.locality(claimed)
+        self.check_weights(case, oracle, state, spec, got)
+        wanted = (oracle.pci == 'prefer', bool(
+            oracle.vswitch == 'prefer' and oracle.switch))
+        if not any(wanted) or len(case.guest.cells) > 1 or \
+                data['labels'] != 'nodes' or \
+                oracle.strict and self.enforcement == 'claim' and \
+                oracle.pci == 'strict':
+            return
+        best = (0, 0)
+        for node, each in itertools.product(
+                range(case.nodes), case.candidates()):
+            if not oracle.keeps((node,)):
+                continue
+            other = self.claim(
+                case, data['now'], self.limits(
+                    case, oracle, ['nfv_node%d' % node]), each)
+            if other is not None and not oracle.broken(other, data['now']):
+                part = oracle.locality(other)
+                best = max(best, self.score(part, wanted))
+        self.assertGreaterEqual(self.score(got, wanted), best)
+        self.seen['preferred and got'] += best > (0, 0)
+
+    def score(self, part, wanted):
+        """Both come first, then the switch, then the devices."""
+        local, switch = (value if wish else 0.0
+                         for value, wish in zip(part, wanted))
+        return local + switch, switch
+
+    def check_weights(self, case, oracle, state, spec, got):
+        """The weighers say what the claim does."""
+        weights = {
+            name: weigher.weigh_objects(
+                [nova_weights.WeighedHost(state, 0.0)], spec)[0]
+            for name, weigher in self.weighers.items()}
+        for weight in weights.values():
+            self.assertGreaterEqual(weight, 0.0)
+            self.assertLessEqual(weight, 1.0)
+        if oracle.pci == 'prefer':
+            self.assertAlmostEqual(
+                got[0], weights['PCINUMAAffinityWeigher'])
+        if oracle.vswitch == 'prefer':
+            self.assertAlmostEqual(
+                got[1], weights['VSwitchNUMAAffinityWeigher'])
+        if oracle.shared_vcpu is not None:
+            self.assertLess(weights['SharedVCPUWeigher'], 1.0)
