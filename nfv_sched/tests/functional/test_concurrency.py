@@ -123,28 +123,46 @@ class SharedFiltersTest(base.NFVCloudTestCase):
             self.assertEqual(expected[number], result)
 
 
-class LostRaceTest(base.NFVCloudTestCase):
+class LostRace:
     """Somebody takes the place between the decision and the claim."""
+
+    def boot_behind(self, flavor, thief):
+        """Boot a guest.
+
+        :param thief: called after the decision and before the claim
+        """
+        manager = self.scheduler.manager
+        decide = manager.select_destinations
+        pending = [thief]
+
+        def decide_slowly(*args, **kwargs):
+            decision = decide(*args, **kwargs)
+            if pending:
+                pending.pop()()
+            return decision
+
+        with mock.patch.object(
+                manager, 'select_destinations', decide_slowly):
+            server = self.boot(flavor, expect=('ACTIVE', 'ERROR'))
+        self.assertEqual([], pending)
+        return server
+
+    def assertLost(self, server):
+        self.assertEqual('ERROR', server['status'])
+        self.assertEqual({}, self._get_allocations_by_server_uuid(
+            server['id']))
+
+
+class LostRaceTest(LostRace, base.NFVCloudTestCase):
+    """The switch node of a host fills."""
 
     def setUp(self):
         super().setUp()
         self.strict = self.flavor(nfv__vswitch_numa_affinity='strict')
 
     def boot_and_lose(self, flavor, host):
-        """Boot a guest; before its claim the switch node of a host fills."""
-        manager = self.scheduler.manager
-        decide = manager.select_destinations
-        pending = [host]
-
-        def decide_slowly(*args, **kwargs):
-            decision = decide(*args, **kwargs)
-            if pending:
-                self.occupy(self.strict, pending.pop(), times=2)
-            return decision
-
-        with mock.patch.object(
-                manager, 'select_destinations', decide_slowly):
-            return self.boot(flavor, expect=('ACTIVE', 'ERROR'))
+        return self.boot_behind(
+            flavor, lambda: self.occupy(self.strict, host, times=2))
 
     def test_strict_guest_goes_to_the_next_host(self):
         self.start_host('host1', switch=[1], memory_gib=64)
@@ -155,10 +173,7 @@ class LostRaceTest(base.NFVCloudTestCase):
     def test_strict_guest_does_not_land_elsewhere(self):
         """Node 0 of the only host is free; it is not for this guest."""
         self.start_host('host1', switch=[1])
-        server = self.boot_and_lose(self.strict, 'host1')
-        self.assertEqual('ERROR', server['status'])
-        self.assertEqual({}, self._get_allocations_by_server_uuid(
-            server['id']))
+        self.assertLost(self.boot_and_lose(self.strict, 'host1'))
 
     def test_prefer_guest_goes_to_the_next_host(self):
         self.start_host('host1', switch=[1], memory_gib=64)
@@ -166,3 +181,85 @@ class LostRaceTest(base.NFVCloudTestCase):
         server = self.boot_and_lose(
             self.flavor(nfv__vswitch_numa_affinity='prefer'), 'host1')
         self.assertPlaced(server, [1], 'host2')
+
+
+class LostDevices(LostRace, base.PCI):
+    """CPUs or devices near the guest's devices are taken.
+
+    There is room for the guest elsewhere, which it must not use.
+    """
+
+    def test_strict_guest_does_not_land_elsewhere(self):
+        self.start_host('host1', switch=[0, 1],
+                        devices={'nics': [1, 1], 'vfs': [0] * 3})
+        filler = self.flavor(vcpus=base.PINNED_CPUS_PER_NODE,
+                             nfv__numa_node_0='1')
+        for alias in self.aliases:
+            with self.row('CPUs, ' + alias):
+                server = self.boot_behind(
+                    self.strict_pci(alias + ':1'),
+                    lambda: self.occupy(filler, 'host1'))
+                self.assertLost(server)
+        with self.row('devices'):
+            server = self.boot_behind(
+                self.strict_pci('nic:1'),
+                lambda: self.occupy(self.strict_pci('nic:2'), 'host1'))
+            self.assertLost(server)
+        self.assertNothingLeft()
+
+    def test_strict_guest_takes_what_is_left(self):
+        """The node that was decided on is full, another will do."""
+        self.start_host('host1', switch=[0, 1], devices={'nics': [0, 1]})
+        for node in (0, 1):
+            with self.row('node %d is lost' % node):
+                filler = self.flavor(vcpus=base.PINNED_CPUS_PER_NODE,
+                                     nfv__numa_node_0=str(node))
+                server = self.boot_behind(
+                    self.strict_pci('nic:1'),
+                    lambda: self.occupy(filler, 'host1'))
+                if server['status'] == 'ACTIVE':
+                    self.assertPlaced(server, [1 - node],
+                                      devices=[1 - node])
+                else:
+                    self.assertLost(server)
+        self.assertNothingLeft()
+
+
+class LostDevicesTest(LostDevices, base.WholePluginTestCase):
+
+    aliases = ['nic', 'nic-required']
+
+
+class LostDevicesInPlacementTest(LostDevices, base.WholePluginTestCase):
+
+    in_placement = True
+    aliases = ['nic', 'nic-required', 'nic-preferred', 'nic-socket']
+
+
+class LostSharedCPUsTest(LostRace, base.WholePluginTestCase):
+    """The shared CPUs fill up to the cap, of which Nova knows nothing."""
+
+    def configure(self):
+        super().configure()
+        self.flags(shared_vcpus_per_core=2.0, group='nfv_sched')
+        self.flags(cpu_allocation_ratio=16.0)
+
+    def test_cap_holds_at_the_claim(self):
+        self.start_host('host1')
+        specs = {'hw__cpu_policy': 'mixed', 'hw__cpu_dedicated_mask': '^0',
+                 'nfv__shared_vcpu': '0'}
+        shared = self.flavor(**specs)
+        fillers = [self.flavor(nfv__numa_node_0=str(node), **specs)
+                   for node in (0, 1)]
+
+        def fill(*nodes):
+            for node in nodes:
+                self.occupy(fillers[node], 'host1', times=2)
+
+        for node in (0, 1):
+            with self.row('node %d is lost' % node):
+                server = self.boot_behind(shared, lambda: fill(node))
+                self.assertPlaced(server, [1 - node])
+        with self.row('both are lost'):
+            self.assertLost(self.boot_behind(shared, lambda: fill(0, 1)))
+        self.assertNothingLeft()

@@ -1,0 +1,266 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Several policies at once.
+
+Each of them alone can be met, on one NUMA node or another.  Together they are
+met on one node, or the guest does not run.
+"""
+
+from nfv_sched.tests.functional import base
+
+STRICT_SWITCH = {'nfv__vswitch_numa_affinity': 'strict'}
+STRICT_PCI = {'nfv__pci_numa_affinity': 'strict',
+              'pci_passthrough__alias': 'nic:1'}
+BOTH = dict(STRICT_SWITCH, **STRICT_PCI)
+PREFERRED = {'hw__pci_numa_affinity_policy': 'preferred',
+             'pci_passthrough__alias': 'nic:1'}
+MIXED = {'hw__cpu_policy': 'mixed', 'hw__cpu_dedicated_mask': '^0',
+         'nfv__shared_vcpu': '0'}
+
+
+class JointTestCase(base.PCI, base.WholePluginTestCase):
+
+    def guest(self, *policies, vcpus=base.GUEST_VCPUS, **more):
+        specs = {}
+        for policy in policies:
+            specs.update(policy)
+        return self.flavor(vcpus=vcpus, **dict(specs, **more))
+
+    def assertImpossible(self, flavor):
+        """The policies cannot be met together; the reason says which."""
+        before = self.usages()
+        server = self.boot(flavor, expect='ERROR')
+        self.assertRefused(server)
+        self.assertRegex(self.fault(server), 'nfv:|PCI')
+        self.assertEqual(before, self.usages())
+
+
+class Conjunctions:
+    """The switch on node 0, the only device on node 1, and the like."""
+
+    def test_switch_and_device_on_different_nodes(self):
+        self.start_host('host1', switch=[0],
+                        devices={'nics': [1], 'vfs': [0] * 3})
+
+        with self.row('each alone'):
+            self.assertPlaced(self.boot(self.guest(STRICT_SWITCH)), [0])
+            self.assertPlaced(self.boot(self.guest(STRICT_PCI)), [1],
+                              devices=[1])
+
+        with self.row('both: refused'):
+            self.assertImpossible(self.guest(BOTH))
+
+        with self.row('strict for the switch, a device that is preferred'):
+            flavor = self.guest(STRICT_SWITCH, PREFERRED)
+            self.assertPlaced(self.boot(flavor), [0], devices=[1])
+
+        with self.row('strict for the device, a switch that is preferred'):
+            flavor = self.guest(STRICT_PCI,
+                                nfv__vswitch_numa_affinity='prefer')
+            self.assertPlaced(self.boot(flavor), [1], devices=[1])
+
+        with self.row('both are preferred'):
+            flavor = self.guest(PREFERRED,
+                                nfv__vswitch_numa_affinity='prefer')
+            server = self.boot(flavor)
+            self.assertPlaced(server, self.nodes(server), devices=[1])
+
+        with self.row('two guest nodes, only one near the switch: refused'):
+            self.assertImpossible(self.guest(BOTH, hw__numa_nodes='2'))
+
+        with self.row('device of the node of the switch'):
+            flavor = self.guest(BOTH, pci_passthrough__alias='vf:2')
+            self.assertPlaced(self.boot(flavor), [0], devices=[0, 0])
+
+        self.assertNothingLeft()
+
+    def test_mapping_and_device(self):
+        self.start_host('host1', switch=[0, 1], devices={'nics': [0, 1]})
+        mapped = {node: self.guest(STRICT_PCI, nfv__numa_node_0=str(node))
+                  for node in (0, 1)}
+        for first in (1, 0):
+            with self.row('node %d first' % first):
+                # The device of the other node is free all the time.
+                self.assertPlaced(self.boot(mapped[first]), [first],
+                                  devices=[first])
+                self.assertImpossible(mapped[first])
+                self.assertPlaced(self.boot(mapped[1 - first]), [1 - first],
+                                  devices=[1 - first])
+        with self.row('preferred'):
+            flavor = self.guest(PREFERRED, nfv__numa_node_0='1')
+            self.assertPlaced(self.boot(flavor), [1], devices=[1])
+            self.assertPlaced(self.boot(flavor), [1], devices=[0])
+        self.assertNothingLeft()
+
+    def test_hosts_that_differ(self):
+        """Only the second host has both on one node."""
+        self.start_host('host1', switch=[0], memory_gib=64,
+                        devices={'nics': [1, 1], 'vfs': [0] * 3})
+        self.start_host('host2', switch=[1], memory_gib=8,
+                        devices={'nics': [1, 1], 'vfs': [0] * 3})
+        both = self.guest(BOTH)
+
+        with self.row('the host that has both'):
+            for _ in range(2):
+                self.assertPlaced(self.boot(both), [1], 'host2', [1])
+            # One host lacks devices now, the other a node with both.
+            self.assertImpossible(both)
+            self.assertPlaced(self.boot(self.guest(STRICT_PCI)), [1],
+                              'host1', [1])
+
+        with self.row('both are preferred'):
+            flavor = self.guest(PREFERRED,
+                                nfv__vswitch_numa_affinity='prefer')
+            self.assertPlaced(self.boot(flavor), [1], 'host2', [1])
+
+        with self.row('several guests in one request'):
+            for server in self.boot_many(both, 2):
+                self.assertPlaced(server, [1], 'host2', [1])
+
+        with self.row('too many in one request'):
+            self.boot_many(both, 3, expect='ERROR')
+            self.assertEqual({'host1': {}, 'host2': {}}, self.usages())
+
+        self.assertNothingLeft()
+
+
+class ConjunctionsTest(Conjunctions, JointTestCase):
+    pass
+
+
+class ConjunctionsWithPCIInPlacementTest(Conjunctions, JointTestCase):
+
+    in_placement = True
+
+
+class OtherOrderTest(Conjunctions, JointTestCase):
+    """The order of the filters does not matter."""
+
+    in_placement = True
+    extra_filters = [
+        'SharedVCPUFilter', 'PCINUMAAffinityFilter', 'CPUThreadPolicyFilter',
+        'VSwitchNUMAAffinityFilter', 'NFVTopologyFilter',
+        'PciPassthroughFilter']
+
+
+class BesideStockTest(Conjunctions, JointTestCase):
+    """Nova's own filter in place of ours writes limits of its own."""
+
+    extra_filters = [
+        'PCINUMAAffinityFilter', 'VSwitchNUMAAffinityFilter',
+        'NUMATopologyFilter', 'PciPassthroughFilter']
+
+
+class OneNodeOfFourTest(JointTestCase):
+    """Switch on nodes 1 and 2, devices on 2 and 3, shared CPUs on 2."""
+
+    in_placement = True
+
+    def shared_cpus(self, nodes):
+        return {2 * self.node_cpus}
+
+    def test_one_node_has_it_all(self):
+        self.start_host('host1', nodes=4, switch=[1, 2],
+                        devices={'nics': [3, 3, 2], 'vfs': [0] * 6})
+        both = self.guest(BOTH)
+
+        with self.row('each alone'):
+            self.assertIn(self.nodes(self.boot(self.guest(STRICT_SWITCH))),
+                          ([1], [2]))
+            self.assertIn(self.nodes(self.boot(self.guest(STRICT_PCI))),
+                          ([2], [3]))
+
+        with self.row('switch and device'):
+            self.assertPlaced(self.boot(both), [2], devices=[2])
+            self.assertImpossible(both)
+
+        with self.row('switch, device and shared vCPU'):
+            self.assertPlaced(self.boot(self.guest(BOTH, MIXED)), [2],
+                              devices=[2])
+
+        with self.row('switch, device and threads'):
+            flavor = self.guest(BOTH, hw__cpu_thread_policy='isolate')
+            self.assertPlaced(self.boot(flavor), [2], devices=[2])
+
+        with self.row('device and shared vCPU'):
+            self.assertPlaced(self.boot(self.guest(STRICT_PCI, MIXED)), [2],
+                              devices=[2])
+            self.assertImpossible(self.guest(STRICT_PCI, MIXED))
+
+        with self.row('mapped to nodes that lack one of them'):
+            for node, policies in ((1, [BOTH]), (3, [BOTH]),
+                                   (3, [STRICT_SWITCH]), (1, [STRICT_PCI]),
+                                   (3, [STRICT_PCI, MIXED])):
+                self.assertImpossible(self.guest(
+                    *policies, nfv__numa_node_0=str(node)))
+            flavor = self.guest(STRICT_PCI, nfv__numa_node_0='3')
+            self.assertPlaced(self.boot(flavor), [3], devices=[3])
+
+        with self.row('the node is full'):
+            filler = self.guest(vcpus=3, nfv__numa_node_0='2')
+            self.assertEqual([[2]], self.occupy(filler, 'host1'))
+            self.assertImpossible(both)
+            self.assertPlaced(self.boot(self.guest(STRICT_SWITCH)), [1])
+            flavor = self.guest(STRICT_PCI,
+                                nfv__vswitch_numa_affinity='prefer')
+            self.assertPlaced(self.boot(flavor), [3], devices=[3])
+            flavor = self.guest(STRICT_SWITCH, PREFERRED)
+            server = self.boot(flavor)
+            self.assertPlaced(server, [1])
+
+        self.assertNothingLeft()
+
+
+class OtherResourcesTest(JointTestCase):
+    """Threads and huge pages are free, but not where the device is."""
+
+    node_cores = 3
+    node_threads = 2
+    huge_pages = 2
+
+    def test_threads_and_pages(self):
+        self.start_host('host1', switch=[0],
+                        devices={'nics': [1, 1], 'vfs': [0] * 4})
+        require = {'hw__cpu_thread_policy': 'require'}
+
+        with self.row('threads'):
+            filler = self.guest(vcpus=3, nfv__numa_node_0='1')
+            self.assertEqual([[1]], self.occupy(filler, 'host1'))
+            self.assertPlaced(self.boot(self.guest(require)), [0])
+            self.assertImpossible(self.guest(require, STRICT_PCI))
+            self.assertPlaced(self.boot(self.guest(STRICT_PCI, vcpus=1)),
+                              [1], devices=[1])
+
+        with self.row('siblings near the device'):
+            server = self.boot(self.guest(require, STRICT_PCI))
+            self.assertPlaced(server, [1], devices=[1])
+            self.assertEqual(1, len({cpu // 2 for cpu in
+                                     self.pins(server).values()}))
+
+        with self.row('huge pages'):
+            pages = {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1',
+                     'hw:mem_page_size': '1GB'}
+            mapped = dict(pages, **{'nfv:numa_node.0': '1'})
+            strict = dict(pages, **{'nfv:pci_numa_affinity': 'strict',
+                                    'pci_passthrough:alias': 'nic:1'})
+            filler = self.flavor_with(mapped, vcpus=1, memory_mb=2048)
+            self.assertEqual([[1]], self.occupy(filler, 'host1'))
+            strict = self.flavor_with(strict, vcpus=1, memory_mb=1024)
+            self.assertImpossible(strict)
+            self.assertPlaced(
+                self.boot(self.flavor_with(pages, vcpus=1, memory_mb=1024)),
+                [0])
+            self.assertPlaced(self.boot(self.guest(STRICT_PCI)), [1],
+                              devices=[1])
+
+        self.assertNothingLeft()

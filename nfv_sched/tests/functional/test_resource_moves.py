@@ -1,0 +1,236 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""PCI affinity and shared vCPUs after every way to move a guest.
+
+The devices are on node 1 of the first host and on node 0 of the second, and
+other devices, where Nova by itself would go, on the other nodes.
+"""
+
+import testtools
+
+from nfv_sched.tests.functional import base
+
+
+class PCIMovesTestCase(base.PCI, base.WholePluginTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.strict = self.strict_pci('nic:1')
+        self.prefer = self.pci_flavor(
+            'nic:1', nfv__pci_numa_affinity='prefer',
+            hw__pci_numa_affinity_policy='preferred')
+
+    def start_hosts(self):
+        self.start_host('host1', devices={
+            'nics': [1, 1], 'vfs': [0] * 3, 'port_vfs': [1, 1]})
+        self.start_host('host2', devices={
+            'nics': [0, 0], 'vfs': [1] * 3, 'port_vfs': [0, 0]})
+
+    def start_pair(self):
+        """Two hosts, and a guest of each policy on the first."""
+        self.start_hosts()
+        servers = [self.boot(self.strict, host='host1'),
+                   self.boot(self.prefer, host='host1')]
+        for server in servers:
+            self.assertPlaced(server, [1], 'host1', [1])
+        return servers
+
+    def fill(self, host, node):
+        """Take all pinned CPUs of a host NUMA node."""
+        filler = self.flavor(vcpus=base.PINNED_CPUS_PER_NODE,
+                             nfv__numa_node_0=str(node))
+        self.assertEqual([[node]], self.occupy(filler, host))
+
+
+class PCIMoves:
+    """The cases; subclasses say who gives the devices out."""
+
+    def test_cold_migration_and_unshelve(self):
+        for server in self.start_pair():
+            self.cold_migrate(server)
+            self.assertEqual([0], self.nodes(server))
+            self.assertEqual([0], self.device_nodes(server))
+            self._revert_resize(server)
+            self.assertPlaced(server, [1], 'host1', [1])
+            self.cold_migrate(server)
+            self._confirm_resize(server)
+            self.assertPlaced(server, [0], 'host2', [0])
+            self.shelve_and_unshelve(server)
+            self.assertPlaced(server, self.nodes(server),
+                              devices=self.nodes(server))
+        self.assertNothingLeft()
+
+    def test_no_room_near_the_devices(self):
+        """Strict stays where it is, prefer takes a remote device."""
+        strict, prefer = self.start_pair()
+        self.fill('host2', 0)
+        self.assertMoveRefused(self.cold_migrate, strict)
+        self.assertPlaced(strict, [1], 'host1', [1])
+        self.cold_migrate(prefer)
+        self._confirm_resize(prefer)
+        self.assertPlaced(prefer, [1], 'host2', [0])
+        self.fail_host('host1')
+        self.assertMoveRefused(self.evacuate, strict)
+
+    def test_evacuation(self):
+        servers = self.start_pair()
+        self.fail_host('host1')
+        for server in servers:
+            self.evacuate(server)
+            self.assertPlaced(server, [0], 'host2', [0])
+
+    def test_resize(self):
+        """To more devices, on another host and on the same."""
+        self.start_hosts()
+        larger = self.strict_pci('nic:2')
+        with self.row('another host'):
+            server = self.boot(self.strict, host='host1')
+            self.resize(server, larger)
+            self.assertEqual([0, 0], self.device_nodes(server))
+            self._revert_resize(server)
+            self.assertPlaced(server, [1], 'host1', [1])
+            self.resize(server, larger)
+            self._confirm_resize(server)
+            self.assertPlaced(server, [0], 'host2', [0, 0])
+        with self.row('from no policy'):
+            server = self.boot(self.flavor(nfv__numa_node_0='0'),
+                               host='host1')
+            self.assertPlaced(server, [0], 'host1', [])
+            self.resize(server, larger)
+            self._confirm_resize(server)
+            self.assertPlaced(server, [0], 'host2', [0, 0])
+        with self.row('the same host'):
+            self.flags(allow_resize_to_same_host=True)
+            server = self.boot(self.flavor(nfv__numa_node_0='0'),
+                               host='host1')
+            # The other host has no room near its devices.
+            self.fill('host2', 0)
+            self.resize(server, self.strict)
+            self.assertEqual([1], self.nodes(server))
+            self._revert_resize(server)
+            self.assertPlaced(server, [0], 'host1', [])
+            self.resize(server, self.strict)
+            self._confirm_resize(server)
+            self.assertPlaced(server, [1], 'host1', [1])
+        self.assertNothingLeft()
+
+
+class PCIMovesClaimTest(PCIMoves, PCIMovesTestCase):
+    pass
+
+
+class PCIMovesPlacementTest(PCIMoves, PCIMovesTestCase):
+
+    in_placement = True
+
+
+class PCILiveMigrationTest(PCIMovesTestCase):
+    """Guests with SR-IOV ports, which are plugged anew at the other host."""
+
+    def configure(self):
+        super().configure()
+        self.flags(device_detach_timeout=1, group='libvirt')
+
+    def test_live_migration(self):
+        self.start_hosts()
+        flavor = self.flavor(nfv__pci_numa_affinity='strict')
+        server = self.boot(flavor, [self.port()], host='host1')
+        self.assertPlaced(server, [1], 'host1', [1])
+        self.live_migrate(server)
+        self.assertPlaced(server, [0], 'host2', [0])
+        self.fill('host1', 1)
+        self.assertMoveRefused(self.live_migrate, server)
+        self.assertPlaced(server, [0], 'host2', [0])
+
+    @testtools.skipUnless(base.LIVE_MIGRATION_IS_STEERED,
+                          'this Nova does not steer live migrations')
+    def test_port_that_prefers(self):
+        self.start_hosts()
+        server = self.boot(self.flavor(), [self.port(policy='preferred')],
+                           host='host1')
+        self.assertPlaced(server, [1], 'host1', [1])
+        self.live_migrate(server)
+        self.assertPlaced(server, [0], 'host2', [0])
+
+
+class SharedVCPUMovesTest(PCIMovesTestCase):
+    """Two shared vCPUs for a NUMA node, on every host."""
+
+    def configure(self):
+        super().configure()
+        self.flags(shared_vcpus_per_core=2.0, group='nfv_sched')
+        self.flags(cpu_allocation_ratio=16.0)
+
+    def shared(self, vcpus=2, **more):
+        specs = {'hw__cpu_policy': 'mixed', 'hw__cpu_dedicated_mask': '^0',
+                 'nfv__shared_vcpu': '0'}
+        return self.flavor(vcpus=vcpus, **dict(specs, **more))
+
+    def assertShared(self, server, node, host):
+        """The shared vCPU is on shared CPUs of its node, the rest pinned."""
+        self.assertPlaced(server, [node], host)
+        cpus = self.domain_cpus(server)
+        self.assertEqual({node * self.node_cpus}, cpus.pop(0))
+        self.assertEqual({vcpu: {cpu} for vcpu, cpu in
+                          self.pins(server).items()}, cpus)
+
+    def fill_shared(self, host, node):
+        flavor = self.shared(nfv__numa_node_0=str(node))
+        self.assertEqual([[node]] * 2, self.occupy(flavor, host, times=2))
+
+    def test_moves(self):
+        for name in ('host1', 'host2'):
+            self.start_host(name)
+        # Nova by itself would use node 0, which is empty otherwise.
+        self.fill_shared('host2', 0)
+        with self.row('cold migration'):
+            server = self.boot(self.shared(), host='host1')
+            self.assertShared(server, 0, 'host1')
+            self.cold_migrate(server)
+            self.assertEqual([1], self.nodes(server))
+            self._revert_resize(server)
+            self.assertShared(server, 0, 'host1')
+            self.cold_migrate(server)
+            self._confirm_resize(server)
+            self.assertShared(server, 1, 'host2')
+        with self.row('resize'):
+            server = self.boot(self.shared(), host='host1')
+            self.resize(server, self.shared(vcpus=3))
+            self._confirm_resize(server)
+            self.assertShared(server, 1, 'host2')
+        with self.row('unshelve'):
+            server = self.boot(self.shared(), host='host1')
+            self.shelve_and_unshelve(server)
+            self.assertShared(server, self.nodes(server)[0],
+                              self.host(server))
+        with self.row('both nodes full'):
+            server = self.boot(self.shared(), host='host1')
+            self.fill_shared('host2', 1)
+            self.assertMoveRefused(self.cold_migrate, server)
+            self.assertMoveRefused(self.live_migrate, server)
+            self.assertShared(server, 0, 'host1')
+        with self.row('evacuation'):
+            server = self.boot(self.shared(), host='host1')
+            self.fail_host('host1')
+            self.evacuate(server)
+            self.assertShared(server, 1, 'host2')
+
+    @testtools.skipUnless(base.LIVE_MIGRATION_IS_STEERED,
+                          'this Nova does not steer live migrations')
+    def test_live_migration(self):
+        for name in ('host1', 'host2'):
+            self.start_host(name)
+        self.fill_shared('host2', 0)
+        server = self.boot(self.shared(), host='host1')
+        self.live_migrate(server)
+        self.assertShared(server, 1, 'host2')
