@@ -123,11 +123,12 @@ class HostDevices(fakelibvirt.HostPCIDevicesInfo):
     NIC = fakelibvirt.PCI_PROD_ID
     PF = fakelibvirt.PF_PROD_ID
     VF = fakelibvirt.VF_PROD_ID
-    #: Virtual functions for SR-IOV ports.
+    #: Virtual and physical functions for SR-IOV ports.
     PORT_VF = '154c'
+    PORT_PF = '158b'
     PARENT = '1572'
 
-    def __init__(self, nics=(), pfs=(), vfs=(), port_vfs=()):
+    def __init__(self, nics=(), pfs=(), vfs=(), port_vfs=(), port_pfs=()):
         """Put devices on NUMA nodes.
 
         Each sequence has the NUMA node of each device, None for a device
@@ -137,6 +138,7 @@ class HostDevices(fakelibvirt.HostPCIDevicesInfo):
         :param pfs: whole physical functions, without virtual functions
         :param vfs: virtual functions, for aliases
         :param port_vfs: virtual functions, for ports on physnet4
+        :param port_pfs: whole physical functions, for such ports
         """
         super().__init__(num_pci=0, num_pfs=0, num_vfs=0)
         self._used = 0
@@ -144,6 +146,9 @@ class HostDevices(fakelibvirt.HostPCIDevicesInfo):
             self._add('PCI', node)
         for node in pfs:
             self._add('PF', node, prod_id=self.PF, vf_ratio=0)
+        for node in port_pfs:
+            self._add('PF', node, prod_id=self.PORT_PF, vf_ratio=0,
+                      mac_address='52:54:00:00:01:%02x' % self._used)
         self._add_functions(self.VF, vfs)
         self._add_functions(self.PORT_VF, port_vfs)
 
@@ -433,7 +438,8 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
     def port(self, vnic_type='direct', policy=None):
         """Create an SR-IOV port on physnet4; returns it as boot() wants it.
 
-        :param vnic_type: ``direct`` takes a virtual function
+        :param vnic_type: ``direct`` takes a virtual function,
+            ``direct-physical`` a whole device
         :param policy: the port's PCI NUMA affinity policy
         """
         port = {'network_id': SRIOV, 'binding:vnic_type': vnic_type,
@@ -527,10 +533,10 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         self._shelve_server(server)
         return self._unshelve_server(server)
 
-    def evacuate(self, server):
+    def evacuate(self, server, start=True):
         """Rebuild the guest of a failed host on another, and start it."""
-        self._evacuate_server(server, expected_state='SHUTOFF')
-        return self._start_server(server)
+        server = self._evacuate_server(server, expected_state='SHUTOFF')
+        return self._start_server(server) if start else server
 
     def cold_migrate(self, server, host=None):
         self.has_moved = True
@@ -608,7 +614,8 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         return sorted((device.numa_node for device in devices),
                       key=lambda node: -1 if node is None else node)
 
-    def assertPlaced(self, server, nodes, host=None, devices=None):
+    def assertPlaced(self, server, nodes, host=None, devices=None,
+                     status='ACTIVE'):
         """Assert where a guest is.
 
         :param nodes: the host NUMA node of each guest NUMA node, None for a
@@ -618,7 +625,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             matters
         """
         server = self.show(server)
-        self.assertEqual('ACTIVE', server['status'])
+        self.assertEqual(status, server['status'])
         self.assertEqual(nodes if nodes is None else list(nodes),
                          self.nodes(server))
         if host is not None:
@@ -730,9 +737,9 @@ class PCI:
         spec = [{'vendor_id': fakelibvirt.PCI_VEND_ID, 'product_id': product}
                 for product in (HostDevices.NIC, HostDevices.PF,
                                 HostDevices.VF)]
-        spec.append({'vendor_id': fakelibvirt.PCI_VEND_ID,
-                     'product_id': HostDevices.PORT_VF,
-                     'physical_network': 'physnet4'})
+        spec += [{'vendor_id': fakelibvirt.PCI_VEND_ID,
+                  'product_id': product, 'physical_network': 'physnet4'}
+                 for product in (HostDevices.PORT_VF, HostDevices.PORT_PF)]
         alias = [
             pci_alias('nic', HostDevices.NIC, device_type='type-PCI'),
             pci_alias('pf', HostDevices.PF, device_type='type-PF'),

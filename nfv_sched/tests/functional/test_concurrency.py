@@ -131,8 +131,9 @@ class LostRace:
 
         :param thief: called after the decision and before the claim
         """
+        # Not select_destinations, which is looked up once by the RPC server.
         manager = self.scheduler.manager
-        decide = manager.select_destinations
+        decide = manager._select_destinations
         pending = [thief]
 
         def decide_slowly(*args, **kwargs):
@@ -142,7 +143,7 @@ class LostRace:
             return decision
 
         with mock.patch.object(
-                manager, 'select_destinations', decide_slowly):
+                manager, '_select_destinations', decide_slowly):
             server = self.boot(flavor, expect=('ACTIVE', 'ERROR'))
         self.assertEqual([], pending)
         return server
@@ -200,11 +201,13 @@ class LostDevices(LostRace, base.PCI):
                     self.strict_pci(alias + ':1'),
                     lambda: self.occupy(filler, 'host1'))
                 self.assertLost(server)
-        with self.row('devices'):
-            server = self.boot_behind(
-                self.strict_pci('nic:1'),
-                lambda: self.occupy(self.strict_pci('nic:2'), 'host1'))
-            self.assertLost(server)
+        if not self.in_placement:
+            # Placement would give no device out twice.
+            with self.row('devices'):
+                server = self.boot_behind(
+                    self.strict_pci('nic:1'),
+                    lambda: self.occupy(self.strict_pci('nic:2'), 'host1'))
+                self.assertLost(server)
         self.assertNothingLeft()
 
     def test_strict_guest_takes_what_is_left(self):

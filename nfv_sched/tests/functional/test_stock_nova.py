@@ -119,3 +119,16 @@ class StockPCITest(base.PCI, base.CloudTestCase):
         self.start_host('host1', devices={'nics': [None], 'port_vfs': [1]})
         self.assertPlaced(self.boot(self.pci_flavor('nic:1')), [1],
                           devices=[None])
+
+    def test_moves_forget_the_policy_of_the_flavor(self):
+        """Nova's defect: the claim of a move takes that of the alias."""
+        self.start_host('host1', devices={'nics': [1]})
+        self.start_host('host2', devices={'nics': [None, 0], 'vfs': [1] * 3})
+        flavor = self.pci_flavor('nic:1',
+                                 hw__pci_numa_affinity_policy='required')
+        server = self.boot(flavor)
+        self.assertPlaced(server, [1], 'host1', [1])
+        # The scheduler counts on the device of node 0.
+        self.cold_migrate(server)
+        self._confirm_resize(server)
+        self.assertPlaced(server, [1], 'host2', [None])
