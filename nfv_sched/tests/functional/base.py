@@ -54,7 +54,11 @@ from nova.virt.libvirt import driver
 from oslo_utils import uuidutils
 from testtools import content
 
+from nfv_sched import conf
+
 CONF = nova.conf.CONF
+# Tests set options before the scheduler loads the filters.
+conf.register_opts(CONF)
 
 #: CPUs of one host NUMA node: one shared, the rest for pinned guests.
 NODE_CPUS = 5
