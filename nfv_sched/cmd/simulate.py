@@ -117,6 +117,7 @@ class Simulate(lister.Lister):
         self._failures: Sequence[str] = ()
         try:
             super().run(parsed_args)
+            self.app.stdout.flush()
         except (loader.InputError, _UsageError) as e:
             for line in str(e).splitlines():
                 print(f'nfv-sched: {line}', file=sys.stderr)
@@ -131,7 +132,6 @@ class Simulate(lister.Lister):
                   file=sys.stderr)
             return 3
         if self._failures:
-            self.app.stdout.flush()
             print(f'{len(self._failures)} expectations failed:'
                   if len(self._failures) > 1 else '1 expectation failed:',
                   file=sys.stderr)
