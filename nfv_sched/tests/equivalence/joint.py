@@ -415,7 +415,7 @@ class Oracle:
         self.threads = specs.get('hw:cpu_thread_policy')
         self.strict = bool(
             self.vswitch == 'strict' or self.pci == 'strict' or
-            self.node_map)
+            self.node_map or self.shared_vcpu is not None)
 
     def _network_nodes(self):
         """Where the switch of an unlabelled host is; empty if unknown."""
