@@ -17,6 +17,7 @@ so that no filter works it out again and none depends on another having run.
 """
 
 import collections
+import dataclasses
 import functools
 import typing as ty
 
@@ -412,9 +413,44 @@ def _decide_candidate(
             reasons.PCI, wish.pci_text, 'PCI devices needed',
             'the host has none'))
     options = settings(note.request_note)
-    return steering.decide(
+    decision = steering.decide(
         evaluation, wish, options.names, devices,
         options.predicted_is_enough, traces, note.held)
+    if decision.accepted or wish.shared_cell is None:
+        return decision
+    return dataclasses.replace(decision, reason=functools.partial(
+        _shared_refusal, host_state, request, evaluation, decision.reason))
+
+
+def _shared_refusal(
+    host_state, request: Request, evaluation: numa_evaluation.Evaluation,
+    reason: reasons.Lazy,
+) -> reasons.Reason:
+    """Why a guest with a shared vCPU was refused.
+
+    :param reason: what the decision says
+    :returns: that, or that the shared CPUs are as full as may be
+    """
+    cell = request.guest.cells[request.shared_cell]
+    ratio = evaluation.ratios.cpu
+    if ratio < host_state.cpu_allocation_ratio and not evaluation.masks[
+            request.shared_cell]:
+        wider = numa_evaluation.Evaluation(
+            evaluation.host, request.guest,
+            _ratios(host_state.cpu_allocation_ratio,
+                    host_state.ram_allocation_ratio))
+        fitting = [evaluation.host.cells[index] for index in candidates.bits(
+            wider.masks[request.shared_cell])]
+        if fitting:
+            free = max(int(host.shared * ratio) - host.cpu_usage
+                       for host in fitting)
+            policy = request.policy
+            return reasons.Reason(
+                reasons.SHARED_VCPU,
+                f'{policy.shared_vcpu_key}={policy.shared_vcpu}',
+                f'room for {cell.shared} on the shared CPUs of one NUMA node '
+                f'needed', f'{max(free, 0)} free', free)
+    return reasons.resolve(reason)
 
 
 _NO_HOST_TOPOLOGY = steering.Decision(False, reasons.Reason(
@@ -700,37 +736,6 @@ def shared_room(
     limit = cell.shared * evaluation.ratios.cpu
     used = cell.cpu_usage + request.guest.cells[request.shared_cell].shared
     return min(max(1 - used / limit, 0.0), 1.0) if limit > 0 else 0.0
-
-
-def shared_refusal(
-    note: HostNote, host_state, request: Request, reason: reasons.Lazy,
-) -> reasons.Reason:
-    """Why a guest with a shared vCPU was refused.
-
-    :param reason: what the decision says
-    :returns: that, or that the shared CPUs are as full as may be
-    """
-    view = note.view(host_state)
-    evaluation = note.evaluation(host_state, request, view)
-    cell = request.guest.cells[request.shared_cell]
-    ratio = evaluation.ratios.cpu
-    if ratio < host_state.cpu_allocation_ratio and not evaluation.masks[
-            request.shared_cell]:
-        wider = numa_evaluation.Evaluation(
-            view, request.guest, _ratios(host_state.cpu_allocation_ratio,
-                                         host_state.ram_allocation_ratio))
-        fitting = [view.cells[index] for index in candidates.bits(
-            wider.masks[request.shared_cell])]
-        if fitting:
-            free = max(int(host.shared * ratio) - host.cpu_usage
-                       for host in fitting)
-            policy = request.policy
-            return reasons.Reason(
-                reasons.SHARED_VCPU,
-                f'{policy.shared_vcpu_key}={policy.shared_vcpu}',
-                f'room for {cell.shared} on the shared CPUs of one NUMA node '
-                f'needed', f'{max(free, 0)} free', free)
-    return reasons.resolve(reason)
 
 
 def write_limits(

@@ -11,9 +11,6 @@
 #    under the License.
 """The filter for pinned guests with one vCPU on shared CPUs."""
 
-import dataclasses
-import functools
-
 from nfv_sched.filters import base
 from nfv_sched import placement
 from nfv_sched import request as nfv_request
@@ -35,11 +32,6 @@ class SharedVCPUFilter(base.NFVHostFilter):
 
     def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""
-        note = placement.note_of(host_state, request_note)
-        decision = placement.judge(
-            note, host_state, request, nfv_request.SHARED_VCPU)
-        if decision.accepted or host_state.numa_topology is None:
-            return decision
-        return dataclasses.replace(decision, reason=functools.partial(
-            placement.shared_refusal, note, host_state, request,
-            decision.reason))
+        return placement.judge(
+            placement.note_of(host_state, request_note), host_state, request,
+            nfv_request.SHARED_VCPU)

@@ -408,6 +408,12 @@ class TestSharedVCPU(JointTestCase):
                 'nfv:shared_vcpu=0: room for 1 on the shared CPUs of one '
                 'NUMA node needed, 0 free',
                 self.refusal([host], self.spec()))
+            self.flags(enabled_filters=[
+                'NFVTopologyFilter', 'SharedVCPUFilter'],
+                group='filter_scheduler')
+            self.assertIn('nfv:shared_vcpu=0: room', self.refusal(
+                [self.host((full, full), threads=threads)], self.spec(),
+                self.filters[:1]))
 
     def test_cap_by_option_and_aggregate(self):
         self.flags(shared_vcpus_per_core=2.0)
