@@ -48,7 +48,12 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
     :param default: value of the option, used if no aggregate sets the key
     """
     from nova.scheduler import utils
-    return utils.get_weight_multiplier(host_state, name, default)
+    try:
+        return utils.get_weight_multiplier(host_state, name, default)
+    except Exception:
+        LOG.exception('The aggregates of host %s cannot be read',
+                      getattr(host_state, 'host', host_state))
+        return default
 
 
 def aggregate_minimum(host_state, name: str, default: float) -> float:
@@ -60,12 +65,12 @@ def aggregate_minimum(host_state, name: str, default: float) -> float:
         one sets it to something that is no number
     """
     from nova.scheduler.filters import utils
-    values = utils.aggregate_values_from_key(host_state, name)
     try:
+        values = utils.aggregate_values_from_key(host_state, name)
         return utils.validate_num_values(values, default, cast_to=float)
-    except ValueError:
-        LOG.warning('Aggregate metadata %s of host %s is no number: %s',
-                    name, host_state.host, ', '.join(sorted(values)))
+    except Exception as exc:
+        LOG.warning('Aggregate metadata %s of host %s cannot be used: %s',
+                    name, getattr(host_state, 'host', host_state), exc)
         return default
 
 

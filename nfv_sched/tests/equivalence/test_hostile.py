@@ -348,10 +348,6 @@ class TestHostile(base.TestCase):
             seen['passed'] += bool(passed)
             seen['sound passed'] += len(alone)
             seen['odd passed'] += len(passed) - len(alone)
-            if any(getattr(state, 'aggregates', None) in ([None], None, 'text')
-                   for state in passed):
-                # Nova's own helper for multipliers fails on such hosts.
-                return
             nova_weights.HostWeightHandler().get_weighed_objects(
                 self.weighers, passed * 2, spec)
 
