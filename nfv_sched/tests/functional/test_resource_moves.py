@@ -167,6 +167,11 @@ class PCIMovesPlacementTest(PCIMoves, PCIMovesTestCase):
 
     in_placement = True
 
+    def setUp(self):
+        if not base.LIVE_MIGRATION_IS_STEERED:
+            self.skipTest('Nova 33 loses races for Placement on such moves')
+        super().setUp()
+
 
 class PCILiveMigrationTest(PCIMovesTestCase):
     """Guests with SR-IOV ports, which are plugged anew at the other host."""
