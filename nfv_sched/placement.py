@@ -123,7 +123,7 @@ class HostNote:
 
     __slots__ = ('request_note', 'policies', 'base', 'held', 'written',
                  '_decided', '_judged', '_placed', '_topology', '_view',
-                 '_evaluation', '_guest', '_ratios', '_devices')
+                 '_evaluation', '_guest', '_ratios', '_devices', '_capped')
 
     def __init__(self, request_note: RequestNote, host_state):
         self.request_note = request_note
@@ -138,6 +138,7 @@ class HostNote:
         self._guest: topology.Guest | None = None
         self._ratios: fit.Ratios | None = None
         self._devices: pci.HostDevices | None = None
+        self._capped: tuple | None = None
         self._decided: tuple | None = None
         self._judged: tuple | None = None
 
@@ -192,6 +193,17 @@ class HostNote:
             self._evaluation = None
             self._decided = self._judged = None
         return self._view
+
+    def capped_ratio(
+        self, host_state, view: topology.HostTopology,
+    ) -> float:
+        """Shared vCPUs of a shared CPU under ``shared_vcpus_per_core``."""
+        kept = self._capped
+        if kept is None or kept[0] is not view:
+            kept = self._capped = (view, _capped_ratio(
+                host_state, view,
+                settings(self.request_note).shared_vcpus_per_core))
+        return kept[1]
 
     def evaluation(
         self, host_state, request: Request, view: topology.HostTopology,
@@ -322,13 +334,22 @@ def cpu_ratio(
     Nova's allocation ratio, or less for a guest with a shared vCPU: its shared
     core is not filled beyond ``shared_vcpus_per_core``.
     """
-    ratio = host_state.cpu_allocation_ratio
     if nfv_request.SHARED_VCPU not in note.policies or \
             request.shared_cell is None:
-        return ratio
+        return host_state.cpu_allocation_ratio
+    return note.capped_ratio(host_state, view)
+
+
+def _capped_ratio(
+    host_state, view: topology.HostTopology, default: float,
+) -> float:
+    """See :func:`cpu_ratio`.
+
+    :param default: shared vCPUs for a shared core, if no aggregate says
+    """
+    ratio = host_state.cpu_allocation_ratio
     most = nova_compat.aggregate_minimum(
-        host_state, 'shared_vcpus_per_core',
-        settings(note.request_note).shared_vcpus_per_core)
+        host_state, 'shared_vcpus_per_core', default)
     if not most > 0:
         return ratio
     return min([ratio, *(most * cell.shared_cores / cell.shared

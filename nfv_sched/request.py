@@ -190,6 +190,7 @@ class RequestNote:
             untrue = True
         needs_threads = _needs_threads(extra_specs, properties)
         isolates = guest is not None and guest.isolates
+        stock = affinity is None and policy.empty
         return Request(
             policy=policy, guest=guest, pristine=self._pristine,
             isolates=isolates,
@@ -202,10 +203,9 @@ class RequestNote:
             tunnel_untrue=untrue, is_move=is_move, demands=demands,
             pci=affinity, shared_cell=shared_cell,
             network_metadata=network_metadata, error=error,
-            stock=affinity is None and policy.empty,
-            plain=(guest is not None and affinity is None and policy.empty and
-                   not needs_threads and not isolates and
-                   not uncertain and not untrue))
+            stock=stock,
+            plain=(stock and guest is not None and not needs_threads and
+                   not isolates and not uncertain and not untrue))
 
 
 def note_of(spec_obj) -> RequestNote:

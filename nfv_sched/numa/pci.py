@@ -355,6 +355,16 @@ class Devices:
         return served is not None and \
             served.local == served.total == self.asked
 
+    @property
+    def stock(self) -> candidates.Condition:
+        """What Nova asks of the chosen host cells."""
+        return candidates.Condition(self.accepts, self.relevant)
+
+    @property
+    def local(self) -> candidates.Condition:
+        """What a guest asks whose devices must all be near."""
+        return candidates.Condition(self.keeps_local, self.relevant)
+
     def _serve(self, cells: int) -> Served | None:
         devices = self.devices
         counts = devices.counts

@@ -43,6 +43,7 @@ from nfv_sched import reasons
 _MAX_TARGETS = 16
 
 _REQUIRED = 'hw:pci_numa_affinity_policy=required'
+_PCI_DEVICES = 'PCI devices'
 
 _CAPACITY_TEXT = {
     fit.NO_PAGES: ('{} MiB in pages of the requested size', '{} MiB'),
@@ -202,7 +203,7 @@ def capacity_reason(
     evaluation: Evaluation, policy: str = 'NUMA topology',
     within: int | None = None, order: int = reasons.CAPACITY,
     where: str = '', groups: Sequence[int] = (),
-    devices: pci.Devices | None = None, pci_policy: str = 'PCI devices',
+    devices: pci.Devices | None = None, pci_policy: str = _PCI_DEVICES,
 ) -> reasons.Reason:
     """Why a guest finds no room, in Nova's own terms.
 
@@ -349,10 +350,7 @@ class _Steering:
         #: What Nova asks of the chosen host cells, and what we do.
         self.stock = self.local = None
         if devices is not None:
-            self.stock = candidates.Condition(
-                devices.accepts, devices.relevant)
-            self.local = candidates.Condition(
-                devices.keeps_local, devices.relevant)
+            self.stock, self.local = devices.stock, devices.local
 
     # -- stock rules
 
@@ -606,9 +604,6 @@ class _Steering:
             self.map_bits[guest] = bit
         return None
 
-    def _map_text(self) -> str:
-        return ', '.join(map(self._key_text, self.map_bits))
-
     def _strict_text(self) -> str:
         """The strict policies, for reasons that concern them all."""
         texts = list(map(self._key_text, self.map_bits))
@@ -727,13 +722,12 @@ class _Steering:
 
     def decide(self, traces, held: Decision | None) -> Decision:
         """The decision; see :func:`decide`."""
+        wish = self.wish
         if not self.fits_stock(traces):
             return Decision(False, functools.partial(
                 capacity_reason, self.evaluation, groups=self.groups,
-                devices=self.devices,
-                **({'pci_policy': self.wish.pci_text}
-                   if self.wish.pci == 'strict' else {})))
-        wish = self.wish
+                devices=self.devices, pci_policy=wish.pci_text
+                if wish.pci == 'strict' else _PCI_DEVICES))
         if wish.plain:
             return self._accept(frozenset(), frozenset())
         reason = self._map()
@@ -815,7 +809,7 @@ class _Steering:
         if self.devices is not None and candidates.feasible(
                 masks, self.groups):
             reason = devices_reason(
-                self.devices, masks, self._map_text(), reasons.NODE_MAP)
+                self.devices, masks, self._strict_text(), reasons.NODE_MAP)
             if reason is not None:
                 return reason
         return reasons.Reason(
@@ -909,10 +903,8 @@ def expected(
     groups = physnets if decision.ignore_tunnel else physnets + tunnel
     labels = evaluation.host.labels
     groups = groups + [labels[label] for label in decision.labels]
-    condition = None
-    if devices is not None:
-        condition = candidates.Condition(devices.accepts, devices.relevant)
-    return evaluation.choose(groups, condition)
+    return evaluation.choose(
+        groups, None if devices is None else devices.stock)
 
 
 def decide_plain(
@@ -933,12 +925,11 @@ def decide_plain(
         groups = physnets + tunnel
     else:
         groups = _NO_GROUPS
-    traces = condition = None
-    if devices is not None:
-        condition = candidates.Condition(devices.accepts, devices.relevant)
+    traces = None
     if not evaluation.uniform:
         traces = evaluation.request_traces()
-    if evaluation.accepted(groups, condition, traces):
+    if evaluation.accepted(
+            groups, None if devices is None else devices.stock, traces):
         return PLAIN
     return Decision(False, functools.partial(
         capacity_reason, evaluation, groups=groups, devices=devices))

@@ -16,11 +16,16 @@ import abc
 from nova.scheduler import weights
 from oslo_log import log as logging
 
+from nfv_sched import conf
+from nfv_sched import nova_compat
 from nfv_sched.numa import steering
 from nfv_sched import placement
 from nfv_sched import request as nfv_request
 
 LOG = logging.getLogger(__name__)
+
+CONF = nova_compat.CONF
+conf.register_opts(CONF)
 
 
 class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
@@ -34,8 +39,16 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     minval = 0.0
     maxval = 1.0
 
+    #: Option of [nfv_sched], and aggregate metadata, with the multiplier.
+    multiplier: str
+
     #: Policy that counts from now on, if no filter looks after it.
     policy: str | None = None
+
+    def weight_multiplier(self, host_state):
+        """The option, or the metadata of the host's aggregates."""
+        return nova_compat.weight_multiplier(
+            host_state, self.multiplier, CONF.nfv_sched[self.multiplier])
 
     @abc.abstractmethod
     def concerns(self, request: nfv_request.Request) -> bool:

@@ -11,14 +11,9 @@
 #    under the License.
 """The weigher for pinned guests with one vCPU on shared CPUs."""
 
-from nfv_sched import conf
-from nfv_sched import nova_compat
 from nfv_sched import placement
 from nfv_sched import request as nfv_request
 from nfv_sched.weights import base
-
-CONF = nova_compat.CONF
-conf.register_opts(CONF)
 
 
 class SharedVCPUWeigher(base.NFVHostWeigher):
@@ -30,13 +25,8 @@ class SharedVCPUWeigher(base.NFVHostWeigher):
     are full.  Other guests weigh the same everywhere.
     """
 
+    multiplier = 'shared_vcpu_weight_multiplier'
     policy = nfv_request.SHARED_VCPU
-
-    def weight_multiplier(self, host_state):
-        """The option, or the metadata of the host's aggregates."""
-        return nova_compat.weight_multiplier(
-            host_state, 'shared_vcpu_weight_multiplier',
-            CONF.nfv_sched.shared_vcpu_weight_multiplier)
 
     def concerns(self, request):
         """Whether the request names a shared vCPU."""

@@ -11,14 +11,9 @@
 #    under the License.
 """The weigher for guests that prefer the NUMA node of the virtual switch."""
 
-from nfv_sched import conf
-from nfv_sched import nova_compat
 from nfv_sched import policy as nfv_policy
 from nfv_sched import request as nfv_request
 from nfv_sched.weights import base
-
-CONF = nova_compat.CONF
-conf.register_opts(CONF)
 
 
 class VSwitchNUMAAffinityWeigher(base.PreferenceWeigher):
@@ -30,13 +25,8 @@ class VSwitchNUMAAffinityWeigher(base.PreferenceWeigher):
     switch runs.  Other guests weigh the same everywhere.
     """
 
+    multiplier = 'vswitch_numa_affinity_weight_multiplier'
     policy = nfv_request.VSWITCH
-
-    def weight_multiplier(self, host_state):
-        """The option, or the metadata of the host's aggregates."""
-        return nova_compat.weight_multiplier(
-            host_state, 'vswitch_numa_affinity_weight_multiplier',
-            CONF.nfv_sched.vswitch_numa_affinity_weight_multiplier)
 
     def concerns(self, request):
         """Whether the guest prefers the switch."""
