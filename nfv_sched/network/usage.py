@@ -1,0 +1,389 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the network puts on each node: an immutable snapshot of a moment.
+
+Plain values and the arithmetic that makes them; where they come from is
+another module's job, and nothing here does I/O.  What a host's virtual switch
+carries besides, its physical ports, is configuration and not known here.
+
+Like every snapshot it can be behind: a port that came after it is missing, one
+that went is still counted.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import functools
+import time
+import types
+
+#: What tells where routers and DHCP servers are: agents (ML2/OVS), the
+#: bindings of gateway ports (ML2/OVN), both, or nothing seen yet.
+OVS = 'ovs'
+OVN = 'ovn'
+MIXED = 'mixed'
+UNKNOWN = 'unknown'
+
+#: vNIC types (``binding:vnic_type``) whose packets do not pass through the
+#: virtual switch of the node: a virtual function or a whole NIC is given to
+#: the guest, or, with ``remote-managed`` and ``smart-nic``, the switch runs on
+#: the NIC itself.  A type that is not listed counts as a port of the switch:
+#: rather a guest too few on the node than one too many.
+BYPASSING_VNIC_TYPES = frozenset({
+    'accelerator-direct',
+    'accelerator-direct-physical',
+    'baremetal',
+    'direct',
+    'direct-physical',
+    'macvtap',
+    'remote-managed',
+    'smart-nic',
+    'vdpa',
+    'virtio-forwarder',
+})
+
+_GUEST_OWNER = 'compute:'
+_NETWORK_OWNER = 'network:'
+_DHCP_OWNER = 'network:dhcp'
+_DISTRIBUTED_OWNER = 'network:distributed'
+# Ports that agents plug for routers. All but the last have the router's ID as
+# their device; that of the last is the agent's.
+_ROUTER_OWNERS = frozenset({
+    'network:router_gateway',
+    'network:router_interface',
+    'network:router_interface_distributed',
+    'network:ha_router_replicated_interface',
+    'network:router_ha_interface',
+    'network:router_centralized_snat',
+    'network:floatingip_agent_gateway',
+})
+_AGENT_GATEWAY_OWNER = 'network:floatingip_agent_gateway'
+
+
+def bypasses_vswitch(vnic_type: str) -> bool:
+    """Whether a port of this vNIC type takes no port of the virtual switch.
+
+    :param vnic_type: ``binding:vnic_type`` of the port
+    """
+    return vnic_type in BYPASSING_VNIC_TYPES
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Port:
+    """A port that is, or can become, a guest's.
+
+    :ivar id: UUID
+    :ivar host: name of the host that it is bound to, empty if none
+    :ivar instance: UUID of its server (``device_id``), empty if none
+    :ivar vnic_type: ``binding:vnic_type``
+    :ivar security_groups: UUIDs of its security groups
+    """
+
+    id: str
+    host: str
+    instance: str
+    vnic_type: str
+    security_groups: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Guest:
+    """What one server has on the virtual switch of one host.
+
+    :ivar ports: UUIDs of its ports on the switch
+    :ivar rules: security-group rules of these ports, ingress and egress
+    """
+
+    ports: tuple[str, ...]
+    rules: int
+
+
+_NO_GUESTS: Mapping[str, Guest] = types.MappingProxyType({})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostUsage:
+    """What Neutron has bound to one host.
+
+    :ivar host: name of the host: ``binding:host_id``, Nova's
+        ``host_state.host``
+    :ivar guest_ports: ports of servers on the virtual switch
+    :ivar dhcp_ports: ports of DHCP servers
+    :ivar router_ports: ports of routers
+    :ivar other_ports: all other ports on the virtual switch
+    :ivar sriov_ports: ports that bypass the switch; in no other figure
+    :ivar rules: security-group rules of the ports on the switch, ingress and
+        egress, those of each group once for each port that has the group
+    :ivar dhcp_servers: networks that a DHCP agent serves here
+    :ivar routers: routers with an instance here
+    :ivar guests: server UUID -> its part of ``guest_ports`` and ``rules``
+    """
+
+    host: str
+    guest_ports: int = 0
+    dhcp_ports: int = 0
+    router_ports: int = 0
+    other_ports: int = 0
+    sriov_ports: int = 0
+    rules: int = 0
+    dhcp_servers: int = 0
+    routers: int = 0
+    guests: Mapping[str, Guest] = dataclasses.field(
+        default_factory=lambda: _NO_GUESTS)
+
+    @property
+    def vswitch_ports(self) -> int:
+        """Ports of the virtual switch without the physical ones."""
+        return (self.guest_ports + self.dhcp_ports + self.router_ports
+                + self.other_ports)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """What Neutron said at one moment.
+
+    :ivar hosts: host name -> usage; hosts without any are missing
+    :ivar rules: security group UUID -> its rules, ingress and egress; groups
+        without any are missing
+    :ivar ports: port UUID -> port, without those of DHCP servers and routers
+    :ivar instances: server UUID -> its ports, those beside the switch included
+    :ivar source: ``OVS``, ``OVN``, ``MIXED`` or ``UNKNOWN``
+    :ivar dhcp_known: whether DHCP servers run on hosts that Neutron names;
+        otherwise every ``dhcp_servers`` is 0 and says nothing
+    :ivar taken: when reading began, seconds of ``time.monotonic()``
+    :ivar taken_at: the same, seconds since the epoch
+    """
+
+    hosts: Mapping[str, HostUsage]
+    rules: Mapping[str, int]
+    ports: Mapping[str, Port]
+    instances: Mapping[str, tuple[Port, ...]]
+    source: str
+    dhcp_known: bool
+    taken: float
+    taken_at: float
+
+    def age(self) -> float:
+        """Seconds since reading began."""
+        return time.monotonic() - self.taken
+
+    def host(self, name: str) -> HostUsage:
+        """Usage of a host, all zero if Neutron has nothing there.
+
+        :param name: ``host_state.host``
+        """
+        return self.hosts.get(name) or HostUsage(name)
+
+    def rules_of(self, security_groups: Iterable[str]) -> int:
+        """Rules, ingress and egress, that these groups put on one port.
+
+        :param security_groups: UUIDs
+        """
+        return sum(self.rules.get(group, 0) for group in security_groups)
+
+    def ports_of(self, instance: str) -> tuple[Port, ...]:
+        """Ports of a server, wherever they are bound.
+
+        :param instance: UUID
+        """
+        return self.instances.get(instance, ())
+
+
+class _Tally:
+    """What has been counted for one host so far."""
+
+    __slots__ = ('dhcp_ports', 'router_ports', 'sriov_ports', 'routers',
+                 'others', 'guests')
+
+    def __init__(self):
+        self.dhcp_ports = 0
+        self.router_ports = 0
+        self.sriov_ports = 0
+        self.routers: set[str] = set()
+        # Security groups of the ports that are no guest's.
+        self.others: list[tuple[str, ...]] = []
+        self.guests: dict[str, list[Port]] = {}
+
+
+class SnapshotBuilder:
+    """Counts what is given to it, one item at a time.
+
+    :param previous: the snapshot before, if any.  What has not changed is
+        taken from there instead of being stored twice.
+    """
+
+    def __init__(self, previous: Snapshot | None = None):
+        self._taken = time.monotonic()
+        self._taken_at = time.time()
+        self._known = previous.ports if previous is not None else {}
+        self._shared: dict = {}
+        self._tallies: dict[str, _Tally] = {}
+        self._rules: dict[str, int] = {}
+        self._ports: dict[str, Port] = {}
+        self._instances: dict[str, list[Port]] = {}
+        self._agent_types: set[str] = set()
+        self._dhcp_servers: dict[str, int] = {}
+        self._routers: dict[str, int] = {}
+        self._distributed = False
+
+    def add_rule(self, security_group: str) -> None:
+        """Count a rule.
+
+        :param security_group: UUID of its group
+        """
+        self._rules[security_group] = self._rules.get(security_group, 0) + 1
+
+    def add_agent_type(self, agent_type: str) -> None:
+        """Note that there are agents of this type.
+
+        :param agent_type: as Neutron calls it
+        """
+        self._agent_types.add(agent_type)
+
+    def add_dhcp_agent(self, host: str, networks: int) -> None:
+        """Count the DHCP servers of an agent instead of its ports.
+
+        :param host: host of the agent
+        :param networks: networks that it serves
+        """
+        self._dhcp_servers[host] = self._dhcp_servers.get(host, 0) + networks
+
+    def add_l3_agent(self, host: str, routers: int) -> None:
+        """Count the routers of an agent instead of those with ports there.
+
+        :param host: host of the agent
+        :param routers: routers on it, also those without ports and standby
+            instances
+        """
+        self._routers[host] = self._routers.get(host, 0) + routers
+
+    def add_port(
+        self, port_id: str, owner: str, device: str, host: str,
+        vnic_type: str, security_groups: tuple[str, ...],
+    ) -> None:
+        """Count a port.
+
+        :param port_id: UUID
+        :param owner: ``device_owner``, empty if none
+        :param device: ``device_id``, empty if none
+        :param host: ``binding:host_id``, empty if not bound
+        :param vnic_type: ``binding:vnic_type``
+        :param security_groups: UUIDs of its security groups
+        """
+        share = self._shared.setdefault
+        if owner.startswith(_NETWORK_OWNER):
+            if owner == _DISTRIBUTED_OWNER:
+                self._distributed = True
+            if host:
+                self._count(owner, device, self._tally(host), vnic_type,
+                            share(security_groups, security_groups))
+            return
+        port = self._known.get(port_id)
+        if port is None or (
+            port.host, port.instance, port.vnic_type, port.security_groups,
+        ) != (host, device, vnic_type, security_groups):
+            port = Port(
+                port_id, share(host, host), share(device, device),
+                share(vnic_type, vnic_type),
+                share(security_groups, security_groups))
+        else:
+            share(port.host, port.host)
+            share(port.instance, port.instance)
+            share(port.security_groups, port.security_groups)
+        self._ports[port.id] = port
+        if port.instance:
+            self._instances.setdefault(port.instance, []).append(port)
+        if not host:
+            return
+        tally = self._tally(port.host)
+        if owner.startswith(_GUEST_OWNER) and port.instance and (
+                not bypasses_vswitch(vnic_type)):
+            tally.guests.setdefault(port.instance, []).append(port)
+        else:
+            self._count(owner, device, tally, vnic_type, port.security_groups)
+
+    def _tally(self, host: str) -> _Tally:
+        tally = self._tallies.get(host)
+        if tally is None:
+            tally = self._tallies[host] = _Tally()
+        return tally
+
+    @staticmethod
+    def _count(owner, device, tally, vnic_type, security_groups) -> None:
+        if bypasses_vswitch(vnic_type):
+            tally.sriov_ports += 1
+            return
+        tally.others.append(security_groups)
+        if owner == _DHCP_OWNER:
+            tally.dhcp_ports += 1
+        elif owner in _ROUTER_OWNERS:
+            tally.router_ports += 1
+            if owner != _AGENT_GATEWAY_OWNER:
+                tally.routers.add(device)
+
+    def build(self) -> Snapshot:
+        """The snapshot of all that was counted."""
+        rules = self._rules
+
+        @functools.cache
+        def rules_of(security_groups: tuple[str, ...]) -> int:
+            return sum(rules.get(group, 0) for group in security_groups)
+
+        hosts = {
+            host: self._host(host, self._tallies.get(host) or _Tally(),
+                             rules_of)
+            for host in {**self._tallies, **self._dhcp_servers,
+                         **self._routers}}
+        dhcp_ports = any(tally.dhcp_ports for tally in self._tallies.values())
+        return Snapshot(
+            hosts=types.MappingProxyType(hosts),
+            rules=types.MappingProxyType(self._rules),
+            ports=types.MappingProxyType(self._ports),
+            instances=types.MappingProxyType({
+                instance: tuple(ports)
+                for instance, ports in self._instances.items()}),
+            source=self._source(dhcp_ports),
+            dhcp_known=dhcp_ports or 'DHCP agent' in self._agent_types,
+            taken=self._taken,
+            taken_at=self._taken_at)
+
+    def _host(self, host: str, tally: _Tally, rules_of) -> HostUsage:
+        guests = {
+            instance: Guest(
+                tuple(port.id for port in ports),
+                sum(rules_of(port.security_groups) for port in ports))
+            for instance, ports in tally.guests.items()}
+        return HostUsage(
+            host=host,
+            guest_ports=sum(len(guest.ports) for guest in guests.values()),
+            dhcp_ports=tally.dhcp_ports,
+            router_ports=tally.router_ports,
+            other_ports=(
+                len(tally.others) - tally.dhcp_ports - tally.router_ports),
+            sriov_ports=tally.sriov_ports,
+            rules=(
+                sum(guest.rules for guest in guests.values())
+                + sum(rules_of(groups) for groups in tally.others)),
+            dhcp_servers=self._dhcp_servers.get(host, tally.dhcp_ports),
+            routers=self._routers.get(host, len(tally.routers)),
+            guests=types.MappingProxyType(guests) if guests else _NO_GUESTS)
+
+    def _source(self, dhcp_ports: bool) -> str:
+        ovn = any(kind.startswith('OVN ') for kind in self._agent_types)
+        agents = not self._agent_types.isdisjoint(
+            ('Open vSwitch agent', 'DHCP agent', 'L3 agent'))
+        if not ovn and not agents:
+            # The agents may be hidden from Nova's user; their ports are not.
+            ovn, agents = self._distributed, dhcp_ports
+        if ovn and agents:
+            return MIXED
+        return OVN if ovn else OVS if agents else UNKNOWN
