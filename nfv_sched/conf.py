@@ -116,6 +116,111 @@ aggregates the lowest counts.
 """),
 ]
 
+_network_opts = [
+    cfg.IntOpt(
+        'vswitch_physical_ports',
+        default=4,
+        min=0,
+        help="""
+Physical ports of the virtual switch of a host, counted against its limit of
+vSwitch ports. Neutron does not know them.
+
+Can be overridden per aggregate by metadata of the same name.
+"""),
+    cfg.FloatOpt(
+        'neutron_refresh_interval',
+        default=60.0,
+        min=0.1,
+        help="""
+Seconds from the start of one reading of Neutron to the start of the next.
+
+Each worker of ``nova-scheduler`` that needs the ports and rules of the hosts
+reads them all in the background with the user of the ``[neutron]`` section.
+With many workers and ports, raise this and ``max_snapshot_age`` to spare
+Neutron. A reading that takes longer than half the interval is followed by a
+pause as long as itself.
+
+Related options:
+
+* ``[nfv_sched] max_snapshot_age``
+* ``[nfv_sched] neutron_page_size``
+"""),
+    cfg.FloatOpt(
+        'neutron_first_fetch_timeout',
+        default=5.0,
+        min=0.0,
+        help="""
+Seconds that the first request in a worker waits for the first reading of
+Neutron. After that time the request goes on without it, and later ones do not
+wait. 0: never wait.
+
+Related options:
+
+* ``[nfv_sched] stale_snapshot_policy``
+"""),
+    cfg.FloatOpt(
+        'neutron_request_timeout',
+        default=30.0,
+        min=0.1,
+        help="""
+Seconds that one request to Neutron may take, from its first byte to the last
+one of the answer. A reading that meets a slower one is given up and tried
+again later. Requests to Keystone keep ``[neutron] timeout``, or this if that
+is not set.
+
+Related options:
+
+* ``[neutron] timeout``
+* ``[nfv_sched] neutron_page_size``
+"""),
+    cfg.IntOpt(
+        'neutron_page_size',
+        default=1000,
+        min=1,
+        max=10000,
+        help="""
+Ports or security-group rules asked for in one request. Lower it if Neutron
+needs longer than ``neutron_request_timeout`` for a page. Neutron's own
+``pagination_max_limit`` lowers it too.
+
+Related options:
+
+* ``[nfv_sched] neutron_request_timeout``
+"""),
+    cfg.FloatOpt(
+        'max_snapshot_age',
+        default=300.0,
+        min=0.1,
+        help="""
+Seconds for which figures from Neutron are believed if no new ones can be had.
+Keep it at several times ``neutron_refresh_interval``, so that a failed reading
+or two does no harm.
+
+Related options:
+
+* ``[nfv_sched] neutron_refresh_interval``
+* ``[nfv_sched] stale_snapshot_policy``
+"""),
+    cfg.StrOpt(
+        'stale_snapshot_policy',
+        default='allow',
+        choices=[
+            ('allow', 'Hosts are used as if the limits on ports and rules '
+                      'were kept, so that servers are still created while '
+                      'Neutron cannot be read.'),
+            ('deny', 'No host is accepted for a server that takes ports or '
+                     'rules, so that no limit is overrun.'),
+        ],
+        help="""
+What becomes of the limits on ports and rules while there are no figures from
+Neutron, or none younger than ``max_snapshot_age``.
+
+Related options:
+
+* ``[nfv_sched] max_snapshot_age``
+"""),
+]
+
 _reason_opts = [
     cfg.StrOpt(
         'expose_reasons',
@@ -192,7 +297,8 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
     """
     conf.register_group(GROUP)
     conf.register_opts(
-        list(itertools.chain(_placement_opts, _reason_opts, _weigher_opts)),
+        list(itertools.chain(
+            _placement_opts, _network_opts, _reason_opts, _weigher_opts)),
         group=GROUP)
 
 
@@ -202,4 +308,4 @@ def list_opts():
     :returns: list of (group, options)
     """
     return [(GROUP, list(itertools.chain(
-        _placement_opts, _reason_opts, _weigher_opts)))]
+        _placement_opts, _network_opts, _reason_opts, _weigher_opts)))]

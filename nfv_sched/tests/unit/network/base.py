@@ -1,0 +1,81 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Base class of the tests that read Neutron over HTTP."""
+
+import os
+import time
+
+import fixtures
+from keystoneauth1 import loading as ks_loading
+
+from nfv_sched.network import neutron
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.network import neutron_api
+
+CONF = neutron.CONF
+
+
+class NeutronTestCase(base.TestCase):
+    """A test with a Neutron of its own and a nova.conf that names it."""
+
+    def setUp(self):
+        super().setUp()
+        self.api = neutron_api.NeutronAPI()
+        self.api.start()
+        self.addCleanup(self.api.stop)
+        self.configure(auth_type='none', endpoint_override=self.api.url)
+        self.flags(neutron_refresh_interval=0.1, neutron_request_timeout=20.0,
+                   neutron_first_fetch_timeout=20.0)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.neutron._Refresher.FIRST_PAUSE', 0.05))
+
+    def configure(self, **options):
+        """Write and read a nova.conf.
+
+        :param options: what is in its section ``[neutron]``
+        """
+        path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'nova.conf')
+        with open(path, 'w') as nova_conf:
+            nova_conf.write('[neutron]\n')
+            for name, value in options.items():
+                nova_conf.write(f'{name} = {value}\n')
+        CONF(['--config-file', path], project='nova')
+        if options.get('auth_type') == 'password':
+            self.addCleanup(self._forget_plugin, 'password')
+
+    @staticmethod
+    def _forget_plugin(name):
+        """Unregister what loading a plugin has registered, partly required."""
+        CONF.reset()
+        for option in ks_loading.get_auth_plugin_conf_options(name):
+            CONF.unregister_opt(option, group='neutron')
+
+    def source(self):
+        """A source that ends with the test."""
+        source = neutron.SnapshotSource()
+        self.addCleanup(source.stop)
+        return source
+
+    def wait_for(self, condition, seconds=30.0):
+        """Wait until a condition holds, and fail if it never does.
+
+        :param condition: function without parameters
+        :returns: what it returned
+        """
+        deadline = time.monotonic() + seconds
+        while not (value := condition()):
+            if time.monotonic() > deadline:
+                self.fail(f'nothing happened within {seconds} s; the log:\n'
+                          f'{self.log.output}')
+            time.sleep(0.01)
+        return value

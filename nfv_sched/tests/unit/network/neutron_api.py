@@ -1,0 +1,267 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""As much of Neutron's API, and of Keystone's, as reading a snapshot takes.
+
+Answers as Neutron does: only the fields asked for, sorted, page by page with
+links; agents, which Neutron does not page, all at once.  A test can make any
+resource misbehave.
+"""
+
+import contextlib
+import http.server
+import json
+import socket
+import threading
+import urllib.parse
+import uuid
+
+TOKEN = 'gAAAAAB-not-a-real-token'
+PASSWORD = 'not-a-real-password'
+
+
+def port(owner='compute:nova', device=None, host='', vnic_type='normal',
+         groups=(), port_id=None):
+    """A port as Neutron shows it to an administrator."""
+    return {
+        'id': port_id or str(uuid.uuid4()),
+        'name': '',
+        'status': 'ACTIVE',
+        'admin_state_up': True,
+        'mac_address': 'fa:16:3e:00:00:00',
+        'fixed_ips': [{'subnet_id': str(uuid.uuid4()),
+                       'ip_address': '192.0.2.7'}],
+        'device_owner': owner,
+        'device_id': str(uuid.uuid4()) if device is None else device,
+        'binding:host_id': host,
+        'binding:vnic_type': vnic_type,
+        'binding:profile': {},
+        'security_groups': list(groups),
+    }
+
+
+def rule(group, direction='ingress'):
+    """A security-group rule."""
+    return {
+        'id': str(uuid.uuid4()),
+        'security_group_id': group,
+        'direction': direction,
+        'ethertype': 'IPv4',
+        'protocol': 'tcp',
+    }
+
+
+def agent(agent_type, host, alive=True, **configurations):
+    """An agent."""
+    return {
+        'id': str(uuid.uuid4()),
+        'agent_type': agent_type,
+        'host': host,
+        'alive': alive,
+        'admin_state_up': True,
+        'configurations': configurations,
+    }
+
+
+class NeutronAPI:
+    """A server on a port of its own.
+
+    :ivar ports: what it has; so are ``rules`` and ``agents``
+    :ivar max_limit: Neutron's ``pagination_max_limit``, None if not set
+    :ivar faults: resource -> function that gets the handler, the query and
+        the right body, and answers instead; it returns true if it did not
+    :ivar requests: (resource, query) of what was asked
+    :ivar missing: resources whose API extension is not loaded
+    """
+
+    def __init__(self):
+        self.ports = []
+        self.rules = []
+        self.agents = []
+        self.max_limit = None
+        self.needs_token = False
+        self.faults = {}
+        self.missing = set()
+        self.requests = []
+        self.connections = set()
+        self._server = http.server.ThreadingHTTPServer(
+            ('127.0.0.1', 0), _handler_class(self))
+        self._server.daemon_threads = True
+        self.address = self._server.server_address
+        self.url = 'http://%s:%d' % self.address
+        self._thread = None
+
+    def start(self):
+        """Listen, also again after :meth:`stop`, at the same address."""
+        if self._server is None:
+            self._server = http.server.ThreadingHTTPServer(
+                self.address, _handler_class(self))
+            self._server.daemon_threads = True
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+
+    def stop(self):
+        """Cut off all connections, and refuse new ones from now on."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+            for connection in list(self.connections):
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            self._server = None
+
+    def asked(self, resource):
+        """Queries for one resource, in order."""
+        return [query for asked, query in self.requests if asked == resource]
+
+    def page(self, resource, query):
+        """The body that Neutron would send, or None for an unknown marker."""
+        items = {'ports': self.ports, 'agents': self.agents,
+                 'security-group-rules': self.rules}[resource]
+        key = resource.replace('-', '_')
+        body = {}
+        if 'agent_type' in query:
+            items = [item for item in items
+                     if item['agent_type'] in query['agent_type']]
+        if resource != 'agents' and 'limit' in query:
+            limit = int(query['limit'][0])
+            if self.max_limit is not None:
+                limit = min(limit, self.max_limit)
+            sort_key = query.get('sort_key', ['id'])[0]
+            items = sorted(items, key=lambda item: item[sort_key])
+            if 'marker' in query:
+                marker = query['marker'][0]
+                for index, item in enumerate(items):
+                    if item['id'] == marker:
+                        break
+                else:
+                    return None
+                items = items[index + 1:]
+            items = items[:limit]
+            if len(items) == limit:
+                body[f'{key}_links'] = [
+                    {'rel': 'next', 'href': f'{self.url}/v2.0/{resource}'}]
+            if 'marker' in query and items:
+                body.setdefault(f'{key}_links', []).append(
+                    {'rel': 'previous', 'href': self.url})
+        fields = query.get('fields')
+        body[key] = [
+            {name: value for name, value in item.items()
+             if fields is None or name in fields} for item in items]
+        return body
+
+    def versions(self):
+        """The version document."""
+        return {'versions': [{
+            'id': 'v2.0', 'status': 'CURRENT',
+            'links': [{'rel': 'self', 'href': f'{self.url}/v2.0/'}]}]}
+
+    def keystone_versions(self):
+        """Keystone's version document."""
+        return {'version': {
+            'id': 'v3.14', 'status': 'stable', 'links': [
+                {'rel': 'self', 'href': f'{self.url}/identity/v3/'}]}}
+
+    def token(self):
+        """Keystone's answer to the right password."""
+        return {'token': {
+            'methods': ['password'],
+            'expires_at': '2999-01-01T00:00:00.000000Z',
+            'issued_at': '2026-01-01T00:00:00.000000Z',
+            'user': {'id': 'u', 'name': 'nova', 'domain': {'id': 'default'}},
+            'project': {'id': 'p', 'name': 'service',
+                        'domain': {'id': 'default'}},
+            'roles': [{'id': 'r', 'name': 'service'}],
+            'catalog': [{
+                'type': 'network', 'name': 'neutron', 'id': 's',
+                'endpoints': [{
+                    'id': 'e', 'interface': interface, 'url': url,
+                    'region': region, 'region_id': region}
+                    for interface, region, url in (
+                        ('internal', 'RegionOne', self.url),
+                        ('internal', 'RegionTwo', 'http://127.0.0.1:9'),
+                        ('public', 'RegionOne', 'http://127.0.0.1:9'))]}],
+        }}
+
+
+def _handler_class(api):
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = 'HTTP/1.1'
+        timeout = 60
+        disable_nagle_algorithm = True
+
+        def setup(self):
+            super().setup()
+            api.connections.add(self.connection)
+
+        def finish(self):
+            api.connections.discard(self.connection)
+            super().finish()
+
+        def log_message(self, *args):
+            pass
+
+        def reply(self, body, status=200, headers=()):
+            data = body if isinstance(body, bytes) else (
+                json.dumps(body).encode())
+            self.send_response(status)
+            self.send_header('Content-Type', 'application/json')
+            self.send_header('Content-Length', str(len(data)))
+            for name, value in headers:
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_GET(self):  # noqa: N802
+            try:
+                self._answer()
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True
+
+        def _answer(self):
+            url = urllib.parse.urlsplit(self.path)
+            query = urllib.parse.parse_qs(url.query)
+            path = url.path.strip('/')
+            if path == '':
+                return self.reply(api.versions(), 300)
+            if path == 'v2.0':
+                return self.reply({'resources': []})
+            if path == 'identity/v3':
+                return self.reply(api.keystone_versions())
+            resource = path.removeprefix('v2.0/')
+            api.requests.append((resource, query))
+            if api.needs_token and self.headers.get('X-Auth-Token') != TOKEN:
+                return self.reply({'error': {'code': 401}}, 401)
+            if path == resource or resource in api.missing:
+                return self.reply({'NeutronError': 'no such resource'}, 404)
+            body = api.page(resource, query)
+            fault = api.faults.get(resource)
+            if fault is not None and not fault(self, query, body):
+                return None
+            if body is None:
+                return self.reply({'NeutronError': 'no such marker'}, 404)
+            return self.reply(body)
+
+        def do_POST(self):  # noqa: N802
+            body = json.loads(self.rfile.read(
+                int(self.headers['Content-Length'])))
+            api.requests.append((self.path, {}))
+            password = body['auth']['identity']['password']['user']
+            if (self.path != '/identity/v3/auth/tokens'
+                    or password['password'] != PASSWORD):
+                return self.reply({'error': {'code': 401}}, 401)
+            return self.reply(api.token(), 201,
+                              [('X-Subject-Token', TOKEN)])
+
+    return Handler

@@ -1,0 +1,398 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What is read from Neutron, and what an unsound answer leads to."""
+
+import time
+
+from nfv_sched.network import neutron
+from nfv_sched.network import usage
+from nfv_sched.tests.unit.network import base
+from nfv_sched.tests.unit.network import neutron_api
+
+
+class ReadTest(base.NeutronTestCase):
+    """Reading once, from a Neutron in good health."""
+
+    def test_agents(self):
+        """ML2/OVS: agents say how much they serve, ports what they plug."""
+        self.api.rules = [neutron_api.rule('sg', 'egress'),
+                          neutron_api.rule('sg'), neutron_api.rule('other')]
+        self.api.ports = [
+            neutron_api.port(host='h1', device='vm1', groups=['sg']),
+            neutron_api.port(host='h1', device='vm1', groups=['sg', 'other']),
+            neutron_api.port(host='h1', device='vm2', vnic_type='direct'),
+            neutron_api.port('network:dhcp', host='h1'),
+            neutron_api.port('network:router_interface', 'r', host='h2')]
+        self.api.agents = [
+            neutron_api.agent('Open vSwitch agent', 'h1', devices=5),
+            neutron_api.agent('DHCP agent', 'h1', networks=3, subnets=4),
+            neutron_api.agent('L3 agent', 'h2', routers=6)]
+        snapshot = neutron.read_snapshot()
+        host1, host2 = snapshot.host('h1'), snapshot.host('h2')
+        self.assertEqual(
+            (2, 1, 0, 1, 3), (host1.guest_ports, host1.dhcp_ports,
+                              host1.router_ports, host1.sriov_ports,
+                              host1.vswitch_ports))
+        self.assertEqual(5, host1.rules)
+        self.assertEqual((3, 0), (host1.dhcp_servers, host1.routers))
+        self.assertEqual((1, 6), (host2.router_ports, host2.routers))
+        self.assertEqual((usage.OVS, True), (
+            snapshot.source, snapshot.dhcp_known))
+        self.assertEqual(3, len(snapshot.ports_of('vm1'))
+                         + len(snapshot.ports_of('vm2')))
+
+    def test_dead_agents(self):
+        """What a dead agent said last does not count; its ports do."""
+        self.api.ports = [neutron_api.port('network:dhcp', host='h1')]
+        self.api.agents = [
+            neutron_api.agent('DHCP agent', 'h1', alive=False, networks=30)]
+        self.assertEqual(1, neutron.read_snapshot().host('h1').dhcp_servers)
+
+    def test_gateway_ports(self):
+        """ML2/OVN: gateway ports say where routers are."""
+        self.api.ports = [
+            neutron_api.port('network:router_gateway', 'r1', host='h1'),
+            neutron_api.port('network:router_gateway', 'r2', host='h1'),
+            neutron_api.port('network:router_gateway', 'r3', host='h2'),
+            neutron_api.port('network:router_interface', 'r1'),
+            neutron_api.port('network:distributed', 'ovnmeta-n')]
+        self.api.agents = [
+            neutron_api.agent('OVN Controller Gateway agent', 'h1'),
+            neutron_api.agent('OVN Controller agent', 'h2')]
+        snapshot = neutron.read_snapshot()
+        self.assertEqual((2, 2, 0), (
+            snapshot.host('h1').routers, snapshot.host('h1').router_ports,
+            snapshot.host('h1').dhcp_servers))
+        self.assertEqual(1, snapshot.host('h2').routers)
+        self.assertEqual((usage.OVN, False), (
+            snapshot.source, snapshot.dhcp_known))
+        self.assertEqual({'h1', 'h2'}, set(snapshot.hosts))
+
+    def test_empty(self):
+        """A new cloud."""
+        snapshot = neutron.read_snapshot()
+        self.assertEqual(({}, {}, usage.UNKNOWN), (
+            dict(snapshot.hosts), dict(snapshot.ports), snapshot.source))
+
+    def test_missing_extensions(self):
+        """Without security groups there are no rules."""
+        self.api.ports = [neutron_api.port(host='h1')]
+        del self.api.ports[0]['security_groups']
+        self.api.missing = {'security-group-rules', 'agents'}
+        host = neutron.read_snapshot().host('h1')
+        self.assertEqual((1, 0), (host.guest_ports, host.rules))
+
+    def test_thousands(self):
+        """Every port and rule is counted once, from pages of what counts."""
+        self.flags(neutron_page_size=500)
+        self.api.rules = [neutron_api.rule(f'sg{number % 20}')
+                          for number in range(1000)]
+        self.api.ports = [
+            neutron_api.port(host=f'h{number % 7}', device=f'vm{number // 2}',
+                             groups=[f'sg{number % 20}'])
+            for number in range(3210)]
+        snapshot = neutron.read_snapshot()
+        self.assertEqual({port['id'] for port in self.api.ports},
+                         set(snapshot.ports))
+        self.assertEqual(3210, sum(
+            host.guest_ports for host in snapshot.hosts.values()))
+        self.assertEqual(3210 * 50, sum(
+            host.rules for host in snapshot.hosts.values()))
+        asked = self.api.asked('ports')
+        self.assertEqual(7, len(asked))
+        for query in asked:
+            self.assertEqual(['500'], query['limit'])
+            self.assertEqual(
+                {'id', 'device_owner', 'device_id', 'binding:host_id',
+                 'binding:vnic_type', 'security_groups'},
+                set(query['fields']))
+        # A full last page is followed by a look for more.
+        self.assertEqual(3, len(self.api.asked('security-group-rules')))
+
+    def test_lower_limit_of_neutron(self):
+        """Neutron decides how long a page is."""
+        self.api.max_limit = 7
+        self.api.ports = [neutron_api.port(host='h') for _ in range(30)]
+        self.assertEqual(30, neutron.read_snapshot().host('h').guest_ports)
+        self.assertEqual(5, len(self.api.asked('ports')))
+
+    def test_neutron_without_pages(self):
+        """An answer longer than what was asked for is the whole."""
+        self.flags(neutron_page_size=10)
+        self.api.ports = [neutron_api.port(host='h') for _ in range(30)]
+
+        def everything(handler, query, body):
+            handler.reply({'ports': self.api.ports})
+
+        self.api.faults['ports'] = everything
+        self.assertEqual(30, neutron.read_snapshot().host('h').guest_ports)
+
+    def test_deleted_marker(self):
+        """The last port of a page may be gone when the next is asked for."""
+        self.flags(neutron_page_size=10)
+        self.api.ports = [neutron_api.port(host='h') for _ in range(35)]
+        deleted = []
+
+        def delete(handler, query, body):
+            if 'marker' in query and len(deleted) < 2:
+                deleted.append(query['marker'][0])
+                self.api.ports = [port for port in self.api.ports
+                                  if port['id'] not in deleted]
+                handler.reply({}, 404)
+                return False
+            return True
+
+        self.api.faults['ports'] = delete
+        snapshot = neutron.read_snapshot()
+        self.assertEqual(2, len(set(deleted)))
+        self.assertEqual(35, snapshot.host('h').guest_ports)
+
+    def test_keystone(self):
+        """Credentials, region and interface are those of nova.conf."""
+        self.api.needs_token = True
+        self.api.ports = [neutron_api.port(host='h')]
+        self.configure(
+            auth_type='password', auth_url=f'{self.api.url}/identity/v3',
+            username='nova', password=neutron_api.PASSWORD,
+            project_name='service', user_domain_id='default',
+            project_domain_id='default', region_name='RegionOne',
+            valid_interfaces='internal')
+        self.assertEqual(1, neutron.read_snapshot().host('h').guest_ports)
+
+    def test_wrong_password(self):
+        """It is an error like any other, and stays secret."""
+        self.api.needs_token = True
+        self.configure(
+            auth_type='password', auth_url=f'{self.api.url}/identity/v3',
+            username='nova', password='wrong-password',
+            project_name='service', user_domain_id='default',
+            project_domain_id='default')
+        error = self.assertRaises(
+            neutron.NeutronError, neutron.read_snapshot)
+        self.assertIn('401', str(error))
+        self.assertNotIn('wrong-password', str(error) + self.log.output)
+
+    def test_no_credentials(self):
+        """A nova.conf without them is an error too."""
+        self.configure()
+        self.assertRaises(neutron.NeutronError, neutron.read_snapshot)
+
+
+def _status(code):
+    def fault(handler, query, body):
+        handler.reply({'NeutronError': 'out of order'}, code)
+    return fault
+
+
+def _body(data):
+    def fault(handler, query, body):
+        handler.reply(data)
+    return fault
+
+
+def _items(change):
+    """A sound body but for its last item."""
+    def fault(handler, query, body):
+        key = next(key for key in body if not key.endswith('_links'))
+        body[key].append(change(dict(body[key][-1])))
+        handler.reply(body)
+    return fault
+
+
+def _truncated(handler, query, body):
+    handler.send_response(200)
+    handler.send_header('Content-Length', '100000')
+    handler.end_headers()
+    handler.wfile.write(b'{"ports": [], "agents": [], '
+                        b'"security_group_rules": []}')
+    handler.close_connection = True
+
+
+def _truncated_chunks(handler, query, body):
+    handler.send_response(200)
+    handler.send_header('Transfer-Encoding', 'chunked')
+    handler.end_headers()
+    data = b'{"ports": [], "agents": [], "security_group_rules": []}'
+    handler.wfile.write(b'%x\r\n%s\r\n' % (len(data), data))
+    handler.close_connection = True
+
+
+def _half_a_page(handler, query, body):
+    data = b'{"ports": [{"id": "a", "binding:host_id": "h"}, {"id": "b'
+    handler.reply(data)
+
+
+def _closed(handler, query, body):
+    handler.close_connection = True
+
+
+def _empty_but_more(handler, query, body):
+    handler.reply({f'{key}{suffix}': value
+                   for key in ('ports', 'agents', 'security_group_rules')
+                   for suffix, value in (
+                       ('', []), ('_links', [{'rel': 'next', 'href': 'x'}]))})
+
+
+class UnsoundTest(base.NeutronTestCase):
+    """Any answer that is not complete and well-formed fails the reading."""
+
+    FAULTS = {
+        '401': _status(401),
+        '403': _status(403),
+        '500': _status(500),
+        '503': _status(503),
+        'no JSON': _body(b'<html>Bad gateway</html>'),
+        'nothing': _body(b''),
+        'no object': _body([]),
+        'other keys': _body({'networks': []}),
+        'no list': _body({'ports': {}, 'agents': {},
+                          'security_group_rules': {}}),
+        'item is null': _items(lambda item: None),
+        'item without ID': _items(lambda item: item.pop('id') and item),
+        'odd links': lambda handler, query, body: handler.reply(
+            body | {f'{key}_links': 7 for key in (
+                'ports', 'agents', 'security_group_rules')}),
+        'truncated': _truncated,
+        'truncated chunks': _truncated_chunks,
+        'half a page': _half_a_page,
+        'closed': _closed,
+        'empty page with more': _empty_but_more,
+    }
+
+    def setUp(self):
+        super().setUp()
+        self.api.ports = [neutron_api.port(host='h', groups=['sg'])]
+        self.api.rules = [neutron_api.rule('sg')]
+        self.api.agents = [neutron_api.agent('DHCP agent', 'h', networks=1)]
+
+    def assert_unsound(self, resource, name, fault):
+        """A source keeps what it has."""
+        reader = neutron.Reader()
+        self.addCleanup(reader.close)
+        self.api.faults = {}
+        self.assertEqual(1, reader.read().host('h').rules)
+        self.api.faults = {resource: fault}
+        try:
+            reader.read()
+        except neutron.NeutronError:
+            return
+        self.fail(f'{resource}: {name} was accepted')
+
+    def test_every_resource(self):
+        """Each fault in each resource."""
+        for name, fault in self.FAULTS.items():
+            for resource in ('ports', 'security-group-rules', 'agents'):
+                self.assert_unsound(resource, name, fault)
+
+    def test_later_page(self):
+        """A fault in the middle counts as much as one at the start."""
+        self.flags(neutron_page_size=2)
+        self.api.rules = [neutron_api.rule('sg')]
+        self.api.ports = [neutron_api.port(host='h', groups=['sg'])]
+        for name, fault in self.FAULTS.items():
+            extra = [neutron_api.port(host='i') for _ in range(4)]
+
+            def later(handler, query, body, fault=fault):
+                return 'marker' not in query or fault(handler, query, body)
+
+            self.api.ports += extra
+            self.assert_unsound('ports', name, later)
+            self.api.ports = self.api.ports[:1]
+
+    def test_fields(self):
+        """Fields of the wrong type."""
+        for resource, field, value in (
+            ('ports', 'binding:host_id', 7),
+            ('ports', 'device_id', {}),
+            ('ports', 'device_owner', []),
+            ('ports', 'binding:vnic_type', 1),
+            ('ports', 'security_groups', 'sg'),
+            ('ports', 'security_groups', [None]),
+            ('security-group-rules', 'security_group_id', 7),
+            ('agents', 'agent_type', 7),
+        ):
+            self.assert_unsound(
+                resource, f'{field}={value}',
+                _items(lambda item: item | {'id': 'x', field: value}))
+        for change in ({'host': None}, {'configurations': 'x'},
+                       {'configurations': {'networks': 'many'}},
+                       {'configurations': {'networks': -1}}):
+            self.api.agents = [
+                neutron_api.agent('DHCP agent', 'h', networks=1)]
+            self.assert_unsound(
+                'agents', change,
+                lambda handler, query, body: handler.reply({
+                    'agents': [self.api.agents[0] | change]}))
+
+    def test_user_without_rights(self):
+        """Ports without their host would be an empty cloud."""
+        for port in self.api.ports:
+            del port['binding:host_id']
+        error = self.assertRaises(
+            neutron.NeutronError, neutron.read_snapshot)
+        self.assertIn('role admin or service', str(error))
+
+    def test_wrong_address(self):
+        """No ports at all at this URL: not an empty cloud."""
+        self.api.missing = {'ports'}
+        error = self.assertRaises(
+            neutron.NeutronError, neutron.read_snapshot)
+        self.assertIn('404', str(error))
+
+    def test_marker_without_effect(self):
+        """The same page again and again does not go on for ever."""
+        self.flags(neutron_page_size=2)
+        self.api.ports = [neutron_api.port(host='h') for _ in range(2)]
+
+        def same(handler, query, body):
+            handler.reply({'ports': self.api.ports})
+
+        self.api.faults['ports'] = same
+        error = self.assertRaises(
+            neutron.NeutronError, neutron.read_snapshot)
+        self.assertIn('same page', str(error))
+
+    def test_refused(self):
+        """Nobody listens."""
+        self.api.stop()
+        self.assertRaises(neutron.NeutronError, neutron.read_snapshot)
+
+    def test_silent(self):
+        """No answer within the timeout."""
+        self.flags(neutron_request_timeout=0.3)
+        self.api.faults['ports'] = lambda *args: time.sleep(3)
+        begin = time.monotonic()
+        self.assertRaises(neutron.NeutronError, neutron.read_snapshot)
+        self.assertLess(time.monotonic() - begin, 2.5)
+
+    def test_trickle(self):
+        """Bytes that come one by one, each in time, but never end."""
+        self.flags(neutron_request_timeout=0.5)
+        sent = []
+
+        def trickle(handler, query, body):
+            handler.send_response(200)
+            handler.send_header('Content-Length', '1000')
+            handler.end_headers()
+            for _ in range(50):
+                handler.wfile.write(b' ')
+                sent.append(1)
+                time.sleep(0.1)
+            handler.close_connection = True
+
+        self.api.faults['ports'] = trickle
+        begin = time.monotonic()
+        error = self.assertRaises(
+            neutron.NeutronError, neutron.read_snapshot)
+        self.assertLess(time.monotonic() - begin, 3)
+        self.assertIn('not complete after 0.5 s', str(error))
+        self.assertGreater(len(sent), 2)
