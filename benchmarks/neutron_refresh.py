@@ -1,0 +1,245 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Time and memory of a full reading of Neutron.
+
+A process of its own serves a cloud over HTTP, from pages made beforehand, so
+that what is measured is the reading alone: wall time, CPU time, the growth of
+the process (resident memory) at its highest and afterwards, and for how long
+another thread of the process was kept from running at most.  The second
+reading, with the first at hand, is what ``nova-scheduler`` does from then on.
+
+Each guest has two ports and each port two security groups of ten rules; one
+port in ten bypasses the switch.  Every host has a DHCP and an L3 agent.
+
+Usage: python benchmarks/neutron_refresh.py [--ports 1000,10000,100000]
+                                            [--page-size 1000]
+"""
+
+import argparse
+import gc
+import http.server
+import json
+import logging
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+import uuid
+import warnings
+
+warnings.simplefilter('ignore')
+
+from nfv_sched.network import neutron  # noqa: E402
+
+PORTS_OF_HOST = 100
+RULES = 10
+GROUPS = 500
+PAGE = os.sysconf('SC_PAGE_SIZE')
+
+
+def identifier(kind, number):
+    """A UUID that sorts by its number."""
+    return str(uuid.UUID(int=(number << 64) + (kind << 32) + 0x5eed))
+
+
+def ports(count):
+    """Ports as Neutron shows them, with the fields that are asked for."""
+    for number in range(count):
+        yield {
+            'id': identifier(1, number),
+            'device_owner': 'compute:nova',
+            'device_id': identifier(2, number // 2),
+            'binding:host_id': f'compute-{number // PORTS_OF_HOST:05d}',
+            'binding:vnic_type': 'direct' if number % 10 == 9 else 'normal',
+            'security_groups': [identifier(3, number % GROUPS),
+                                identifier(3, (number + 7) % GROUPS)],
+        }
+
+
+def rules():
+    """The rules of all groups."""
+    for number in range(GROUPS * RULES):
+        yield {'id': identifier(4, number),
+               'security_group_id': identifier(3, number % GROUPS)}
+
+
+def agents(count):
+    """Two agents a host."""
+    for number in range(max(count // PORTS_OF_HOST, 1)):
+        for kind, figures in (('DHCP agent', {'networks': 3}),
+                              ('L3 agent', {'routers': 1})):
+            yield {'id': identifier(5, number), 'agent_type': kind,
+                   'host': f'compute-{number:05d}', 'alive': True,
+                   'configurations': figures}
+
+
+def pages(items, key, size):
+    """The bodies of all pages, by the marker that asks for them."""
+    items, bodies, marker = list(items), {}, None
+    for begin in range(0, max(len(items), 1), size):
+        page = items[begin:begin + size]
+        body = {key: page}
+        if len(page) == size:
+            body[f'{key}_links'] = [{'rel': 'next', 'href': ''}]
+        bodies[marker] = json.dumps(body).encode()
+        marker = page[-1]['id'] if page else None
+    bodies[marker] = bodies.get(marker) or json.dumps({key: []}).encode()
+    return bodies
+
+
+def serve(count, size, pipe):
+    """Serve a cloud; the URL is written to the pipe."""
+    contents = {
+        '/v2.0/ports': pages(ports(count), 'ports', size),
+        '/v2.0/security-group-rules': pages(
+            rules(), 'security_group_rules', size),
+        '/v2.0/agents': {None: json.dumps(
+            {'agents': list(agents(count))}).encode()},
+    }
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = 'HTTP/1.1'
+        disable_nagle_algorithm = True
+
+        def log_message(self, *args):
+            pass
+
+        def do_GET(self):  # noqa: N802
+            url = urllib.parse.urlsplit(self.path)
+            marker = urllib.parse.parse_qs(url.query).get('marker', [None])
+            if url.path in contents:
+                body = contents[url.path][marker[0]]
+            else:
+                body = json.dumps({'versions': [{
+                    'id': 'v2.0', 'status': 'CURRENT', 'links': [{
+                        'rel': 'self', 'href': f'{address}/v2.0/'}],
+                }]}).encode()
+            self.send_response(200)
+            self.send_header('Content-Length', str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    server = http.server.HTTPServer(('127.0.0.1', 0), Handler)
+    address = 'http://%s:%d' % server.server_address
+    pipe.send((address, {
+        path: len(bodies) for path, bodies in contents.items()},
+        sum(len(body) for bodies in contents.values()
+            for body in bodies.values())))
+    server.serve_forever()
+
+
+def resident():
+    """Resident memory of this process, bytes."""
+    with open('/proc/self/statm') as statm:
+        return int(statm.read().split()[1]) * PAGE
+
+
+class Watch(threading.Thread):
+    """Looks every few milliseconds what becomes of the process."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.before = self.peak = resident()
+        self.delay = 0.0
+        self.done = threading.Event()
+
+    def run(self):
+        begin = time.perf_counter()
+        while not self.done.wait(0.002):
+            now = time.perf_counter()
+            self.delay = max(self.delay, now - begin - 0.002)
+            self.peak = max(self.peak, resident())
+            begin = time.perf_counter()
+
+
+ROW = '%8s %-8s %8s %8s %8s %9s %9s %9s %9s'
+
+
+def measure(count, size):
+    """Print two lines for one number of ports."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    context = multiprocessing.get_context('fork')
+    server = context.Process(
+        target=serve, args=(count, size, sender), daemon=True)
+    server.start()
+    address, requests, volume = receiver.recv()
+    gc.collect()
+    try:
+        with tempfile.NamedTemporaryFile('w', suffix='.conf') as nova_conf:
+            nova_conf.write(
+                '[neutron]\nauth_type = none\n'
+                f'endpoint_override = {address}\n'
+                f'[nfv_sched]\nneutron_page_size = {size}\n')
+            nova_conf.flush()
+            neutron.CONF(['--config-file', nova_conf.name], project='nova')
+            reader, snapshot = neutron.Reader(), None
+            for name in ('first', 'second'):
+                watch = Watch()
+                watch.start()
+                cpu, begin = time.process_time(), time.perf_counter()
+                snapshot = reader.read(snapshot)
+                wall = time.perf_counter() - begin
+                cpu = time.process_time() - cpu
+                watch.done.set()
+                watch.join()
+                gc.collect()
+                if len(snapshot.ports) != count or sum(
+                        host.vswitch_ports + host.sriov_ports
+                        for host in snapshot.hosts.values()) != count:
+                    sys.exit('not all ports were counted')
+                print(ROW % (
+                    count, name, sum(requests.values()) + 1,
+                    f'{volume / 1e6:.1f}', f'{wall:.2f}', f'{cpu:.2f}',
+                    f'{(watch.peak - watch.before) / 2**20:.1f}',
+                    f'{(resident() - watch.before) / 2**20:.1f}',
+                    f'{watch.delay * 1e3:.0f}'))
+                sys.stdout.flush()
+            reader.close()
+    finally:
+        server.terminate()
+        server.join()
+
+
+def main():
+    """Print two lines for each number of ports."""
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument(
+        '--ports', default='1000,10000,100000',
+        help='numbers of ports, comma-separated (default: %(default)s)')
+    parser.add_argument(
+        '--page-size', type=int, default=1000,
+        help='ports or rules in a request (default: %(default)s)')
+    parser.add_argument(
+        '--in-process', action='store_true', help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    counts = options.ports.split(',')
+    if not options.in_process:
+        print(ROW % ('ports', 'reading', 'requests', 'MB', 'wall s', 'CPU s',
+                     'peak MiB', 'kept MiB', 'delay ms'))
+        sys.stdout.flush()
+        # Memory that one number of ports leaves behind would hide what the
+        # next one takes.
+        for count in counts:
+            subprocess.run([
+                sys.executable, __file__, '--in-process', '--ports', count,
+                '--page-size', str(options.page_size)], check=True)
+        return
+    logging.disable(logging.CRITICAL)
+    measure(int(counts[0]), options.page_size)
+
+
+if __name__ == '__main__':
+    main()
