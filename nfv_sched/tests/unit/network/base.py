@@ -33,8 +33,7 @@ class NeutronTestCase(base.TestCase):
         self.api.start()
         self.addCleanup(self.api.stop)
         self.configure(auth_type='none', endpoint_override=self.api.url)
-        self.flags(neutron_refresh_interval=0.1, neutron_request_timeout=20.0,
-                   neutron_first_fetch_timeout=20.0)
+        self.flags(neutron_request_timeout=20.0)
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.network.neutron._Refresher.FIRST_PAUSE', 0.05))
 
@@ -43,15 +42,26 @@ class NeutronTestCase(base.TestCase):
 
         :param options: what is in its section ``[neutron]``
         """
-        path = os.path.join(
+        self.nova_conf = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'nova.conf')
-        with open(path, 'w') as nova_conf:
+        with open(self.nova_conf, 'w') as nova_conf:
             nova_conf.write('[neutron]\n')
             for name, value in options.items():
                 nova_conf.write(f'{name} = {value}\n')
-        CONF(['--config-file', path], project='nova')
+            nova_conf.write('[nfv_sched]\n'
+                            'neutron_refresh_interval = 0.1\n'
+                            'neutron_first_fetch_timeout = 20\n')
+        CONF(['--config-file', self.nova_conf], project='nova')
         if options.get('auth_type') == 'password':
             self.addCleanup(self._forget_plugin, 'password')
+
+    def configure_keystone(self, password=neutron_api.PASSWORD, **options):
+        """Write and read a nova.conf with credentials."""
+        self.api.needs_token = True
+        self.configure(
+            auth_type='password', auth_url=f'{self.api.url}/identity/v3',
+            username='nova', password=password, project_name='service',
+            user_domain_id='default', project_domain_id='default', **options)
 
     @staticmethod
     def _forget_plugin(name):

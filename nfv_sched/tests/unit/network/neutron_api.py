@@ -20,6 +20,7 @@ import contextlib
 import http.server
 import json
 import socket
+import sys
 import threading
 import urllib.parse
 import uuid
@@ -71,10 +72,20 @@ def agent(agent_type, host, alive=True, **configurations):
     }
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        # Readers that give up close their connections; that is no error.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class NeutronAPI:
     """A server on a port of its own.
 
     :ivar ports: what it has; so are ``rules`` and ``agents``
+    :ivar catalog_url: what Keystone says where Neutron is
     :ivar max_limit: Neutron's ``pagination_max_limit``, None if not set
     :ivar faults: resource -> function that gets the handler, the query and
         the right body, and answers instead; it returns true if it did not
@@ -92,19 +103,15 @@ class NeutronAPI:
         self.missing = set()
         self.requests = []
         self.connections = set()
-        self._server = http.server.ThreadingHTTPServer(
-            ('127.0.0.1', 0), _handler_class(self))
-        self._server.daemon_threads = True
+        self._server = _Server(('127.0.0.1', 0), _handler_class(self))
         self.address = self._server.server_address
-        self.url = 'http://%s:%d' % self.address
+        self.url = self.catalog_url = 'http://%s:%d' % self.address
         self._thread = None
 
     def start(self):
         """Listen, also again after :meth:`stop`, at the same address."""
         if self._server is None:
-            self._server = http.server.ThreadingHTTPServer(
-                self.address, _handler_class(self))
-            self._server.daemon_threads = True
+            self._server = _Server(self.address, _handler_class(self))
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
@@ -188,7 +195,7 @@ class NeutronAPI:
                     'id': 'e', 'interface': interface, 'url': url,
                     'region': region, 'region_id': region}
                     for interface, region, url in (
-                        ('internal', 'RegionOne', self.url),
+                        ('internal', 'RegionOne', self.catalog_url),
                         ('internal', 'RegionTwo', 'http://127.0.0.1:9'),
                         ('public', 'RegionOne', 'http://127.0.0.1:9'))]}],
         }}

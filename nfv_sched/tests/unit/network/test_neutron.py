@@ -158,24 +158,14 @@ class ReadTest(base.NeutronTestCase):
 
     def test_keystone(self):
         """Credentials, region and interface are those of nova.conf."""
-        self.api.needs_token = True
         self.api.ports = [neutron_api.port(host='h')]
-        self.configure(
-            auth_type='password', auth_url=f'{self.api.url}/identity/v3',
-            username='nova', password=neutron_api.PASSWORD,
-            project_name='service', user_domain_id='default',
-            project_domain_id='default', region_name='RegionOne',
-            valid_interfaces='internal')
+        self.configure_keystone(
+            region_name='RegionOne', valid_interfaces='internal')
         self.assertEqual(1, neutron.read_snapshot().host('h').guest_ports)
 
     def test_wrong_password(self):
         """It is an error like any other, and stays secret."""
-        self.api.needs_token = True
-        self.configure(
-            auth_type='password', auth_url=f'{self.api.url}/identity/v3',
-            username='nova', password='wrong-password',
-            project_name='service', user_domain_id='default',
-            project_domain_id='default')
+        self.configure_keystone(password='wrong-password')
         error = self.assertRaises(
             neutron.NeutronError, neutron.read_snapshot)
         self.assertIn('401', str(error))

@@ -15,6 +15,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -25,6 +27,7 @@ from nfv_sched.tests.unit.network import base
 from nfv_sched.tests.unit.network import neutron_api
 
 UNREACHABLE = 'Neutron cannot be read'
+WORKERS_MODULE = 'nfv_sched.tests.unit.network.workers'
 BACK = 'Neutron can be read again'
 
 
@@ -180,6 +183,20 @@ class SnapshotSourceTest(base.NeutronTestCase):
         self.api.start()
         self.wait_for_ports(source, 2)
 
+    def test_neutron_that_moves(self):
+        """After a failure the address is looked up anew."""
+        self.configure_keystone(
+            region_name='RegionOne', valid_interfaces='internal')
+        source = self.source()
+        source.get()
+        other = neutron_api.NeutronAPI()
+        other.ports = [neutron_api.port(host='h') for _ in range(9)]
+        other.start()
+        self.addCleanup(other.stop)
+        self.api.catalog_url = other.url
+        self.api.missing = {'ports'}
+        self.wait_for_ports(source, 9)
+
     def test_slow_server(self):
         """Requests that take too long are given up, and tried again."""
         source = self.source()
@@ -293,7 +310,7 @@ class SnapshotSourceTest(base.NeutronTestCase):
 class ForkTest(base.NeutronTestCase):
     """A source that was used before ``nova-scheduler`` forks its workers."""
 
-    WORKERS = 3
+    WORKERS = 2
 
     def _in_child(self, source, pipe):
         """What a worker does; its last line goes to the parent."""
@@ -386,3 +403,26 @@ class ForkTest(base.NeutronTestCase):
         self._assert_live(source)
         go_on.set()
         self.wait_for(source.get)
+
+    def test_oslo_service(self):
+        """The launcher that Nova uses starts the workers."""
+        process = subprocess.Popen(
+            [sys.executable, '-W', 'ignore', '-m', WORKERS_MODULE,
+             self.nova_conf], stdout=subprocess.PIPE, text=True)
+        # One that hangs is ended, and the test then finds no line to read.
+        watchdog = threading.Timer(60, process.kill)
+        self.addCleanup(watchdog.cancel)
+        watchdog.start()
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.terminate)
+        pids = set()
+        for _ in range(self.WORKERS):
+            pid, ports = json.loads(process.stdout.readline())
+            self.assertEqual(1, ports)
+            pids.add(pid)
+        self.assertEqual(self.WORKERS, len(pids - {process.pid}))
+        self.api.ports = self.api.ports + [neutron_api.port(host='h')]
+        self.assertEqual(
+            {(pid, 2) for pid in pids},
+            {tuple(json.loads(process.stdout.readline())) for _ in pids})

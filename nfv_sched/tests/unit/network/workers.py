@@ -1,0 +1,64 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A service as ``nova-scheduler`` is one, started by oslo.service.
+
+Run by a test in a process of its own: ``python -m <this module> <nova.conf>``.
+The parent uses the source before it forks; each worker prints its process ID
+and the number of ports it sees, at first and whenever the number changes.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+
+from oslo_service import backend
+
+backend.init_backend(backend.BackendType.THREADING)
+
+from oslo_service import service  # noqa: E402
+
+from nfv_sched.network import neutron  # noqa: E402
+
+WORKERS = 2
+
+
+class Worker(service.Service):
+    """What runs in each worker."""
+
+    def start(self):
+        """Look at the snapshot in a thread, as requests do."""
+        super().start()
+        threading.Thread(target=self._look, daemon=True).start()
+
+    @staticmethod
+    def _look():
+        ports = None
+        while True:
+            snapshot = neutron.SOURCE.get()
+            if snapshot is not None and len(snapshot.ports) != ports:
+                ports = len(snapshot.ports)
+                print(json.dumps([os.getpid(), ports]), flush=True)
+            time.sleep(0.02)
+
+
+def main():
+    """Fork the workers and wait for a signal to end them."""
+    neutron.CONF(['--config-file', sys.argv[1]], project='nova')
+    if neutron.SOURCE.get() is None:
+        sys.exit('the parent has no snapshot')
+    service.launch(neutron.CONF, Worker(), workers=WORKERS).wait()
+
+
+if __name__ == '__main__':
+    main()
