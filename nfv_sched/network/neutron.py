@@ -466,7 +466,6 @@ class _Refresher:
                      '%.0f s', self._failures,
                      time.monotonic() - self._failing_since)
         self._failures = 0
-        self._stale_told = False
         LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
                   len(snapshot.hosts), len(snapshot.ports), snapshot.source)
         # The next snapshot comes after a pause and as long a reading.

@@ -156,6 +156,24 @@ class ReadTest(base.NeutronTestCase):
         self.assertEqual(2, len(set(deleted)))
         self.assertEqual(35, snapshot.host('h').guest_ports)
 
+    def test_marker_refused_once(self):
+        """Ports of the page before are not counted twice."""
+        self.flags(neutron_page_size=10)
+        self.api.ports = [neutron_api.port(host='h') for _ in range(35)]
+        refused = []
+
+        def refuse(handler, query, body):
+            if 'marker' in query and not refused:
+                refused.append(query['marker'][0])
+                handler.reply({}, 404)
+                return False
+            return True
+
+        self.api.faults['ports'] = refuse
+        snapshot = neutron.read_snapshot()
+        self.assertEqual(1, len(refused))
+        self.assertEqual(35, snapshot.host('h').guest_ports)
+
     def test_keystone(self):
         """Credentials, region and interface are those of nova.conf."""
         self.api.ports = [neutron_api.port(host='h')]
@@ -298,6 +316,16 @@ class UnsoundTest(base.NeutronTestCase):
             self.assert_unsound('ports', name, later)
             self.api.ports = self.api.ports[:1]
 
+    def test_later_page_not_found(self):
+        """That there are no rules is not said in the middle of them."""
+        self.flags(neutron_page_size=2)
+        self.api.rules = [neutron_api.rule('other') for _ in range(5)]
+        self.api.rules.append(neutron_api.rule('sg'))
+        self.assert_unsound(
+            'security-group-rules', 'no further page',
+            lambda handler, query, body: 'marker' not in query
+            or handler.reply({}, 404))
+
     def test_fields(self):
         """Fields of the wrong type."""
         for resource, field, value in (
@@ -357,7 +385,9 @@ class UnsoundTest(base.NeutronTestCase):
         self.assertRaises(neutron.NeutronError, neutron.read_snapshot)
 
     def test_silent(self):
-        """No answer within the timeout."""
+        """No answer within the timeout, whatever other services get."""
+        self.configure(auth_type='none', endpoint_override=self.api.url,
+                       timeout=60)
         self.flags(neutron_request_timeout=0.3)
         self.api.faults['ports'] = lambda *args: time.sleep(3)
         begin = time.monotonic()

@@ -223,6 +223,10 @@ class SnapshotSourceTest(base.NeutronTestCase):
         self.assertEqual(1, self.log.output.count('stale_snapshot_policy'))
         self.api.start()
         self.wait_for(lambda: source.is_fresh(source.get()))
+        # The next time is told again.
+        self.api.stop()
+        self.wait_for(lambda: self.log.output.count(
+            'stale_snapshot_policy') == 2)
 
     def test_never_there(self):
         """With no figures at all the first line names the policy."""
