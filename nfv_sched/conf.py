@@ -27,6 +27,11 @@ Options of the nfv-sched filters and weighers. They are read by
 ``nova-scheduler``.
 """)
 
+_LIMIT_HELP = """0 or less: no limit.
+
+Can be overridden per aggregate by metadata of the same name; of several
+aggregates the lowest limit counts."""
+
 _placement_opts = [
     cfg.StrOpt(
         'vswitch_label',
@@ -116,7 +121,18 @@ aggregates the lowest counts.
 """),
 ]
 
-_network_opts = [
+_limit_opts = [
+    cfg.FloatOpt(
+        'vswitch_ports_per_node',
+        default=254,
+        help=f"""
+Ports that the virtual switch of a host may have: its physical ports, the vNICs
+of guests, the ports of DHCP servers and routers, and any other port that
+Neutron has bound to the host. Ports beside the switch, such as those of
+SR-IOV, do not count. Kept by ``VSwitchPortLimitFilter``.
+
+{_LIMIT_HELP}
+"""),
     cfg.IntOpt(
         'vswitch_physical_ports',
         default=4,
@@ -125,8 +141,105 @@ _network_opts = [
 Physical ports of the virtual switch of a host, counted against its limit of
 vSwitch ports. Neutron does not know them.
 
-Can be overridden per aggregate by metadata of the same name.
+Can be overridden per aggregate by metadata of the same name; of several
+aggregates the highest counts.
 """),
+    cfg.FloatOpt(
+        'vnics_per_guest',
+        default=8,
+        help=f"""
+Network interfaces that a guest may have, those beside the virtual switch
+included. Kept by ``VSwitchPortLimitFilter`` for new guests.
+
+{_LIMIT_HELP}
+"""),
+    cfg.FloatOpt(
+        'sriov_vfs_per_guest',
+        default=8,
+        help=f"""
+SR-IOV virtual functions that a guest may have, by ports and by aliases. Kept
+by ``VSwitchPortLimitFilter`` for new guests.
+
+{_LIMIT_HELP}
+"""),
+    cfg.FloatOpt(
+        'pci_nics_per_guest',
+        default=8,
+        help=f"""
+Whole PCI NICs, that is physical functions, that a guest may have, by ports and
+by aliases. Kept by ``VSwitchPortLimitFilter`` for new guests.
+
+{_LIMIT_HELP}
+"""),
+    cfg.FloatOpt(
+        'network_services_per_node',
+        default=250,
+        help=f"""
+DHCP servers and routers that may share a host. A host that carries more takes
+no guest that uses its virtual switch. Kept by ``VSwitchPortLimitFilter``.
+
+{_LIMIT_HELP}
+"""),
+    cfg.FloatOpt(
+        'security_rules_per_node',
+        default=16384,
+        help=f"""
+Security-group rules, ingress and egress, that a host may carry: for each port
+of its virtual switch the rules of the port's security groups. Kept by
+``SecurityRuleLimitFilter``.
+
+{_LIMIT_HELP}
+"""),
+    cfg.FloatOpt(
+        'security_rules_per_port',
+        default=128,
+        help=f"""
+Security-group rules, ingress and egress, that a port of a guest may have. Kept
+by ``SecurityRuleLimitFilter`` for new guests.
+
+{_LIMIT_HELP}
+"""),
+    cfg.StrOpt(
+        'ledger',
+        default='none',
+        choices=[
+            ('none', 'Limits are kept by what Neutron reports and by what '
+                     'this process has placed since. Several scheduler '
+                     'processes that place guests at once can exceed a limit '
+                     'by what the others have placed.'),
+            ('placement', 'Ports and rules are also claimed in Placement '
+                          'together with CPUs and memory, so that no limit '
+                          'is exceeded whatever happens at once. Needs the '
+                          'service nfv-sched-ledger.'),
+        ],
+        help="""
+Where ports and security-group rules are accounted for.
+
+With ``placement``, a host that ``nfv-sched-ledger`` has not published
+yet is judged as with ``none``.
+
+Related options:
+
+* ``[nfv_sched] ledger_refresh_interval``
+"""),
+    cfg.FloatOpt(
+        'ledger_refresh_interval',
+        default=10.0,
+        min=0.1,
+        help="""
+Seconds between two readings of the ledger in Placement by a worker of
+``nova-scheduler``, with ``ledger = placement``. Between them the worker knows
+what it has placed itself. Placement enforces the limits in every case; the
+readings spare it claims that cannot succeed, and are where the reason of a
+refusal comes from.
+
+Related options:
+
+* ``[nfv_sched] ledger``
+"""),
+]
+
+_network_opts = [
     cfg.FloatOpt(
         'neutron_refresh_interval',
         default=60.0,
@@ -287,6 +400,41 @@ off; a negative value fills the shared CPUs of one host after the other.
 
 Can be overridden per aggregate by metadata of the same name.
 """),
+    cfg.FloatOpt(
+        'dhcp_server_weight_multiplier',
+        default=1.0,
+        help="""
+Multiplier of the DHCP server weigher.
+
+Hosts that carry fewer DHCP servers weigh more. Nothing is preferred where
+DHCP servers run on no host that Neutron names, as with ML2/OVN. 0 turns the
+weigher off; a negative value reverses it.
+
+Can be overridden per aggregate by metadata of the same name.
+"""),
+    cfg.FloatOpt(
+        'router_weight_multiplier',
+        default=1.0,
+        help="""
+Multiplier of the router weigher.
+
+Hosts that carry fewer virtual routers weigh more. 0 turns the weigher off; a
+negative value reverses it.
+
+Can be overridden per aggregate by metadata of the same name.
+"""),
+    cfg.FloatOpt(
+        'vswitch_port_weight_multiplier',
+        default=1.0,
+        help="""
+Multiplier of the vSwitch port weigher.
+
+Hosts whose virtual switch has fewer ports, physical ones included, weigh more.
+0 turns the weigher off; a negative value fills the switch of one host after
+the other.
+
+Can be overridden per aggregate by metadata of the same name.
+"""),
 ]
 
 
@@ -298,7 +446,8 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
     conf.register_group(GROUP)
     conf.register_opts(
         list(itertools.chain(
-            _placement_opts, _network_opts, _reason_opts, _weigher_opts)),
+            _placement_opts, _limit_opts, _network_opts, _reason_opts,
+            _weigher_opts)),
         group=GROUP)
 
 
@@ -308,4 +457,5 @@ def list_opts():
     :returns: list of (group, options)
     """
     return [(GROUP, list(itertools.chain(
-        _placement_opts, _network_opts, _reason_opts, _weigher_opts)))]
+        _placement_opts, _limit_opts, _network_opts, _reason_opts,
+        _weigher_opts)))]

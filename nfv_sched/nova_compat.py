@@ -20,6 +20,7 @@ Nova, has a module of its own for that.
 
 import functools
 import importlib.metadata
+import math
 
 import nova.conf
 from nova import exception
@@ -56,22 +57,48 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
         return default
 
 
-def aggregate_minimum(host_state, name: str, default: float) -> float:
+def aggregate_numbers(host_state, name: str) -> list[float]:
+    """Numbers that the aggregates of a host set by their metadata.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState``, or whatever
+        else has ``host`` and ``aggregates``
+    :param name: metadata key
+    :returns: one for each aggregate that has a number under the key
+    """
+    numbers = []
+    for aggregate in host_state.aggregates:
+        value = aggregate.metadata.get(name)
+        if value is None:
+            continue
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if math.isnan(number):
+            LOG.warning('Aggregate metadata %s=%s is no number and not used',
+                        name, value)
+        else:
+            numbers.append(number)
+    return numbers
+
+
+def aggregate_limit(host_state, name: str, default: float) -> float:
     """A limit from the metadata of a host's aggregates, the lowest if several.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``
+    :param host_state: see :func:`aggregate_numbers`
     :param name: metadata key
-    :param default: value of the option, used if no aggregate sets the key, or
-        one sets it to something that is no number
+    :param default: value of the option, used if no aggregate sets the key to
+        a number
+    :returns: infinity if there is no limit, that is for 0 or less
     """
-    from nova.scheduler.filters import utils
     try:
-        values = utils.aggregate_values_from_key(host_state, name)
-        return utils.validate_num_values(values, default, cast_to=float)
+        numbers = aggregate_numbers(host_state, name)
     except Exception as exc:
-        LOG.warning('Aggregate metadata %s of host %s cannot be used: %s',
-                    name, getattr(host_state, 'host', host_state), exc)
-        return default
+        LOG.warning('The aggregates of host %s cannot be read: %s',
+                    getattr(host_state, 'host', host_state), exc)
+        numbers = []
+    return min([number if number > 0 else math.inf
+                for number in numbers or [default]])
 
 
 def extra_spec_validator_class():

@@ -348,10 +348,8 @@ def _capped_ratio(
     :param default: shared vCPUs for a shared core, if no aggregate says
     """
     ratio = host_state.cpu_allocation_ratio
-    most = nova_compat.aggregate_minimum(
+    most = nova_compat.aggregate_limit(
         host_state, 'shared_vcpus_per_core', default)
-    if not most > 0:
-        return ratio
     return min([ratio, *(most * cell.shared_cores / cell.shared
                          for cell in view.cells if cell.shared)])
 

@@ -1,0 +1,43 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The ledger in Placement: what guests take of the network of a node.
+
+Each compute node has a nested resource provider with an inventory of vSwitch
+ports and one of security-group rules.  The filters add what a guest takes to
+the allocation candidates of a host, and Nova claims it in Placement together
+with everything else, or not at all.
+"""
+
+import functools
+import uuid
+
+#: Resource classes.
+PORTS = 'CUSTOM_NFV_VSWITCH_PORT'
+RULES = 'CUSTOM_NFV_SECURITY_RULE'
+
+#: Trait of the nested providers, by which they are found.
+TRAIT = 'CUSTOM_NFV_LEDGER'
+
+#: What an inventory without limit has.
+UNLIMITED = 2 ** 31 - 1
+
+_NAMESPACE = uuid.UUID('5b0c7f0e-6a55-4d0b-9a3b-6f7d2e5c8a41')
+
+
+@functools.lru_cache(maxsize=65536)
+def provider_uuid(compute_node: str) -> str:
+    """UUID of the nested provider of a compute node.
+
+    :param compute_node: UUID of the compute node's own provider, which is
+        that of the compute node in Nova
+    """
+    return str(uuid.uuid5(_NAMESPACE, compute_node))

@@ -1,0 +1,107 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The limits of a host and of the guests on it.
+
+From the options, and from the metadata of the host's aggregates.  Without
+limit is infinity.  No I/O.
+"""
+
+import math
+import typing as ty
+
+from nfv_sched import nova_compat
+
+_PHYSICAL_PORTS = 'vswitch_physical_ports'
+
+
+class Limits(ty.NamedTuple):
+    """What a host may carry, and what a guest on it may have.
+
+    The fields are named like the options, and so is the aggregate metadata.
+
+    :ivar vswitch_ports_per_node: ports of the virtual switch
+    :ivar vswitch_physical_ports: how many of them are physical
+    :ivar vnics_per_guest: network interfaces of a guest
+    :ivar sriov_vfs_per_guest: virtual functions of a guest
+    :ivar pci_nics_per_guest: physical functions of a guest
+    :ivar network_services_per_node: DHCP servers and routers
+    :ivar security_rules_per_node: rules of all ports of the switch
+    :ivar security_rules_per_port: rules of one port of a guest
+    """
+
+    vswitch_ports_per_node: float
+    vswitch_physical_ports: int
+    vnics_per_guest: float
+    sriov_vfs_per_guest: float
+    pci_nics_per_guest: float
+    network_services_per_node: float
+    security_rules_per_node: float
+    security_rules_per_port: float
+
+
+def defaults(conf) -> Limits:
+    """What the options say; 0 or less is still no limit.
+
+    :param conf: configuration object with ``[nfv_sched]``
+    """
+    options = conf.nfv_sched
+    return Limits(*(options[name] for name in Limits._fields))
+
+
+def of_host(host_state, options: Limits) -> Limits:
+    """The limits of a host.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState``, or whatever
+        else has ``host`` and ``aggregates``
+    :param options: what the options say
+    """
+    limits = Limits(*(
+        nova_compat.aggregate_limit(host_state, name, default)
+        for name, default in zip(Limits._fields, options)))
+    return limits._replace(
+        vswitch_physical_ports=_physical_ports(host_state, options))
+
+
+def _physical_ports(host_state, options: Limits) -> int:
+    try:
+        numbers = nova_compat.aggregate_numbers(host_state, _PHYSICAL_PORTS)
+    except Exception:
+        numbers = []  # said in the log for the limits
+    numbers = [number for number in numbers if math.isfinite(number)]
+    return max(int(max(numbers, default=options.vswitch_physical_ports)), 0)
+
+
+class HostLimits:
+    """The limits of many hosts; those with the same aggregates are alike.
+
+    To be used while the hosts are there, as for one request.
+
+    :param options: what the options say
+    """
+
+    __slots__ = ('_options', '_known')
+
+    def __init__(self, options: Limits):
+        self._options = options
+        self._known: dict[tuple[int, ...], Limits] = {}
+
+    def of(self, host_state) -> Limits:
+        """The limits of a host.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        """
+        aggregates = host_state.aggregates
+        key = tuple(map(id, aggregates)) if aggregates else ()
+        limits = self._known.get(key)
+        if limits is None:
+            limits = self._known[key] = of_host(host_state, self._options)
+        return limits
