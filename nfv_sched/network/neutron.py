@@ -19,16 +19,11 @@ A snapshot is made of complete answers or not at all.  Neutron has no
 transactions over pages, so it can mix moments that lie as far apart as reading
 takes: a port that is created or moved meanwhile may be missing until the next
 one, and none is counted twice.
-
-Only the standard threading primitives are used, which also work where
-``nova-scheduler`` is patched by eventlet.
 """
 
 from collections.abc import Iterator
 import contextlib
 import json
-import os
-import random
 import threading
 import time
 
@@ -40,6 +35,7 @@ from oslo_log import log as logging
 import urllib3
 
 from nfv_sched import conf as nfv_conf
+from nfv_sched.network import background
 from nfv_sched.network import usage
 from nfv_sched import nova_compat
 
@@ -74,10 +70,6 @@ class _StatusError(NeutronError):
     def __init__(self, message: str, status: int):
         super().__init__(message)
         self.status = status
-
-
-class _Stopped(Exception):
-    """Reading is not wanted any more."""
 
 
 class Reader:
@@ -128,6 +120,12 @@ class Reader:
             optional=True,
         ):
             builder.add_rule(_text(rule, 'security_group_id'))
+        for group in self._items(
+            'security-groups', ('id', 'project_id'),
+            filters=[('name', 'default')], optional=True,
+        ):
+            builder.add_default_group(
+                _text(group, 'project_id'), group['id'])
         self._add_agents(builder)
         return builder.build()
 
@@ -242,7 +240,7 @@ class Reader:
     def _get(self, resource: str, query: list[tuple[str, str]]) -> bytes:
         """The body of one answer, complete and in time."""
         if self._stopped is not None and self._stopped.is_set():
-            raise _Stopped()
+            raise background.Stopped()
         timeout = self._conf.nfv_sched.neutron_request_timeout
         deadline = time.monotonic() + timeout
         try:
@@ -317,155 +315,46 @@ def read_snapshot(conf=CONF) -> usage.Snapshot:
         return reader.read()
 
 
-class SnapshotSource:
-    """Has the latest snapshot at hand, in every process that asks for it.
+class _Refresher(background.Refresher[usage.Snapshot]):
+    """The thread that reads Neutron in one process."""
 
-    The first call of :meth:`get` in a process starts the thread that reads
-    Neutron there.  An object that was used before a fork starts anew in the
-    child.  Several threads may use it.
-
-    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
-    """
-
-    def __init__(self, conf=CONF):
-        self._conf = conf
-        # By process. No lock is held when one is added: a fork could leave it
-        # locked in the child for ever.
-        self._refreshers: dict[int, _Refresher] = {}
-
-    def get(self) -> usage.Snapshot | None:
-        """The latest snapshot, however old, or None if there was none yet.
-
-        Returns at once, but for ``neutron_first_fetch_timeout`` seconds after
-        the first call in a process: until then it waits for the first reading
-        of Neutron to succeed or fail.
-        """
-        return self._refresher().get()
-
-    def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
-        """Whether a snapshot is young enough to be believed.
-
-        :param snapshot: what :meth:`get` returned
-        """
-        return (snapshot is not None
-                and snapshot.age() <= self._conf.nfv_sched.max_snapshot_age)
-
-    def stop(self) -> None:
-        """End the thread of this process; the next :meth:`get` starts anew."""
-        refresher = self._refreshers.pop(os.getpid(), None)
-        if refresher is not None:
-            refresher.stop()
-
-    def _refresher(self) -> '_Refresher':
-        pid = os.getpid()
-        refresher = self._refreshers.get(pid)
-        if refresher is None:
-            for parent in list(self._refreshers):
-                if parent != pid:
-                    self._refreshers.pop(parent, None)
-            refresher = self._refreshers.setdefault(
-                pid, _Refresher(self._conf))
-        return refresher
-
-
-class _Refresher:
-    """The thread that reads Neutron in one process, and what it has read."""
-
-    #: Pause after a first failure, in seconds; it doubles with each further
-    #: one, up to the refresh interval.
-    FIRST_PAUSE = 1.0
+    name = 'nfv-sched-neutron'
 
     def __init__(self, conf):
+        super().__init__()
         self._conf = conf
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._wait_until = 0.0
-        self._tried = threading.Event()
-        self._stopped = threading.Event()
-        self._snapshot: usage.Snapshot | None = None
         self._reader: Reader | None = None
-        self._failures = 0
-        self._failing_since = 0.0
         self._stale_told = False
         self._slow_told = False
 
-    def get(self) -> usage.Snapshot | None:
-        """See :meth:`SnapshotSource.get`."""
-        if self._thread is None or not self._thread.is_alive():
-            self._start()
-        if not self._tried.is_set():
-            remaining = self._wait_until - time.monotonic()
-            if remaining > 0:
-                self._tried.wait(remaining)
-        return self._snapshot
+    def interval(self) -> float:
+        """``neutron_refresh_interval``."""
+        return self._conf.nfv_sched.neutron_refresh_interval
 
-    def stop(self) -> None:
-        """End the thread, after the request to Neutron that is under way."""
-        with self._lock:
-            self._stopped.set()
-            thread = self._thread
-        if thread is not None:
-            thread.join()
+    def first_timeout(self) -> float:
+        """``neutron_first_fetch_timeout``."""
+        return self._conf.nfv_sched.neutron_first_fetch_timeout
 
-    def _start(self) -> None:
-        with self._lock:
-            if self._stopped.is_set() or (
-                    self._thread is not None and self._thread.is_alive()):
-                return
-            if self._thread is None:
-                self._wait_until = time.monotonic() + (
-                    self._conf.nfv_sched.neutron_first_fetch_timeout)
-            thread = threading.Thread(
-                target=self._run, name='nfv-sched-neutron', daemon=True)
-            thread.start()
-            self._thread = thread
+    def read(self) -> usage.Snapshot:
+        """A new snapshot."""
+        if self._reader is None:
+            self._reader = Reader(self._conf, self.stopped)
+        return self._reader.read(self.value)
 
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            began = time.monotonic()
-            try:
-                if self._reader is None:
-                    self._reader = Reader(self._conf, self._stopped)
-                self._snapshot = self._reader.read(self._snapshot)
-            except _Stopped:
-                break
-            except Exception as exc:
-                self._close()
-                self._failed(exc)
-            else:
-                self._succeeded(time.monotonic() - began)
-            self._tried.set()
-            self._stopped.wait(self._pause(time.monotonic() - began))
-        self._close()
-
-    def _close(self) -> None:
-        # With each failure: a new connection also learns new endpoints.
+    def close(self) -> None:
+        """Close the connection; a new one also learns new endpoints."""
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.close()
 
-    def _pause(self, took: float) -> float:
-        """Seconds until the next reading.
-
-        :param took: seconds that the last one took
-        """
-        interval = self._conf.nfv_sched.neutron_refresh_interval
-        if self._failures:
-            pause = min(
-                self.FIRST_PAUSE * 2 ** min(self._failures - 1, 32), interval)
-        else:
-            pause = max(interval - took, took)
-        # Workers that started together do not stay together.
-        return pause * random.uniform(0.9, 1.1)
-
-    def _succeeded(self, took: float) -> None:
+    def succeeded(self, took: float) -> None:
+        """Tell of the end of an outage, and of readings that take long."""
         options = self._conf.nfv_sched
-        snapshot = self._snapshot
-        if self._failures:
+        snapshot = self.value
+        if self.failures:
             LOG.info('Neutron can be read again, after %d failed attempts in '
-                     '%.0f s', self._failures,
-                     time.monotonic() - self._failing_since)
-        self._failures = 0
+                     '%.0f s', self.failures,
+                     time.monotonic() - self.failing_since)
         LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
                   len(snapshot.hosts), len(snapshot.ports), snapshot.source)
         # The next snapshot comes after a pause and as long a reading.
@@ -481,15 +370,14 @@ class _Refresher:
                 max(options.neutron_refresh_interval, 2 * took), took,
                 options.max_snapshot_age, options.stale_snapshot_policy)
 
-    def _failed(self, exc: Exception) -> None:
-        self._failures += 1
+    def failed(self, exc: Exception) -> None:
+        """Tell of the first of several failures, and when it matters."""
         options = self._conf.nfv_sched
-        snapshot = self._snapshot
-        if self._failures > 1:
+        snapshot = self.value
+        if self.failures > 1:
             LOG.debug('Attempt %d to read Neutron failed: %s',
-                      self._failures, exc)
+                      self.failures, exc)
         else:
-            self._failing_since = time.monotonic()
             self._stale_told = snapshot is None
             LOG.warning(
                 'Neutron cannot be read and is tried again in the background: '
@@ -507,6 +395,28 @@ class _Refresher:
                 'The figures from Neutron are older than max_snapshot_age '
                 '(%.0f s): stale_snapshot_policy=%s applies',
                 options.max_snapshot_age, options.stale_snapshot_policy)
+
+
+class SnapshotSource(background.Source[usage.Snapshot]):
+    """Has the latest snapshot at hand, in every process that asks for it.
+
+    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
+    """
+
+    def __init__(self, conf=CONF):
+        super().__init__()
+        self._conf = conf
+
+    def _make_refresher(self) -> _Refresher:
+        return _Refresher(self._conf)
+
+    def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
+        """Whether a snapshot is young enough to be believed.
+
+        :param snapshot: what :meth:`get` returned
+        """
+        return (snapshot is not None
+                and snapshot.age() <= self._conf.nfv_sched.max_snapshot_age)
 
 
 #: The source that all filters and weighers of a process share.

@@ -154,6 +154,8 @@ class Snapshot:
     :ivar hosts: host name -> usage; hosts without any are missing
     :ivar rules: security group UUID -> its rules, ingress and egress; groups
         without any are missing
+    :ivar default_groups: project UUID -> UUID of its security group
+        ``default``
     :ivar ports: port UUID -> port, without those of DHCP servers and routers
     :ivar instances: server UUID -> its ports, those beside the switch included
     :ivar source: ``OVS``, ``OVN``, ``MIXED`` or ``UNKNOWN``
@@ -165,6 +167,7 @@ class Snapshot:
 
     hosts: Mapping[str, HostUsage]
     rules: Mapping[str, int]
+    default_groups: Mapping[str, str]
     ports: Mapping[str, Port]
     instances: Mapping[str, tuple[Port, ...]]
     source: str
@@ -228,6 +231,7 @@ class SnapshotBuilder:
         self._shared: dict = {}
         self._tallies: dict[str, _Tally] = {}
         self._rules: dict[str, int] = {}
+        self._default_groups: dict[str, str] = {}
         self._ports: dict[str, Port] = {}
         self._instances: dict[str, list[Port]] = {}
         self._agent_types: set[str] = set()
@@ -241,6 +245,14 @@ class SnapshotBuilder:
         :param security_group: UUID of its group
         """
         self._rules[security_group] = self._rules.get(security_group, 0) + 1
+
+    def add_default_group(self, project: str, security_group: str) -> None:
+        """Note the security group that ports of a project get by default.
+
+        :param project: UUID
+        :param security_group: UUID
+        """
+        self._default_groups[project] = security_group
 
     def add_agent_type(self, agent_type: str) -> None:
         """Note that there are agents of this type.
@@ -347,6 +359,7 @@ class SnapshotBuilder:
         return Snapshot(
             hosts=types.MappingProxyType(hosts),
             rules=types.MappingProxyType(self._rules),
+            default_groups=types.MappingProxyType(self._default_groups),
             ports=types.MappingProxyType(self._ports),
             instances=types.MappingProxyType({
                 instance: tuple(ports)

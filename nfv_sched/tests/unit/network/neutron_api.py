@@ -60,6 +60,12 @@ def rule(group, direction='ingress'):
     }
 
 
+def group(project, name='default'):
+    """A security group as Neutron has it."""
+    return {'id': str(uuid.uuid4()), 'name': name,
+            'project_id': project}
+
+
 def agent(agent_type, host, alive=True, **configurations):
     """An agent."""
     return {
@@ -84,7 +90,7 @@ class _Server(http.server.ThreadingHTTPServer):
 class NeutronAPI:
     """A server on a port of its own.
 
-    :ivar ports: what it has; so are ``rules`` and ``agents``
+    :ivar ports: what it has; so are ``rules``, ``groups`` and ``agents``
     :ivar catalog_url: what Keystone says where Neutron is
     :ivar max_limit: Neutron's ``pagination_max_limit``, None if not set
     :ivar faults: resource -> function that gets the handler, the query and
@@ -96,6 +102,7 @@ class NeutronAPI:
     def __init__(self):
         self.ports = []
         self.rules = []
+        self.groups = []
         self.agents = []
         self.max_limit = None
         self.needs_token = False
@@ -134,12 +141,16 @@ class NeutronAPI:
     def page(self, resource, query):
         """The body that Neutron would send, or None for an unknown marker."""
         items = {'ports': self.ports, 'agents': self.agents,
+                 'security-groups': self.groups,
                  'security-group-rules': self.rules}[resource]
         key = resource.replace('-', '_')
         body = {}
         if 'agent_type' in query:
             items = [item for item in items
                      if item['agent_type'] in query['agent_type']]
+        if 'name' in query:
+            items = [item for item in items
+                     if item['name'] in query['name']]
         if resource != 'agents' and 'limit' in query:
             limit = int(query['limit'][0])
             if self.max_limit is not None:

@@ -50,6 +50,23 @@ class ReadTest(base.NeutronTestCase):
         self.assertEqual(3, len(snapshot.ports_of('vm1'))
                          + len(snapshot.ports_of('vm2')))
 
+    def test_default_groups(self):
+        """What a port without groups of its own gets is known."""
+        mine, other = (neutron_api.group('p1'),
+                       neutron_api.group('p1', name='web'))
+        theirs = neutron_api.group('p2')
+        self.api.groups = [mine, other, theirs]
+        self.api.rules = [neutron_api.rule(mine['id'])]
+        snapshot = neutron.read_snapshot()
+        self.assertEqual({'p1': mine['id'], 'p2': theirs['id']},
+                         dict(snapshot.default_groups))
+        self.assertEqual(1, snapshot.rules_of([mine['id']]))
+
+    def test_no_security_groups(self):
+        """Security groups are an extension of Neutron."""
+        self.api.missing.update(['security-groups', 'security-group-rules'])
+        self.assertEqual({}, dict(neutron.read_snapshot().default_groups))
+
     def test_dead_agents(self):
         """What a dead agent said last does not count; its ports do."""
         self.api.ports = [neutron_api.port('network:dhcp', host='h1')]

@@ -234,7 +234,7 @@ class SnapshotSourceTest(base.NeutronTestCase):
         self.api.stop()
         source = self.source()
         self.assertIsNone(source.get())
-        self.wait_for(lambda: source._refresher()._failures >= 3)
+        self.wait_for(lambda: source._refresher().failures >= 3)
         self.assertEqual(1, self.log.output.count(UNREACHABLE))
         self.assertEqual(
             1, self.log.output.count('stale_snapshot_policy=deny'))
@@ -255,13 +255,13 @@ class SnapshotSourceTest(base.NeutronTestCase):
             'random.uniform', lambda low, high: 1.0))
         refresher = neutron._Refresher(neutron.CONF)
         pauses = []
-        for refresher._failures in range(9):
+        for refresher.failures in range(9):
             pauses.append(refresher._pause(2.0))
         self.assertEqual([58, 1, 2, 4, 8, 16, 32, 60, 60], pauses)
-        refresher._failures = 10 ** 6
+        refresher.failures = 10 ** 6
         self.assertEqual(60, refresher._pause(2.0))
         # A reading that takes long is followed by as long a pause.
-        refresher._failures = 0
+        refresher.failures = 0
         self.assertEqual(50, refresher._pause(50.0))
         self.assertEqual(100, refresher._pause(100.0))
 
@@ -287,7 +287,7 @@ class SnapshotSourceTest(base.NeutronTestCase):
             source = self.source()
             self.assertIsNone(source.get())
             self.wait_for(lambda: 'Traceback' in self.log.output)
-            self.wait_for(lambda: source._refresher()._failures >= 2)
+            self.wait_for(lambda: source._refresher().failures >= 2)
         self.wait_for(source.get)
         self.assertEqual(1, self.log.output.count(UNREACHABLE))
 

@@ -1,0 +1,220 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Values that a thread in the background keeps young.
+
+:class:`Source` has the latest value at hand in every process that asks for
+it, so that those who ask never wait for the service that it comes from, but
+for a bounded time at the very first.
+
+Only the standard threading primitives are used, which also work where
+``nova-scheduler`` is patched by eventlet.
+"""
+
+import abc
+import os
+import random
+import threading
+import time
+import typing as ty
+
+Value = ty.TypeVar('Value')
+
+
+class Stopped(Exception):
+    """Reading is not wanted any more."""
+
+
+class Refresher(ty.Generic[Value], metaclass=abc.ABCMeta):
+    """The thread that reads in one process, and what it has read."""
+
+    #: Pause after a first failure, in seconds; it doubles with each further
+    #: one, up to the interval.
+    FIRST_PAUSE = 1.0
+
+    #: Name of the thread.
+    name: str
+
+    def __init__(self):
+        self.value: Value | None = None
+        self.failures = 0
+        self.failing_since = 0.0
+        self.stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._wait_until = 0.0
+        self._tried = threading.Event()
+        self._wanted = threading.Event()
+        self._done = threading.Condition()
+        self._done_began = 0.0
+
+    @abc.abstractmethod
+    def interval(self) -> float:
+        """Seconds from one reading to the next."""
+
+    @abc.abstractmethod
+    def first_timeout(self) -> float:
+        """Seconds that callers wait for the first reading."""
+
+    @abc.abstractmethod
+    def read(self) -> Value:
+        """Read, in the thread.
+
+        :raises Stopped: if it was interrupted
+        """
+
+    def close(self) -> None:
+        """Close connections, after a failure and at the end."""
+
+    def succeeded(self, took: float) -> None:
+        """Tell the log, if there is anything to tell.
+
+        :param took: seconds that reading took
+        """
+
+    def failed(self, exc: Exception) -> None:
+        """Tell the log about a failure; ``failures`` counts it already."""
+
+    def get(self) -> Value | None:
+        """See :meth:`Source.get`."""
+        if self._thread is None or not self._thread.is_alive():
+            self._start()
+        if not self._tried.is_set():
+            remaining = self._wait_until - time.monotonic()
+            if remaining > 0:
+                self._tried.wait(remaining)
+        return self.value
+
+    def renew(self, since: float, timeout: float) -> Value | None:
+        """See :meth:`Source.renew`."""
+        self.get()
+        deadline = time.monotonic() + timeout
+        with self._done:
+            while self._done_began < since:
+                self._wanted.set()
+                remaining = deadline - time.monotonic()
+                if remaining <= 0 or not self._done.wait(remaining):
+                    return None
+            return None if self.failures else self.value
+
+    def stop(self) -> None:
+        """End the thread, after the request that is under way."""
+        with self._lock:
+            self.stopped.set()
+            self._wanted.set()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self.stopped.is_set() or (
+                    self._thread is not None and self._thread.is_alive()):
+                return
+            if self._thread is None:
+                self._wait_until = time.monotonic() + self.first_timeout()
+            thread = threading.Thread(
+                target=self._run, name=self.name, daemon=True)
+            thread.start()
+            self._thread = thread
+
+    def _run(self) -> None:
+        while True:
+            self._wanted.clear()
+            if self.stopped.is_set():
+                break
+            began = time.monotonic()
+            try:
+                self.value = self.read()
+            except Stopped:
+                break
+            except Exception as exc:
+                self.close()
+                if not self.failures:
+                    self.failing_since = began
+                self.failures += 1
+                self.failed(exc)
+            else:
+                self.succeeded(time.monotonic() - began)
+                self.failures = 0
+            self._tried.set()
+            with self._done:
+                self._done_began = began
+                self._done.notify_all()
+            self._wanted.wait(self._pause(time.monotonic() - began))
+        self.close()
+
+    def _pause(self, took: float) -> float:
+        """Seconds until the next reading.
+
+        :param took: seconds that the last one took
+        """
+        interval = self.interval()
+        if self.failures:
+            pause = min(
+                self.FIRST_PAUSE * 2 ** min(self.failures - 1, 32), interval)
+        else:
+            pause = max(interval - took, took)
+        # Workers that started together do not stay together.
+        return pause * random.uniform(0.9, 1.1)
+
+
+class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
+    """Has the latest value at hand, in every process that asks for it.
+
+    The first call of :meth:`get` in a process starts the thread that reads
+    there.  An object that was used before a fork starts anew in the child.
+    Several threads may use it.
+    """
+
+    def __init__(self):
+        # By process. No lock is held when one is added: a fork could leave it
+        # locked in the child for ever.
+        self._refreshers: dict[int, Refresher[Value]] = {}
+
+    @abc.abstractmethod
+    def _make_refresher(self) -> Refresher[Value]:
+        """A refresher for this process."""
+
+    def get(self) -> Value | None:
+        """The latest value, however old, or None if there was none yet.
+
+        Returns at once, but for a bounded time after the first call in a
+        process: until then it waits for the first reading to succeed or fail.
+        """
+        return self._refresher().get()
+
+    def renew(self, since: float, timeout: float) -> Value | None:
+        """A value that was read after a moment.
+
+        :param since: seconds of ``time.monotonic()``; reading must have begun
+            after it
+        :param timeout: seconds to wait at most
+        :returns: None if there is none in time, or reading failed
+        """
+        return self._refresher().renew(since, timeout)
+
+    def stop(self) -> None:
+        """End the thread of this process; the next :meth:`get` starts anew."""
+        refresher = self._refreshers.pop(os.getpid(), None)
+        if refresher is not None:
+            refresher.stop()
+
+    def _refresher(self) -> Refresher[Value]:
+        pid = os.getpid()
+        refresher = self._refreshers.get(pid)
+        if refresher is None:
+            for parent in list(self._refreshers):
+                if parent != pid:
+                    self._refreshers.pop(parent, None)
+            refresher = self._refreshers.setdefault(
+                pid, self._make_refresher())
+        return refresher
