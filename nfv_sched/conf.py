@@ -148,8 +148,8 @@ aggregates the highest counts.
         'vnics_per_guest',
         default=8,
         help=f"""
-Network interfaces that a guest may have, those beside the virtual switch
-included. Kept by ``VSwitchPortLimitFilter`` for new guests.
+Network interfaces that a guest may have on the virtual switch. Kept by
+``VSwitchPortLimitFilter`` for new guests.
 
 {_LIMIT_HELP}
 """),

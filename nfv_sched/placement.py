@@ -63,6 +63,8 @@ class SteeredLimits(collections.UserDict):
         self.ignore_tunnel = False
         self.cpu_ratio: float | None = None
         self.committed = None
+        #: Limits before these, if they notice what is placed; see ``load``.
+        self.watched = getattr(limits, 'watched', limits)
         self._note = note
         self._host_state = host_state
         super().__init__(limits)
@@ -73,6 +75,13 @@ class SteeredLimits(collections.UserDict):
             value = with_labels(
                 value, self.labels, self.ignore_tunnel, self.cpu_ratio)
         self.data[key] = value
+
+    def keys(self):
+        """Read by Nova when the limits are handed over."""
+        record = getattr(self.watched, 'record', None)
+        if record is not None:
+            record()
+        return super().keys()
 
     def __getitem__(self, key):
         if key == _LIMITS and key in self.data:

@@ -39,6 +39,8 @@ PCI = 5
 SHARED_VCPU = 6
 THREADS = 7
 ENFORCEMENT = 9
+VSWITCH_PORTS = 10
+SECURITY_RULES = 11
 
 
 class Reason(ty.NamedTuple):

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched.network import demand as network_demand
 from nfv_sched import nova_compat
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
@@ -58,6 +59,10 @@ class Request:
     :ivar shared_cell: guest NUMA node of the vCPU that runs on shared CPUs
     :ivar network_metadata: Nova's object with the networks, or None
     :ivar error: why no host can take the request, or None
+    :ivar nics: the network interfaces
+    :ivar security_groups: UUIDs of the security groups of ports that Nova
+        creates, or ``default``
+    :ivar project: UUID of the project
     :ivar stock: the request asks nothing that stock Nova does not
     :ivar plain: besides, it has a guest NUMA topology and nothing that takes a
         closer look
@@ -79,6 +84,9 @@ class Request:
     shared_cell: int | None
     network_metadata: ty.Any
     error: reasons.Reason | None
+    nics: tuple[network_demand.NIC, ...]
+    security_groups: tuple[str, ...]
+    project: str | None
     stock: bool
     plain: bool
 
@@ -92,10 +100,14 @@ class RequestNote:
     :ivar limits: limits objects by content, shared by like hosts
     :ivar settings: options as they are for this request
     :ivar wishes: what is asked beyond Nova's rules, by active policies
+    :ivar instance: UUID of the server that is placed now
+    :ivar previous: UUID of the one that was placed before it, or None
+    :ivar network: what the filters of network limits know
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
-                 'wishes', '_key', '_extra_specs', '_pristine')
+                 'wishes', 'instance', 'previous', 'network', '_key',
+                 '_extra_specs', '_pristine')
 
     def __init__(self):
         self.request: Request | None = None
@@ -104,16 +116,23 @@ class RequestNote:
         self.limits: dict = {}
         self.settings: ty.Any = None
         self.wishes: dict = {}
+        self.instance: str | None = None
+        self.previous: str | None = None
+        self.network: ty.Any = None
         self._key: tuple = ()
         self._extra_specs: dict = {}
         self._pristine: topology.Guest | None = None
 
-    def begin(self, index: int | None) -> None:
+    def begin(self, index: int | None, spec_obj=None) -> None:
         """A filter starts on the hosts.
 
         :param index: number of the server that is placed, None if unknown
+        :param spec_obj: ``nova.objects.RequestSpec``
         """
         self.settings = None
+        instance = _get(spec_obj, 'instance_uuid')
+        if instance != self.instance:
+            self.previous, self.instance = self.instance, instance
         if index != self.index or index is None:
             self.index = index
             self.rejected = []
@@ -132,7 +151,9 @@ class RequestNote:
                _get(spec_obj, 'pci_requests'),
                _get(spec_obj, 'network_metadata'),
                _get(spec_obj, 'requested_networks'),
-               _get(spec_obj, 'requested_destination'))
+               _get(spec_obj, 'requested_destination'),
+               _get(spec_obj, 'security_groups'),
+               _get(spec_obj, 'project_id'))
         if (self.request is not None and
                 all(a is b for a, b in zip(key, self._key)) and
                 extra_specs == self._extra_specs):
@@ -146,7 +167,8 @@ class RequestNote:
         return self.request
 
     def _parse(self, extra_specs, image, numa_topology, pci_requests,
-               network_metadata, requested_networks, destination) -> Request:
+               network_metadata, requested_networks, destination,
+               security_groups, project) -> Request:
         properties = _Properties(_get(image, 'properties'))
         policy = nfv_policy.parse(extra_specs, properties)
         error = None
@@ -203,6 +225,9 @@ class RequestNote:
             tunnel_untrue=untrue, is_move=is_move, demands=demands,
             pci=affinity, shared_cell=shared_cell,
             network_metadata=network_metadata, error=error,
+            nics=_nics(networks, is_move),
+            security_groups=_security_groups(security_groups),
+            project=project if isinstance(project, str) else None,
             stock=stock,
             plain=(stock and guest is not None and not needs_threads and
                    not isolates and not uncertain and not untrue))
@@ -248,6 +273,28 @@ def _get(obj, name: str):
         return getattr(obj, name, None)
     except Exception:
         return None
+
+
+def _nics(networks: list, is_move: bool) -> tuple[network_demand.NIC, ...]:
+    """The network interfaces of a request.
+
+    A new server whose request says nothing about networks gets one of the
+    project's.
+    """
+    if not networks and not is_move:
+        return (network_demand.NIC(network_demand.AUTO_NETWORK),)
+    return tuple([
+        network_demand.NIC(*(_get(network, name) for name in (
+            'network_id', 'port_id', 'pci_request_id')))
+        for network in networks])
+
+
+def _security_groups(groups) -> tuple[str, ...]:
+    """UUIDs of security groups, or the name of the default one."""
+    return tuple([
+        found for group in _get(groups, 'objects') or ()
+        if isinstance(found := _get(group, 'uuid') or _get(group, 'name'),
+                      str)])
 
 
 def _needs_threads(extra_specs: Mapping, properties: _Properties) -> bool:

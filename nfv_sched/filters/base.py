@@ -93,19 +93,17 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         if not host_states or nova_compat.request_is_rebuild(spec_obj):
             return host_states
         request_note = nfv_request.note_of(spec_obj)
-        request_note.begin(index)
+        request_note.begin(index, spec_obj)
         request = self._read(request_note, spec_obj)
         if request is None:
             return []
         if request.error is None and not self.concerns(request):
             return host_states
-        passed = []
-        for host_state in host_states:
-            refused = self._passes(host_state, request, request_note)
-            if refused is None:
-                passed.append(host_state)
-            else:
-                request_note.rejected.append((host_state.host, refused))
+        passed, refused = self._pass_all(host_states, request, request_note)
+        if not passed and self.reconsiders(request_note):
+            passed, refused = self._pass_all(
+                host_states, request, request_note)
+        request_note.rejected += refused
         if not passed:
             self._explain(request_note, spec_obj, index)
         elif LOG.isEnabledFor(logging.DEBUG):
@@ -113,6 +111,24 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                 LOG.debug('Host %s refused: %s', host,
                           self._resolve(reason))
         return passed
+
+    def reconsiders(self, request_note: nfv_request.RequestNote) -> bool:
+        """No host is left: whether it is worth to decide again about all."""
+        return False
+
+    def _pass_all(
+        self, host_states: list, request: nfv_request.Request,
+        request_note: nfv_request.RequestNote,
+    ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
+        """The hosts that pass, and those that do not with the reason."""
+        passed, refused = [], []
+        for host_state in host_states:
+            reason = self._passes(host_state, request, request_note)
+            if reason is None:
+                passed.append(host_state)
+            else:
+                refused.append((host_state.host, reason))
+        return passed, refused
 
     def _read(self, request_note: nfv_request.RequestNote, spec_obj):
         try:

@@ -30,7 +30,7 @@ class Limits(ty.NamedTuple):
 
     :ivar vswitch_ports_per_node: ports of the virtual switch
     :ivar vswitch_physical_ports: how many of them are physical
-    :ivar vnics_per_guest: network interfaces of a guest
+    :ivar vnics_per_guest: ports of the switch for one guest
     :ivar sriov_vfs_per_guest: virtual functions of a guest
     :ivar pci_nics_per_guest: physical functions of a guest
     :ivar network_services_per_node: DHCP servers and routers

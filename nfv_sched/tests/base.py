@@ -18,6 +18,9 @@ from oslo_config import fixture as config_fixture
 import testtools
 
 from nfv_sched import conf
+from nfv_sched.network import claims
+from nfv_sched.network import ledger
+from nfv_sched.network import neutron
 
 CONF = nova.conf.CONF
 objects.register_all()
@@ -33,6 +36,10 @@ class TestCase(testtools.TestCase):
         CONF([], project='nova', default_config_files=[])
         self.log = self.useFixture(fixtures.FakeLogger(
             'nfv_sched'))
+        # What a weigher or filter may have started.
+        self.addCleanup(claims.CLAIMS.clear)
+        self.addCleanup(ledger.SOURCE.stop)
+        self.addCleanup(neutron.SOURCE.stop)
 
     def flags(self, group='nfv_sched', **options):
         """Set options for this test."""

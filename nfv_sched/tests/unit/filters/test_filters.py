@@ -619,6 +619,7 @@ class TestLoading(base.TestCase):
     def test_names(self):
         self.assertEqual(
             ['CPUThreadPolicyFilter', 'NFVTopologyFilter',
-             'PCINUMAAffinityFilter', 'SharedVCPUFilter',
-             'VSwitchNUMAAffinityFilter'],
+             'PCINUMAAffinityFilter', 'SecurityRuleLimitFilter',
+             'SharedVCPUFilter', 'VSwitchNUMAAffinityFilter',
+             'VSwitchPortLimitFilter'],
             [cls.__name__ for cls in all_filters()])

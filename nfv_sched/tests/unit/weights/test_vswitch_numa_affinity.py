@@ -113,6 +113,7 @@ class TestVSwitchNUMAAffinityWeigher(base.TestCase):
 
     def test_loading(self):
         self.assertEqual(
-            ['PCINUMAAffinityWeigher', 'SharedVCPUWeigher',
-             'VSwitchNUMAAffinityWeigher'],
+            ['DHCPServerWeigher', 'PCINUMAAffinityWeigher', 'RouterWeigher',
+             'SharedVCPUWeigher', 'VSwitchNUMAAffinityWeigher',
+             'VSwitchPortWeigher'],
             [cls.__name__ for cls in all_weighers()])

@@ -1,0 +1,51 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The filter that keeps nodes from having too many security-group rules."""
+
+from nfv_sched.filters import network
+from nfv_sched.network import ledger
+from nfv_sched import reasons
+
+
+class SecurityRuleLimitFilter(network.NetworkLimitFilter):
+    """Keep the security-group rules of a host below its limit.
+
+    A host passes if the rules of the ports that Neutron has bound to its
+    virtual switch, ingress and egress, and those of the guest's ports are at
+    most ``security_rules_per_node``.  A new guest with a port of more rules
+    than ``security_rules_per_port`` is refused.
+    """
+
+    resource_class = ledger.RULES
+    order = reasons.SECURITY_RULES
+    noun = 'security-group rules'
+
+    def concerns(self, request):
+        """Whether the guest has network interfaces."""
+        return bool(request.nics or request.is_move)
+
+    def need(self, network):
+        """Rules of the guest's ports on the virtual switch."""
+        return network.demand.rules
+
+    def room(self, limits, shown, ports, rules, instance):
+        """Rules on the host; see the base class."""
+        guest = shown.guests.get(instance)
+        own = guest.rules if guest else 0
+        return shown.rules - own + rules, own, limits.security_rules_per_node
+
+    def guest_refusal(self, network, limits):
+        """A port with more rules than a port may have."""
+        need, most = network.demand.port_rules, limits.security_rules_per_port
+        if need <= most:
+            return None
+        return self._allowed('security-group rules of a port', need, most)

@@ -1,0 +1,72 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The filter that keeps virtual switches from having too many ports."""
+
+from nfv_sched.filters import network
+from nfv_sched.network import ledger
+from nfv_sched import reasons
+
+
+class VSwitchPortLimitFilter(network.NetworkLimitFilter):
+    """Keep the ports of a host's virtual switch below its limit.
+
+    A host passes if its physical ports, the ports that Neutron has bound to
+    it and those of the guest are at most ``vswitch_ports_per_node``, and if it
+    carries no more DHCP servers and routers than
+    ``network_services_per_node``.  Ports beside the switch, such as those of
+    SR-IOV, take none.  A new guest with more interfaces or devices than
+    ``vnics_per_guest``, ``sriov_vfs_per_guest`` or ``pci_nics_per_guest`` is
+    refused.
+    """
+
+    resource_class = ledger.PORTS
+    order = reasons.VSWITCH_PORTS
+    noun = 'vSwitch ports'
+
+    def concerns(self, request):
+        """Whether the guest has network interfaces or devices."""
+        return bool(request.nics or request.demands or request.is_move)
+
+    def need(self, network):
+        """Ports of the virtual switch."""
+        return network.demand.vswitch_ports
+
+    def room(self, limits, shown, ports, rules, instance):
+        """Ports of the host's virtual switch; see the base class."""
+        guest = shown.guests.get(instance)
+        own = len(guest.ports) if guest else 0
+        return (shown.vswitch_ports - own + ports +
+                limits.vswitch_physical_ports,
+                own, limits.vswitch_ports_per_node)
+
+    def guest_refusal(self, network, limits):
+        """More interfaces or devices than a guest may have."""
+        demand = network.demand
+        for what, need, most in (
+            ('vNICs of a guest', demand.vswitch_ports,
+             limits.vnics_per_guest),
+            ('VFs of a guest', demand.vfs, limits.sriov_vfs_per_guest),
+            ('PFs of a guest', demand.pci_nics, limits.pci_nics_per_guest),
+        ):
+            if need > most:
+                return self._allowed(what, need, most)
+        return None
+
+    def host_refusal(self, limits, shown):
+        """More DHCP servers and routers than a host may carry."""
+        services = shown.dhcp_servers + shown.routers
+        if services <= limits.network_services_per_node:
+            return None
+        return reasons.Reason(
+            self.order, 'DHCP servers and routers',
+            f'at most {limits.network_services_per_node:.0f} allowed',
+            f'{services} on the host', -services)

@@ -1,0 +1,229 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A request meets what the network puts on a host.
+
+The counterpart of ``placement`` for ports and security-group rules: the
+filters of limits are thin, what they share is here.  It is worked out once per
+request and kept with it, so that all filters see the same snapshot.
+"""
+
+from collections.abc import Iterator
+import time
+
+from nfv_sched.network import claims
+from nfv_sched.network import demand as network_demand
+from nfv_sched.network import ledger
+from nfv_sched.network import limits as network_limits
+from nfv_sched.network import neutron
+from nfv_sched.network import usage
+from nfv_sched import nova_compat
+from nfv_sched.numa import pci
+from nfv_sched.request import Request
+from nfv_sched.request import RequestNote
+
+CONF = nova_compat.CONF
+
+#: Seconds that a request waits for the ledger before its last host is
+#: refused for what an older reading said.
+RENEWAL_TIMEOUT = 2.0
+
+
+class NetworkNote:
+    """What is known of the network's load for one request.
+
+    :ivar request: the request as read when this was made
+    :ivar snapshot: latest figures from Neutron, however old; None if none
+    :ivar fresh: whether they are believed
+    :ivar deny: no host is accepted without fresh figures
+    :ivar demand: what the guest takes
+    :ivar limits: limits of the hosts
+    :ivar reading: the ledgers as last read, None if never or not used
+    :ivar renewed: the ledgers were read again for this request, or could not
+        be: what they say now counts more than figures from Neutron
+    :ivar doubted: a host was refused that may have room by now
+    :ivar note: the request's note
+    """
+
+    __slots__ = ('note', 'request', 'instance', 'snapshot', 'fresh', 'deny',
+                 'demand', 'limits', 'reading', 'renewed', 'doubted',
+                 '_wanted')
+
+    def __init__(self, request_note: RequestNote, request: Request):
+        self.note = request_note
+        self.request = request
+        self.instance = request_note.instance
+        options = CONF.nfv_sched
+        self.snapshot = neutron.SOURCE.get()
+        self.fresh = neutron.SOURCE.is_fresh(self.snapshot)
+        self.deny = not self.fresh and options.stale_snapshot_policy == 'deny'
+        self.limits = network_limits.HostLimits(
+            network_limits.defaults(CONF))
+        self.reading = (
+            ledger.SOURCE.get() if options.ledger == 'placement' else None)
+        self.renewed = self.doubted = False
+        self._wanted: set[tuple[str, int]] = set()
+        self.demand = network_demand.of_request(
+            request.nics, _count(request.demands, 'VF'),
+            _count(request.demands, 'PF'),
+            sum(device.count for device in request.demands
+                if device.from_port),
+            request.security_groups, request.project, self.snapshot,
+            request_note.instance if request.is_move else None)
+
+    def renew(self) -> bool:
+        """Read the ledgers again, if that can help the request.
+
+        :returns: whether to decide again about the hosts
+        """
+        if not self.doubted or self.renewed:
+            return False
+        reading = ledger.SOURCE.renew(time.monotonic(), RENEWAL_TIMEOUT)
+        self.renewed = True
+        # If there is none, Placement shall decide.
+        self.reading = reading or self.reading._replace(room={})
+        return True
+
+    def published(self, host_state) -> bool:
+        """Whether a host has a ledger.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        """
+        return self.reading is not None and (
+            ledger.provider_uuid(host_state.uuid) in self.reading.published)
+
+    def room(self, resource_class: str, amount: int) -> frozenset[str] | None:
+        """Ledgers that had room for an amount; None if that is not known.
+
+        :param resource_class: ``ledger.PORTS`` or ``ledger.RULES``
+        :param amount: more than 0
+        """
+        key = (resource_class, amount)
+        if key not in self._wanted:
+            self._wanted.add(key)
+            ledger.SOURCE.want(*key)
+        return self.reading.room.get(key)
+
+
+def _count(devices: tuple[pci.Demand, ...], noun: str) -> int:
+    return sum(device.count for device in devices if device.noun == noun)
+
+
+def of(request_note: RequestNote, request: Request) -> NetworkNote:
+    """The note on the network's load; made anew for each server.
+
+    :param request_note: the request's note
+    :param request: the request as read now
+    """
+    note = request_note.network
+    if note is None or note.request is not request or (
+            note.instance != request_note.instance):
+        note = request_note.network = NetworkNote(request_note, request)
+    return note
+
+
+class WatchedLimits(dict):
+    """Limits of a host that notice what Nova places there.
+
+    Nova reads all limits of a host when it has placed the servers of a
+    request and hands them to the conductor.  What they take is remembered
+    then.
+
+    :ivar base: servers on the host when the request came to it
+    :ivar placed: UUIDs of the servers of the request that were placed here
+    :ivar note: the request's note
+    """
+
+    __slots__ = ('base', 'placed', 'note', '_host_state', '_network',
+                 '_recorded')
+
+    def __init__(self, limits, host_state, network: NetworkNote):
+        super().__init__(limits)
+        self.base = host_state.num_instances
+        self.placed: list[str | None] = []
+        self.note = network.note
+        self._host_state = host_state
+        self._network = network
+        self._recorded = 0
+
+    def count(self, network: NetworkNote) -> int:
+        """Servers of the request on the host, before one more is placed.
+
+        :param network: what is known for that one
+        """
+        self._notice(self.note.previous)
+        self._network = network
+        return len(self.placed)
+
+    def _notice(self, instance: str | None) -> None:
+        number = self._host_state.num_instances - self.base
+        if number > len(self.placed):
+            self.placed += [instance] * (number - len(self.placed))
+
+    def record(self) -> None:
+        """Nova hands the limits over: the servers stay where they are."""
+        self._notice(self.note.instance)
+        for instance in self.placed[self._recorded:]:
+            claims.CLAIMS.add(
+                self._host_state.host, instance, self._network.demand)
+        self._recorded = len(self.placed)
+
+    def keys(self):
+        """Read by Nova when the limits are handed over."""
+        self.record()
+        return super().keys()
+
+    def __iter__(self) -> Iterator:
+        # Without it Python reads the items past ``keys``.
+        return super().__iter__()
+
+
+def watch(host_state, network: NetworkNote) -> None:
+    """Notice it if the server is placed on a host.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState`` that passes
+    :param network: what is known for the request
+    """
+    limits = host_state.limits
+    watched = getattr(limits, 'watched', limits)
+    if watched.__class__ is WatchedLimits and watched.note is network.note:
+        return
+    watched = WatchedLimits(limits, host_state, network)
+    if hasattr(limits, 'watched'):
+        limits.watched = watched
+    else:
+        host_state.limits = watched
+
+
+def placed(host_state, network: NetworkNote) -> int:
+    """Servers that this request has placed on a host already.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState``
+    :param network: what is known for the request
+    """
+    limits = host_state.limits
+    watched = getattr(limits, 'watched', limits)
+    if watched.__class__ is WatchedLimits and watched.note is network.note:
+        return watched.count(network)
+    return 0
+
+
+def carried(snapshot: usage.Snapshot,
+            host_state) -> tuple[usage.HostUsage, int, int]:
+    """What a host carries.
+
+    :param snapshot: figures from Neutron
+    :param host_state: ``nova.scheduler.host_manager.HostState``
+    :returns: usage as Neutron shows it, and ports and rules of guests that
+        it does not show yet
+    """
+    shown = snapshot.host(host_state.host)
+    return shown, *claims.CLAIMS.unseen(shown, snapshot.taken)

@@ -1,0 +1,109 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What a request takes of the network of a node."""
+
+from nfv_sched.network import demand
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.network import snapshots
+
+NIC = demand.NIC
+
+
+class DemandTest(base.TestCase):
+    """Demands of requests, with a snapshot and without."""
+
+    def of(self, *nics, snapshot=None, vfs=0, pci_nics=0, port_devices=0,
+           groups=(), project='p', instance=None):
+        return demand.of_request(
+            nics, vfs, pci_nics, port_devices, groups, project, snapshot,
+            instance)
+
+    def test_networks(self):
+        """Each network becomes a port with the rules of the request."""
+        snapshot = snapshots.snapshot(rules={'web': 3, 'ssh': 2, 'def': 9})
+        got = self.of(NIC('a'), NIC('b'), snapshot=snapshot,
+                      groups=('web', 'ssh'))
+        self.assertEqual(demand.NetworkDemand(
+            vswitch_ports=2, rules=10, port_rules=5), got)
+
+    def test_default_group(self):
+        """Nova leaves it to Neutron which group ``default`` is."""
+        snapshot = snapshots.snapshot(
+            rules={'d1': 4, 'd2': 7}, default_groups={'p': 'd1', 'q': 'd2'})
+        self.assertEqual(4, self.of(NIC('a'), snapshot=snapshot).rules)
+        self.assertEqual(4, self.of(
+            NIC('a'), snapshot=snapshot, groups=('default',)).rules)
+        self.assertEqual(7, self.of(
+            NIC('a'), snapshot=snapshot, groups=('default',),
+            project='q').rules)
+        self.assertEqual(0, self.of(
+            NIC('a'), snapshot=snapshot, project='r').rules)
+
+    def test_no_network(self):
+        """A server without networks takes nothing."""
+        self.assertEqual(demand.NetworkDemand(), self.of(NIC('none')))
+
+    def test_ports(self):
+        """A port has its own groups, whatever the request says."""
+        snapshot = snapshots.snapshot(
+            [{'id': 'mine', 'host': '', 'groups': ['a', 'b']}],
+            rules={'a': 1, 'b': 20, 'c': 300})
+        got = self.of(NIC(port='mine'), NIC('n'), snapshot=snapshot,
+                      groups=('c',))
+        self.assertEqual((2, 321, 300), (
+            got.vswitch_ports, got.rules, got.port_rules))
+
+    def test_new_port(self):
+        """A port younger than the snapshot has the project's own group."""
+        snapshot = snapshots.snapshot(
+            rules={'d': 4, 'c': 300}, default_groups={'p': 'd'})
+        self.assertEqual(4, self.of(
+            NIC(port='new'), snapshot=snapshot, groups=('c',)).rules)
+
+    def test_beside_the_switch(self):
+        """SR-IOV ports take neither ports nor rules of the switch."""
+        snapshot = snapshots.snapshot(
+            [{'id': 'vf', 'vnic_type': 'direct', 'groups': ['a']},
+             {'id': 'cyborg', 'vnic_type': 'accelerator-direct'}],
+            rules={'a': 5})
+        got = self.of(
+            NIC(port='vf', pci_request='r'), NIC(port='cyborg'),
+            NIC(port='unknown', pci_request='s'), NIC('n'),
+            snapshot=snapshot, vfs=2, port_devices=2, groups=('a',))
+        self.assertEqual((1, 2, 5), (
+            got.vswitch_ports, got.vfs, got.rules))
+
+    def test_without_snapshot(self):
+        """Ports are known from the request alone, rules are not."""
+        got = self.of(NIC('a'), NIC(port='x'),
+                      NIC(port='y', pci_request='r'), port_devices=1)
+        self.assertEqual((2, 0), (got.vswitch_ports, got.rules))
+
+    def test_move_without_snapshot(self):
+        """A move does not say which of its ports is beside the switch."""
+        got = self.of(NIC('a', 'x'), NIC('a', 'y'), NIC('a', 'z'),
+                      port_devices=2, vfs=2)
+        self.assertEqual(1, got.vswitch_ports)
+
+    def test_move(self):
+        """The ports that Neutron knows count, not those of Nova's cache."""
+        snapshot = snapshots.snapshot(
+            [{'id': 'x', 'instance': 'vm', 'groups': ['a']},
+             {'id': 'attached', 'instance': 'vm', 'groups': ['a', 'a2']},
+             {'id': 'vf', 'instance': 'vm', 'vnic_type': 'direct'},
+             {'id': 'detached', 'instance': 'other'}],
+            rules={'a': 1, 'a2': 10, 'd': 100}, default_groups={'p': 'd'})
+        got = self.of(
+            NIC('n', 'x'), NIC('n', 'vf'), NIC('n', 'detached'),
+            NIC('n', 'newest'), snapshot=snapshot, port_devices=1, vfs=1,
+            instance='vm')
+        self.assertEqual((3, 1 + 11 + 100), (got.vswitch_ports, got.rules))

@@ -1,0 +1,82 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the weighers of network load have in common."""
+
+import abc
+
+from nova.scheduler import weights
+from oslo_log import log as logging
+
+from nfv_sched import conf
+from nfv_sched import load
+from nfv_sched.network import limits as network_limits
+from nfv_sched.network import neutron
+from nfv_sched.network import usage
+from nfv_sched import nova_compat
+
+LOG = logging.getLogger(__name__)
+
+CONF = nova_compat.CONF
+conf.register_opts(CONF)
+
+
+class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
+    """A weigher by what the network puts on a host; less weighs more.
+
+    Hosts are weighed against each other, as by Nova's own weighers of
+    resources: the least loaded weighs 1 and the most loaded 0, times the
+    multiplier.  All weigh the same where nothing is known: without figures
+    from Neutron, or with figures that are too old to be believed.
+    """
+
+    #: Option of [nfv_sched], and aggregate metadata, with the multiplier.
+    multiplier: str
+
+    def weight_multiplier(self, host_state):
+        """The option, or the metadata of the host's aggregates."""
+        return nova_compat.weight_multiplier(
+            host_state, self.multiplier, CONF.nfv_sched[self.multiplier])
+
+    @abc.abstractmethod
+    def loads(self, snapshot: usage.Snapshot,
+              host_states: list) -> list[float] | None:
+        """The load of each host, or None if nothing is known."""
+
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        """The weights of the hosts: what they carry, less than nothing."""
+        loads = None
+        try:
+            snapshot = neutron.SOURCE.get()
+            if neutron.SOURCE.is_fresh(snapshot):
+                loads = self.loads(
+                    snapshot, [weighed.obj for weighed in weighed_obj_list])
+        except Exception:
+            LOG.exception('Hosts cannot be weighed by their network load')
+        if loads is None:
+            return [0.0] * len(weighed_obj_list)
+        return [-amount for amount in loads]
+
+    def _weigh_object(self, host_state, request_spec):
+        return self.weigh_objects(
+            [weights.WeighedHost(host_state, 0.0)], request_spec)[0]
+
+
+def ports_of(snapshot: usage.Snapshot, host_states: list) -> list[float]:
+    """Ports of the virtual switch of each host."""
+    limits = network_limits.HostLimits(network_limits.defaults(CONF))
+    ports = []
+    for host_state in host_states:
+        shown, unseen, _rules = load.carried(snapshot, host_state)
+        ports.append(float(
+            shown.vswitch_ports + unseen +
+            limits.of(host_state).vswitch_physical_ports))
+    return ports
