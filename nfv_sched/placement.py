@@ -710,7 +710,7 @@ def _judge_candidates(
     """
     evaluation = note.evaluation(host_state, request, view)
     traces = None
-    if request.stock and not evaluation.uniform:
+    if not evaluation.uniform and not wish_of(note, request).strict:
         # What Nova's search for one leaves behind counts for the next.
         traces = evaluation.request_traces()
     prefixes = tuple(demand.request_id for demand in request.demands

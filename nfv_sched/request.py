@@ -63,9 +63,8 @@ class Request:
     :ivar security_groups: UUIDs of the security groups of ports that Nova
         creates, or ``default``
     :ivar project: UUID of the project
-    :ivar stock: the request asks nothing that stock Nova does not
-    :ivar plain: besides, it has a guest NUMA topology and nothing that takes a
-        closer look
+    :ivar plain: the request has a guest NUMA topology, asks nothing that stock
+        Nova does not, and nothing that takes a closer look
     """
 
     policy: nfv_policy.NFVPolicy
@@ -87,7 +86,6 @@ class Request:
     nics: tuple[network_demand.NIC, ...]
     security_groups: tuple[str, ...]
     project: str | None
-    stock: bool
     plain: bool
 
 
@@ -212,7 +210,6 @@ class RequestNote:
             untrue = True
         needs_threads = _needs_threads(extra_specs, properties)
         isolates = guest is not None and guest.isolates
-        stock = affinity is None and policy.empty
         return Request(
             policy=policy, guest=guest, pristine=self._pristine,
             isolates=isolates,
@@ -228,9 +225,9 @@ class RequestNote:
             nics=_nics(networks, is_move),
             security_groups=_security_groups(security_groups),
             project=project if isinstance(project, str) else None,
-            stock=stock,
-            plain=(stock and guest is not None and not needs_threads and
-                   not isolates and not uncertain and not untrue))
+            plain=(policy.empty and affinity is None and guest is not None and
+                   not needs_threads and not isolates and not uncertain and
+                   not untrue))
 
 
 def note_of(spec_obj) -> RequestNote:

@@ -28,10 +28,12 @@ from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
 
 from nfv_sched.filters import all_filters
+from nfv_sched.network import ledger
 from nfv_sched import reasons
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import strategies
+from nfv_sched.tests.unit.network import snapshots
 from nfv_sched.weights import all_weighers
 
 KEYS = (
@@ -198,10 +200,10 @@ def _odd_state(draw, state):
                 [{'mappings': {'': []}}], [{'mappings': {7: [None]}}],
                 [{'mappings': ['x']}])))
         case 8:
-            state.allocation_candidates.append({
+            state.allocation_candidates = [{
                 'allocations': {}, 'mappings': {
                     '00000000-0000-0000-0000-000000000001-0': draw(
-                        st.sampled_from(([], None, [None], [7], 'text')))}})
+                        st.sampled_from(([], None, [None], [7], 'text')))}}]
         case 9:
             state.pci_stats = draw(st.sampled_from((None, 'text')))
         case 10:
@@ -224,7 +226,52 @@ RATIOS = st.sampled_from(
     (None, 0.0, -1.0, float('nan'), float('inf'), '4.0', 'text'))
 AGGREGATE_KEYS = (
     'shared_vcpus_per_core', 'vswitch_numa_affinity_weight_multiplier',
-    'pci_numa_affinity_weight_multiplier', 'shared_vcpu_weight_multiplier')
+    'pci_numa_affinity_weight_multiplier', 'shared_vcpu_weight_multiplier',
+    'vswitch_ports_per_node', 'vswitch_physical_ports', 'vnics_per_guest',
+    'security_rules_per_node', 'router_weight_multiplier')
+SNAPSHOTS = (
+    None,
+    snapshots.snapshot(),
+    snapshots.snapshot(age=1e6),
+    snapshots.snapshot(
+        [{'host': 'host0', 'groups': ['g']}] * 249, rules={'g': 60},
+        default_groups={'p': 'g'}, dhcp={'host0': 3}),
+    snapshots.snapshot(routers={'host1': 251}))
+
+
+@st.composite
+def networks(draw):
+    """What a request says of its networks and security groups."""
+    odd = st.sampled_from((None, '', 'none', 'auto', 'port0', '\u0661', 7))
+    asked = objects.NetworkRequestList()
+    asked._obj_objects = draw(st.lists(st.one_of(
+        st.sampled_from((None, 'text', objects.NetworkRequest())),
+        st.builds(_network, odd, odd, odd)), max_size=10))
+    groups = objects.SecurityGroupList()
+    groups._obj_objects = draw(st.lists(st.one_of(
+        st.sampled_from((None, 'text', objects.SecurityGroup())),
+        st.builds(_group, odd, odd)), max_size=3))
+    return {
+        '_obj_requested_networks': draw(
+            st.sampled_from((asked, asked, None, 'text'))),
+        '_obj_security_groups': draw(
+            st.sampled_from((groups, groups, None, 7))),
+        '_obj_project_id': draw(st.sampled_from(('p', None, 7)))}
+
+
+def _network(network, port, request):
+    asked = objects.NetworkRequest()
+    asked._obj_network_id = network
+    asked._obj_port_id = port
+    asked._obj_pci_request_id = request
+    return asked
+
+
+def _group(uuid, name):
+    group = objects.SecurityGroup()
+    group._obj_uuid = uuid
+    group._obj_name = name
+    return group
 
 
 @st.composite
@@ -290,8 +337,9 @@ class TestHostile(base.TestCase):
         self.filters = [cls() for cls in all_filters()]
         self.weighers = [cls() for cls in all_weighers()]
 
-    def _spec(self, guest, network, specs, properties, requests):
+    def _spec(self, guest, network, specs, properties, requests, asked):
         spec = strategies.request_spec(guest, network)
+        vars(spec).update(asked)
         # As text where a flavor is read from the database, but as they are
         # for whoever makes a Flavor by hand.
         spec.flavor._obj_extra_specs = dict(specs)
@@ -301,8 +349,12 @@ class TestHostile(base.TestCase):
 
     def test_nothing_raises(self):
         seen = {'run': 0, 'reasons': 0, 'passed': 0, 'odd passed': 0,
-                'sound passed': 0}
+                'sound passed': 0, 'alone': 0}
         handler = nova_filters.HostFilterHandler()
+        source = self.useFixture(snapshots.Source(None))
+        self.useFixture(snapshots.Ledger(
+            [ledger.provider_uuid(strategies.ROOT)],
+            renewed=snapshots.NOBODY))
 
         @test_stock.SETTINGS
         @hypothesis.given(
@@ -313,10 +365,16 @@ class TestHostile(base.TestCase):
             specs=extra_specs(), network=strategies.network_metadata(),
             properties=properties(),
             expose=st.sampled_from(('summary', 'hosts', 'none')),
-            reverse=st.booleans())
-        def check(cloud, guest, specs, network, properties, expose, reverse):
+            reverse=st.booleans(), asked=networks(),
+            snapshot=st.integers(0, len(SNAPSHOTS) - 1),
+            stale=st.sampled_from(('allow', 'allow', 'deny')),
+            books=st.sampled_from(('none', 'placement')))
+        def check(cloud, guest, specs, network, properties, expose, reverse,
+                  asked, snapshot, stale, books):
             seen['run'] += 1
-            self.flags(expose_reasons=expose)
+            self.flags(expose_reasons=expose, stale_snapshot_policy=stale,
+                       ledger=books)
+            source.value = SNAPSHOTS[snapshot]
             requests, states = cloud
             filters = self.filters[::-1] if reverse else self.filters
             alone = []
@@ -324,11 +382,16 @@ class TestHostile(base.TestCase):
                 if not odd:
                     # What becomes of it without the others.
                     spec = self._spec(
-                        guest, network, specs, properties, requests)
+                        guest, network, specs, properties, requests, asked)
                     twin = copy.deepcopy(state)
-                    if all(each.host_passes(twin, spec) for each in filters):
-                        alone.append(state.host)
-            spec = self._spec(guest, network, specs, properties, requests)
+                    try:
+                        if handler.get_filtered_objects(
+                                filters, [twin], spec, 0):
+                            alone.append(state.host)
+                    except exception.NoValidHost:
+                        seen['alone'] += 1
+            spec = self._spec(
+                guest, network, specs, properties, requests, asked)
             try:
                 passed = handler.get_filtered_objects(
                     filters, [state for state, _odd in states], spec, 0)

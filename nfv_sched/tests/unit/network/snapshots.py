@@ -15,6 +15,7 @@ import time
 
 import fixtures
 
+from nfv_sched.network import ledger
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
 
@@ -77,6 +78,58 @@ class Source(fixtures.Fixture):
         return neutron.SnapshotSource.is_fresh(self, value)
 
     _conf = neutron.CONF
+
+    def stop(self):
+        """Nothing runs."""
+
+
+class _Nobody(dict):
+    def get(self, key, default=None):
+        return frozenset()
+
+
+#: For :class:`Ledger`: no ledger has room, whatever for.
+NOBODY = _Nobody()
+
+
+class Ledger(fixtures.Fixture):
+    """Stands in for the process's reader of the ledgers in Placement.
+
+    :param published: UUIDs of nested providers
+    :param room: (resource class, amount) -> those that have so much left; the
+        others are not known
+    :param renewed: the same if the ledgers are read again; None if they
+        cannot be
+    """
+
+    def __init__(self, published=(), room=None, renewed=None):
+        self.published = frozenset(published)
+        self.known = room or {}
+        self.renewed = renewed
+        self.wanted = set()
+        self.renewals = 0
+
+    def _setUp(self):
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.ledger.SOURCE', self))
+
+    def _reading(self, room):
+        if room is not NOBODY:
+            room = {key: frozenset(hosts) for key, hosts in room.items()}
+        return ledger.Reading(self.published, room, time.monotonic())
+
+    def get(self):
+        """See ``LedgerSource``."""
+        return self._reading(self.known)
+
+    def want(self, resource_class, amount):
+        """See ``LedgerSource``."""
+        self.wanted.add((resource_class, amount))
+
+    def renew(self, since, timeout):
+        """See ``LedgerSource``."""
+        self.renewals += 1
+        return None if self.renewed is None else self._reading(self.renewed)
 
     def stop(self):
         """Nothing runs."""
