@@ -1,0 +1,541 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Limits of ports and rules, on Nova's HostState and RequestSpec."""
+
+from nova import exception
+from nova import objects
+from nova.scheduler import filters as nova_filters
+from nova.scheduler import weights as nova_weights
+
+from nfv_sched.filters import nfv_topology
+from nfv_sched.filters import security_rule_limit
+from nfv_sched.filters import vswitch_numa_affinity
+from nfv_sched.filters import vswitch_port_limit
+from nfv_sched.network import claims
+from nfv_sched.network import ledger
+from nfv_sched.tests import base
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.network import snapshots
+from nfv_sched.weights import dhcp_server
+from nfv_sched.weights import router
+from nfv_sched.weights import vswitch_port
+
+UUIDS = ['11111111-0000-0000-0000-%012d' % number for number in range(9)]
+PORTS = vswitch_port_limit.VSwitchPortLimitFilter()
+RULES = security_rule_limit.SecurityRuleLimitFilter()
+
+
+class NetworkTestCase(base.TestCase):
+    """Filters as Nova calls them."""
+
+    def setUp(self):
+        super().setUp()
+        self.handler = nova_filters.HostFilterHandler()
+        self.flags(vswitch_physical_ports=2, vswitch_ports_per_node=10)
+
+    def spec(self, ports=1, groups=(), instance=UUIDS[0], move=False,
+             devices=(), ids=()):
+        """A request for so many ports.
+
+        :param ids: UUIDs of ports that exist, instead of new ones
+        """
+        spec = clouds.spec(numa=False, move=move, devices=devices)
+        nics = [objects.NetworkRequest(port_id=port) for port in ids] or [
+            objects.NetworkRequest(network_id='net') for _ in range(ports)]
+        if not ports and not ids:
+            nics = [objects.NetworkRequest(network_id='none')]
+        spec.requested_networks = objects.NetworkRequestList(objects=nics)
+        spec.security_groups = objects.SecurityGroupList()
+        spec.security_groups.objects = [
+            objects.SecurityGroup(uuid=group) for group in groups]
+        spec.project_id = 'p'
+        spec.instance_uuid = instance
+        return spec
+
+    def host(self, name='host1', uuid=None, metadata=None):
+        host = clouds.host(name)
+        host.uuid = uuid or UUIDS[5]
+        host.aggregates = []
+        if metadata:
+            host.aggregates.append(objects.Aggregate(
+                id=1, hosts=[name], metadata=metadata))
+        return host
+
+    def neutron(self, *ports, **figures):
+        """What Neutron shows; ``number`` is how many such ports."""
+        expanded = []
+        for port in ports:
+            port = dict(port)
+            expanded += [port] * port.pop('number', 1)
+        return self.useFixture(snapshots.Source(
+            snapshots.snapshot(expanded, **figures)))
+
+    def passing(self, hosts, spec, *filters, index=0):
+        """Names of the hosts that pass."""
+        left = self.handler.get_filtered_objects(
+            list(filters or (PORTS, RULES)), hosts, spec, index)
+        return [host.host for host in left or ()]
+
+    def refused(self, hosts, spec, *filters):
+        """Why none passes."""
+        error = self.assertRaises(
+            exception.NoValidHost, self.passing, hosts, spec, *filters)
+        return error.kwargs['reason']
+
+
+class TestPorts(NetworkTestCase):
+    """Ports of the virtual switch."""
+
+    def test_limit(self):
+        """The last port is given, the one after it refused with figures."""
+        self.neutron({'number': 5}, {'owner': 'network:dhcp'},
+                     {'owner': 'network:router_interface'})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1)))
+        self.assertEqual(
+            'vSwitch ports: 2 needed, 1 of 10 free (1 host)',
+            self.refused([self.host()], self.spec(2)))
+
+    def test_default_limit(self):
+        """254 ports by default, 4 of them physical."""
+        self.config.reset()
+        self.neutron({'number': 249})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1)))
+        self.assertEqual(
+            'vSwitch ports: 2 needed, 1 of 254 free (1 host)',
+            self.refused([self.host()], self.spec(2)))
+
+    def test_best_host(self):
+        """The summary has the host that came closest."""
+        self.neutron({'number': 8}, {'number': 7, 'host': 'host2'})
+        self.assertEqual(
+            'vSwitch ports: 2 needed, best host: 1 of 10 free (2 hosts)',
+            self.refused([self.host(), self.host('host2')], self.spec(2)))
+        self.assertEqual(['host2'], self.passing(
+            [self.host(), self.host('host2')], self.spec(1)))
+
+    def test_no_limit(self):
+        """0 turns a limit off, by option and by aggregate."""
+        self.neutron({'number': 500})
+        self.assertEqual([], self.passing(
+            [self.host()], self.spec(1), index=1))
+        self.assertEqual(['host1'], self.passing(
+            [self.host(metadata={'vswitch_ports_per_node': '0'})],
+            self.spec(1)))
+        self.flags(vswitch_ports_per_node=0)
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1)))
+
+    def test_aggregates(self):
+        """The lowest of the aggregates counts; text does not."""
+        self.neutron({'number': 3})
+        host = self.host(metadata={'vswitch_ports_per_node': '6'})
+        host.aggregates += [
+            objects.Aggregate(id=2, metadata={'vswitch_ports_per_node': 'x'}),
+            objects.Aggregate(id=3, metadata={
+                'vswitch_ports_per_node': '7', 'vswitch_physical_ports': '3'}),
+            objects.Aggregate(id=4, metadata={'vswitch_ports_per_node': '0',
+                                              'vswitch_physical_ports': '1'})]
+        self.assertEqual(
+            'vSwitch ports: 1 needed, 0 of 6 free (1 host)',
+            self.refused([host], self.spec(1)))
+        self.assertIn('vswitch_ports_per_node=x', self.log.output)
+
+    def test_beside_the_switch(self):
+        """A full switch is no matter for SR-IOV, nor for no network."""
+        self.neutron({'number': 20}, {
+            'id': 'vf', 'vnic_type': 'direct', 'host': ''})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(ids=['vf'])))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(0)))
+
+    def test_per_guest(self):
+        """A new guest has at most so many interfaces and devices."""
+        self.neutron()
+        self.flags(vnics_per_guest=3, sriov_vfs_per_guest=2,
+                   pci_nics_per_guest=1)
+        host = self.host()
+        self.assertEqual(
+            'vNICs of a guest: 4 needed, at most 3 allowed (1 host)',
+            self.refused([host], self.spec(4)))
+        self.assertEqual(['host1'], self.passing([host], self.spec(3)))
+        self.assertEqual(
+            'VFs of a guest: 3 needed, at most 2 allowed (1 host)',
+            self.refused([host], self.spec(
+                1, devices=[clouds.pci_request(3)])))
+        self.assertEqual(
+            'PFs of a guest: 2 needed, at most 1 allowed (1 host)',
+            self.refused([host], self.spec(
+                0, devices=[clouds.pci_request(2, dev_type='type-PF')])))
+        self.assertEqual(['host1'], self.passing(
+            [host], self.spec(4, move=True)))
+
+    def test_services(self):
+        """A host with too many DHCP servers and routers takes no guests."""
+        self.flags(network_services_per_node=5)
+        self.neutron(dhcp={'host1': 3, 'host2': 3},
+                     routers={'host1': 3, 'host2': 2})
+        self.assertEqual(['host2'], self.passing(
+            [self.host(), self.host('host2')], self.spec()))
+        self.assertEqual(
+            'DHCP servers and routers: at most 5 allowed, 6 on the host '
+            '(1 host)', self.refused([self.host()], self.spec()))
+
+    def test_same_host(self):
+        """A guest that stays takes nothing that it does not have."""
+        self.neutron({'number': 4}, {'number': 4, 'instance': UUIDS[0]})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(4, move=True)))
+        self.assertEqual([], self.passing(
+            [self.host()], self.spec(4, move=True, instance=UUIDS[1]),
+            index=1))
+
+    def test_stale(self):
+        """Without figures that can be believed the policy decides."""
+        source = self.neutron({'number': 50}, age=301)
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec()))
+        self.flags(stale_snapshot_policy='deny')
+        self.assertEqual(
+            'vSwitch ports: 1 needed, the figures from Neutron are 301 s old '
+            '(1 host)', self.refused([self.host()], self.spec()))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(0)))
+        source.value = None
+        self.assertEqual(
+            'vSwitch ports: 1 needed, no figures from Neutron (1 host)',
+            self.refused([self.host()], self.spec()))
+
+
+class TestRules(NetworkTestCase):
+    """Security-group rules."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(vswitch_ports_per_node=0, security_rules_per_node=100,
+                   security_rules_per_port=30)
+
+    def test_limit(self):
+        """Rules count once for each port."""
+        self.neutron({'number': 8, 'groups': ['a']}, rules={'a': 10, 'b': 5})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(2, ['a'])))
+        self.assertEqual(
+            'security-group rules: 30 needed, 20 of 100 free (1 host)',
+            self.refused([self.host()], self.spec(2, ['a', 'b'])))
+
+    def test_per_port(self):
+        """A port of a new guest has at most so many rules."""
+        self.neutron(rules={'a': 20, 'b': 11})
+        self.assertEqual(
+            'security-group rules of a port: 31 needed, at most 30 allowed '
+            '(1 host)', self.refused([self.host()], self.spec(1, ['a', 'b'])))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1, ['a'])))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1, ['a', 'b'], move=True)))
+
+    def test_no_rules(self):
+        """A guest without rules goes where there is room for none."""
+        self.neutron({'number': 10, 'groups': ['a']}, rules={'a': 10})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1)))
+
+
+class TestPlaced(NetworkTestCase):
+    """What was placed and Neutron does not show yet."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.neutron({'number': 4})
+
+    def select(self, host, spec, number=1):
+        """What Nova does when it has claimed, at the end of a request."""
+        for _ in range(number):
+            host.consume_from_request(spec)
+        return objects.Selection.from_host_state(host)
+
+    def test_next_request(self):
+        """The next request knows what the last one took."""
+        host, spec = self.host(), self.spec(3)
+        self.passing([host], spec)
+        self.select(host, spec)
+        self.assertEqual(
+            'vSwitch ports: 2 needed, 1 of 10 free (1 host)',
+            self.refused([self.host()], self.spec(2, instance=UUIDS[1])))
+
+    def test_not_chosen(self):
+        """Hosts that passed and were not chosen, and alternates, are free."""
+        host, spec = self.host(), self.spec(4)
+        self.passing([host], spec)
+        objects.Selection.from_host_state(host)
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(4, instance=UUIDS[1])))
+
+    def test_until_neutron_shows_it(self):
+        """Nothing counts twice."""
+        host, spec = self.host(), self.spec(3)
+        self.passing([host], spec)
+        self.select(host, spec)
+        self.source.value = snapshots.snapshot(
+            [{}] * 4 + [{'instance': UUIDS[0]}] * 3)
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1, instance=UUIDS[1])))
+        self.assertEqual([], self.passing(
+            [self.host()], self.spec(2, instance=UUIDS[1]), index=1))
+
+    def test_multi_create(self):
+        """Within a request, what it has placed already counts."""
+        host, spec = self.host(), self.spec(2)
+        for index in range(2):
+            spec.instance_uuid = UUIDS[index]
+            self.assertEqual(['host1'], self.passing(
+                [host], spec, index=index))
+            host.consume_from_request(spec)
+        spec.instance_uuid = UUIDS[2]
+        self.assertEqual([], self.passing([host], spec, index=2))
+        self.assertEqual((0, 0), self.unseen())
+        objects.Selection.from_host_state(host)
+        objects.Selection.from_host_state(host)
+        self.assertEqual((4, 0), self.unseen())
+        self.assertEqual({UUIDS[0], UUIDS[1]},
+                         set(claims.CLAIMS._hosts['host1']))
+
+    def unseen(self):
+        snapshot = self.source.value
+        return claims.CLAIMS.unseen(snapshot.host('host1'), snapshot.taken)
+
+    def test_with_steering(self):
+        """Limits with labels notice it too, in whatever order."""
+        for number, filters in enumerate((
+            [PORTS, nfv_topology.NFVTopologyFilter(),
+             vswitch_numa_affinity.VSwitchNUMAAffinityFilter()],
+            [nfv_topology.NFVTopologyFilter(),
+             vswitch_numa_affinity.VSwitchNUMAAffinityFilter(), PORTS],
+        )):
+            host = self.host('host%d' % number)
+            spec = clouds.spec('strict')
+            spec.requested_networks = objects.NetworkRequestList(objects=[
+                objects.NetworkRequest(network_id='net')])
+            spec.instance_uuid = UUIDS[number]
+            self.assertEqual([host.host], self.passing(
+                [host], spec, *filters))
+            selection = self.select(host, spec)
+            self.assertEqual({UUIDS[number]},
+                             set(claims.CLAIMS._hosts[host.host]))
+            self.assertIn('nfv_vswitch', selection.limits.numa_topology
+                          .network_metadata.physnets)
+
+
+class TestLedger(NetworkTestCase):
+    """Claims in Placement."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(ledger='placement', security_rules_per_node=100)
+        self.provider = ledger.provider_uuid(UUIDS[5])
+
+    def ledgers(self, *args, **kwargs):
+        return self.useFixture(snapshots.Ledger(
+            [self.provider], *args, **kwargs))
+
+    def claimed(self, host):
+        """What each candidate claims in the ledger."""
+        return [candidate['allocations'].get(self.provider)
+                for candidate in host.allocation_candidates]
+
+    def test_claimed(self):
+        """All candidates claim what the guest takes, once."""
+        source = self.ledgers()
+        self.neutron({'number': 3, 'groups': ['a']}, rules={'a': 5})
+        host = self.host()
+        host.allocation_candidates = [
+            {'allocations': {UUIDS[5]: {'resources': {'VCPU': 1}}},
+             'mappings': {'': [UUIDS[5]]}} for _ in range(2)]
+        spec = self.spec(2, ['a'])
+        for _ in range(2):
+            self.assertEqual(['host1'], self.passing([host], spec))
+            self.assertEqual([{'resources': {
+                'CUSTOM_NFV_VSWITCH_PORT': 2,
+                'CUSTOM_NFV_SECURITY_RULE': 10}}] * 2, self.claimed(host))
+        self.assertEqual({'VCPU': 1}, host.allocation_candidates[0][
+            'allocations'][UUIDS[5]]['resources'])
+        self.assertEqual({(ledger.PORTS, 2), (ledger.RULES, 10)},
+                         source.wanted)
+
+    def test_not_published(self):
+        """A host without a ledger is judged by Neutron alone."""
+        self.ledgers()
+        self.neutron({'number': 8, 'host': 'host2'})
+        host, full = (self.host(uuid=UUIDS[6]),
+                      self.host('host2', uuid=UUIDS[7]))
+        self.assertEqual(['host1'], self.passing([host, full], self.spec()))
+        self.assertEqual([None], self.claimed(host))
+
+    def test_no_ledger_wanted(self):
+        """Without the option nothing is claimed."""
+        self.flags(ledger='none')
+        self.ledgers()
+        self.neutron()
+        host = self.host()
+        self.passing([host], self.spec())
+        self.assertEqual([None], self.claimed(host))
+
+    def test_full_by_others(self):
+        """The ledger knows what other schedulers have placed."""
+        key = (ledger.PORTS, 1)
+        source = self.ledgers({key: []}, renewed={key: []})
+        self.neutron()
+        self.assertEqual(
+            'vSwitch ports: 1 needed, fewer than 1 free (1 host)',
+            self.refused([self.host()], self.spec()))
+        self.assertEqual(1, source.renewals)
+
+    def test_no_renewal_while_hosts_are_left(self):
+        """One full host is no reason to wait."""
+        source = self.ledgers({(ledger.PORTS, 1): []})
+        self.neutron()
+        self.assertEqual(['host2'], self.passing(
+            [self.host(), self.host('host2', uuid=UUIDS[6])], self.spec()))
+        self.assertEqual(0, source.renewals)
+
+    def test_deleted_meanwhile(self):
+        """What Neutron still shows does not refuse the last host."""
+        key = (ledger.PORTS, 1)
+        source = self.ledgers({}, renewed={key: [self.provider]})
+        self.neutron({'number': 8})
+        host = self.host()
+        self.assertEqual(['host1'], self.passing([host], self.spec()))
+        self.assertEqual(1, source.renewals)
+        self.assertEqual({'resources': {ledger.PORTS: 1}},
+                         self.claimed(host)[0])
+
+    def test_full_after_all(self):
+        """Figures from Neutron stand where the ledger agrees."""
+        self.ledgers(renewed={(ledger.PORTS, 1): []})
+        self.neutron({'number': 8})
+        self.assertEqual(
+            'vSwitch ports: 1 needed, 0 of 10 free (1 host)',
+            self.refused([self.host()], self.spec()))
+
+    def test_ledger_unreadable(self):
+        """If the ledger cannot be read in time, Placement decides."""
+        self.ledgers({(ledger.PORTS, 1): []})
+        self.neutron({'number': 8})
+        host = self.host()
+        self.assertEqual(['host1'], self.passing([host], self.spec()))
+        self.assertEqual({'resources': {ledger.PORTS: 1}},
+                         self.claimed(host)[0])
+
+    def test_same_host(self):
+        """A guest that stays is not refused, nor counted beyond the room."""
+        self.ledgers({(ledger.PORTS, 2): []})
+        self.neutron({'number': 2, 'instance': UUIDS[0]}, {'number': 6})
+        host = self.host()
+        self.assertEqual(['host1'], self.passing(
+            [host], self.spec(2, move=True)))
+        self.assertEqual([None], self.claimed(host))
+        self.neutron({'number': 2, 'instance': UUIDS[0]}, {'number': 4})
+        self.assertEqual(['host1'], self.passing(
+            [host], self.spec(2, move=True)))
+        self.assertEqual([{'resources': {ledger.PORTS: 2}}],
+                         self.claimed(host))
+
+    def test_stale(self):
+        """Without figures ports are claimed all the same."""
+        self.ledgers()
+        self.neutron({'number': 50}, age=1000)
+        host = self.host()
+        self.assertEqual(['host1'], self.passing([host], self.spec()))
+        self.assertEqual([{'resources': {ledger.PORTS: 1}}],
+                         self.claimed(host))
+
+
+class TestWeighers(NetworkTestCase):
+    """Hosts that carry less weigh more."""
+
+    def order(self, weigher, *hosts):
+        """Names of the hosts, best first, with their weights."""
+        weighed = nova_weights.HostWeightHandler().get_weighed_objects(
+            [weigher], list(hosts), self.spec())
+        return [(host.obj.host, host.weight) for host in weighed]
+
+    def hosts(self):
+        return [self.host('host%d' % number) for number in (1, 2, 3)]
+
+    def test_dhcp_servers(self):
+        """The host with the fewest DHCP servers is the best."""
+        self.neutron(dhcp={'host1': 10, 'host2': 5})
+        self.assertEqual(
+            [('host3', 1.0), ('host2', 0.5), ('host1', 0.0)],
+            self.order(dhcp_server.DHCPServerWeigher(), *self.hosts()))
+
+    def test_dhcp_under_ovn(self):
+        """Where DHCP is everywhere, no host is better."""
+        self.neutron({'owner': 'network:router_gateway', 'instance': 'r'})
+        self.assertEqual({0.0}, {weight for _name, weight in self.order(
+            dhcp_server.DHCPServerWeigher(), *self.hosts())})
+        self.assertEqual(
+            ('host1', 0.0), self.order(
+                router.RouterWeigher(), *self.hosts())[-1])
+
+    def test_routers(self):
+        """Gateway ports say where routers are, and so do agents."""
+        self.flags(router_weight_multiplier=4.0)
+        self.neutron(
+            {'owner': 'network:router_gateway', 'instance': 'r1',
+             'host': 'host2'}, routers={'host3': 2})
+        self.assertEqual(
+            [('host1', 4.0), ('host2', 2.0), ('host3', 0.0)],
+            self.order(router.RouterWeigher(), *self.hosts()))
+
+    def test_ports(self):
+        """All ports count, physical ones and new guests' too."""
+        self.neutron({'number': 2}, {'host': 'host2', 'number': 3},
+                     {'host': 'host3', 'number': 1})
+        hosts = self.hosts()
+        hosts[2] = self.host('host3', metadata={
+            'vswitch_physical_ports': '7'})
+        self.assertEqual(['host1', 'host2', 'host3'], [
+            name for name, _weight in self.order(
+                vswitch_port.VSwitchPortWeigher(), *hosts)])
+        spec = self.spec(2)
+        self.passing([hosts[0]], spec)
+        hosts[0].consume_from_request(spec)
+        objects.Selection.from_host_state(hosts[0])
+        self.assertEqual(['host2', 'host1', 'host3'], [
+            name for name, _weight in self.order(
+                vswitch_port.VSwitchPortWeigher(), *hosts)])
+
+    def test_multiplier_of_an_aggregate(self):
+        """An aggregate can turn a weigher round."""
+        self.neutron(routers={'host1': 1})
+        hosts = [self.host(metadata={'router_weight_multiplier': '-3'}),
+                 self.host('host2', metadata={
+                     'router_weight_multiplier': '-3'})]
+        self.assertEqual([('host1', 0.0), ('host2', -3.0)], self.order(
+            router.RouterWeigher(), *hosts))
+
+    def test_nothing_known(self):
+        """Without figures, or with old ones, all hosts are alike."""
+        source = self.neutron({'number': 3}, routers={'host1': 3},
+                              dhcp={'host1': 3}, age=301)
+        for value in source.value, None:
+            source.value = value
+            for weigher in (dhcp_server.DHCPServerWeigher(),
+                            router.RouterWeigher(),
+                            vswitch_port.VSwitchPortWeigher()):
+                self.assertEqual({0.0}, {
+                    weight for _name, weight in
+                    self.order(weigher, *self.hosts())})
