@@ -146,9 +146,10 @@ class WatchedLimits(dict):
                  '_recorded')
 
     def __init__(self, limits, host_state, network: NetworkNote):
-        super().__init__(limits)
+        if limits:
+            self.update(limits)
         self.base = host_state.num_instances
-        self.placed: list[str | None] = []
+        self.placed: tuple[str | None, ...] = ()
         self.note = network.note
         self._host_state = host_state
         self._network = network
@@ -166,7 +167,7 @@ class WatchedLimits(dict):
     def _notice(self, instance: str | None) -> None:
         number = self._host_state.num_instances - self.base
         if number > len(self.placed):
-            self.placed += [instance] * (number - len(self.placed))
+            self.placed += (instance,) * (number - len(self.placed))
 
     def record(self) -> None:
         """Nova hands the limits over: the servers stay where they are."""

@@ -158,14 +158,18 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             return reasons.Reason(
                 reasons.HOST, 'PCI devices', f'unreadable on the host: {exc}')
         except Exception:
-            LOG.exception('Host %s cannot be judged and is not used for this '
-                          'request', getattr(host_state, 'host', host_state))
-            return reasons.Reason(
-                reasons.HOST, type(self).__name__,
-                'the data of the host cannot be used')
+            return self._unusable(host_state)
         if decision.accepted:
             return None
         return decision.reason
+
+    def _unusable(self, host_state) -> reasons.Reason:
+        """A host that an unforeseen exception was raised for."""
+        LOG.exception('Host %s cannot be judged and is not used for this '
+                      'request', getattr(host_state, 'host', host_state))
+        return reasons.Reason(
+            reasons.HOST, type(self).__name__,
+            'the data of the host cannot be used')
 
     def _explain(self, request_note: nfv_request.RequestNote, spec_obj,
                  index: int | None) -> None:

@@ -14,16 +14,54 @@
 import abc
 import functools
 import math
+import typing as ty
 
 from nfv_sched.filters import base
 from nfv_sched import load
+from nfv_sched.network import claims
+from nfv_sched.network import demand as network_demand
 from nfv_sched.network import ledger
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import usage
 from nfv_sched.numa import steering
 from nfv_sched import reasons
+from nfv_sched import request as nfv_request
 
 _ACCEPTED = steering.Decision(True)
+_NOTHING = usage.HostUsage('')
+
+
+class _Allowance(ty.NamedTuple):
+    """What the limits of hosts with the same aggregates mean for a guest.
+
+    :ivar reason: why the guest is not for them, or None
+    :ivar limits: all limits
+    :ivar limit: that of the filter
+    :ivar room: what is left of it without guests
+    """
+
+    reason: reasons.Lazy | None
+    limits: network_limits.Limits
+    limit: float
+    room: float
+
+
+class _Common:
+    """What all hosts have in common in one pass of a filter.
+
+    :ivar network: what is known for the request
+    :ivar need: how much the guest takes
+    :ivar hosts: what Neutron shows
+    :ivar allowances: by the identities of a host's aggregates
+    """
+
+    __slots__ = ('network', 'need', 'hosts', 'allowances')
+
+    def __init__(self, network: load.NetworkNote, need: int):
+        self.network = network
+        self.need = need
+        self.hosts = network.snapshot.hosts if network.snapshot else {}
+        self.allowances: dict[tuple[int, ...], _Allowance] = {}
 
 
 class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
@@ -44,33 +82,36 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     noun: str
 
     @abc.abstractmethod
-    def need(self, network: load.NetworkNote) -> int:
-        """How much the guest takes."""
+    def need(self, demand: network_demand.NetworkDemand) -> int:
+        """How much a guest takes."""
 
     @abc.abstractmethod
-    def room(
-        self, limits: network_limits.Limits, shown: usage.HostUsage,
-        ports: int, rules: int, instance: str | None,
-    ) -> tuple[int, int, float]:
-        """What a host carries without the guest, and how much it may.
+    def carried(self, shown: usage.HostUsage) -> int:
+        """How much a host carries, as Neutron shows it."""
 
-        :param shown: what Neutron shows
-        :param ports: ports that it does not show yet
-        :param rules: rules that it does not show yet
-        :param instance: UUID of the guest's server
-        :returns: what it carries, what the guest has there already, limit
-        """
+    @abc.abstractmethod
+    def own(self, guest: usage.Guest) -> int:
+        """How much of that is a guest's."""
+
+    @abc.abstractmethod
+    def unseen(self, ports: int, rules: int) -> int:
+        """How much Neutron does not show yet."""
+
+    @abc.abstractmethod
+    def room(self, limits: network_limits.Limits) -> tuple[float, float]:
+        """The limit of a host, and what is left of it without guests."""
 
     @abc.abstractmethod
     def guest_refusal(
-        self, network: load.NetworkNote, limits: network_limits.Limits,
+        self, demand: network_demand.NetworkDemand,
+        limits: network_limits.Limits,
     ) -> reasons.Reason | None:
-        """Why a new guest is not for this host, whatever it carries."""
+        """Why a new guest is not for a host, whatever it carries."""
 
     def host_refusal(
         self, limits: network_limits.Limits, shown: usage.HostUsage,
     ) -> reasons.Reason | None:
-        """Why the host takes no guests, whatever they need."""
+        """Why a host takes no guests, whatever they need."""
         return None
 
     def reconsiders(self, request_note):
@@ -80,39 +121,87 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""
+        reason = self._refusal(host_state, self._begin(request, request_note))
+        return _ACCEPTED if reason is None else steering.Decision(
+            False, reason)
+
+    def _pass_all(self, host_states, request, request_note):
+        if request.error is not None:
+            return super()._pass_all(host_states, request, request_note)
+        common = self._begin(request, request_note)
+        passed, refused = [], []
+        for host_state in host_states:
+            try:
+                reason = self._refusal(host_state, common)
+            except Exception:
+                reason = self._unusable(host_state)
+            if reason is None:
+                passed.append(host_state)
+            else:
+                refused.append((host_state.host, reason))
+        return passed, refused
+
+    def _begin(self, request: nfv_request.Request,
+               request_note: nfv_request.RequestNote) -> '_Common':
         network = load.of(request_note, request)
+        return _Common(network, self.need(network.demand))
+
+    def _allowance(self, host_state, common: '_Common') -> '_Allowance':
+        """What the limits of a host mean for the guest.
+
+        Hosts with the same aggregates have the same limits.
+        """
+        network = common.network
         limits = network.limits.of(host_state)
-        if not request.is_move:
-            reason = self.guest_refusal(network, limits)
-            if reason is not None:
-                return steering.Decision(False, reason)
-        need = self.need(network)
+        reason = None
+        if not network.request.is_move:
+            reason = self.guest_refusal(network.demand, limits)
+        if reason is None and common.need and network.deny:
+            reason = functools.partial(
+                self._stale, common.need, network.snapshot)
+        limit, room = self.room(limits)
+        return _Allowance(reason, limits, limit, room)
+
+    def _refusal(self, host_state,
+                 common: '_Common') -> reasons.Lazy | None:
+        """Why a host is refused; None, with all that follows, if not."""
+        aggregates = host_state.aggregates
+        key = tuple(map(id, aggregates)) if aggregates else ()
+        allowance = common.allowances.get(key)
+        if allowance is None:
+            allowance = common.allowances[key] = self._allowance(
+                host_state, common)
+        if allowance.reason is not None:
+            return allowance.reason
+        need = common.need
         if not need:
-            return _ACCEPTED
-        if network.deny:
-            return steering.Decision(False, functools.partial(
-                self._stale, need, network.snapshot))
-        free, limit, own = math.inf, math.inf, 0
+            return None
+        network = common.network
+        free, own = math.inf, 0
         if network.fresh:
-            shown, ports, rules = load.carried(
-                network.snapshot, host_state)
-            reason = self.host_refusal(limits, shown)
+            shown = common.hosts.get(host_state.host, _NOTHING)
+            reason = self.host_refusal(allowance.limits, shown)
             if reason is not None:
-                return steering.Decision(False, reason)
-            carried, own, limit = self.room(
-                limits, shown, ports, rules, request_note.instance)
-            free = limit - carried
-            if request_note.index:
+                return reason
+            free = allowance.room - self.carried(shown)
+            guest = shown.guests.get(network.instance)
+            if guest is not None:
+                own = self.own(guest)
+                free += own
+            if claims.CLAIMS.any_on(host_state.host):
+                free -= self.unseen(
+                    *load.carried(network.snapshot, host_state)[1:])
+            if network.note.index:
                 free -= need * load.placed(host_state, network)
         if network.published(host_state):
             roomy = self._in_ledger(host_state, network, need, free, own)
         else:
             roomy = free >= need
         if not roomy:
-            return steering.Decision(False, functools.partial(
-                self._full, need, free, limit))
+            return functools.partial(
+                self._full, need, free, allowance.limit)
         load.watch(host_state, network)
-        return _ACCEPTED
+        return None
 
     def _in_ledger(self, host_state, network: load.NetworkNote, need: int,
                    free: float, own: int) -> bool:

@@ -33,19 +33,29 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
         """Whether the guest has network interfaces."""
         return bool(request.nics or request.is_move)
 
-    def need(self, network):
+    def need(self, demand):
         """Rules of the guest's ports on the virtual switch."""
-        return network.demand.rules
+        return demand.rules
 
-    def room(self, limits, shown, ports, rules, instance):
-        """Rules on the host; see the base class."""
-        guest = shown.guests.get(instance)
-        own = guest.rules if guest else 0
-        return shown.rules - own + rules, own, limits.security_rules_per_node
+    def carried(self, shown):
+        """Rules of all ports of the switch."""
+        return shown.rules
 
-    def guest_refusal(self, network, limits):
+    def own(self, guest):
+        """Rules of a guest's ports."""
+        return guest.rules
+
+    def unseen(self, ports, rules):
+        """Rules, not ports."""
+        return rules
+
+    def room(self, limits):
+        """The limit; nothing else takes of it."""
+        return (limits.security_rules_per_node,) * 2
+
+    def guest_refusal(self, demand, limits):
         """A port with more rules than a port may have."""
-        need, most = network.demand.port_rules, limits.security_rules_per_port
+        need, most = demand.port_rules, limits.security_rules_per_port
         if need <= most:
             return None
         return self._allowed('security-group rules of a port', need, most)

@@ -36,21 +36,29 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
         """Whether the guest has network interfaces or devices."""
         return bool(request.nics or request.demands or request.is_move)
 
-    def need(self, network):
+    def need(self, demand):
         """Ports of the virtual switch."""
-        return network.demand.vswitch_ports
+        return demand.vswitch_ports
 
-    def room(self, limits, shown, ports, rules, instance):
-        """Ports of the host's virtual switch; see the base class."""
-        guest = shown.guests.get(instance)
-        own = len(guest.ports) if guest else 0
-        return (shown.vswitch_ports - own + ports +
-                limits.vswitch_physical_ports,
-                own, limits.vswitch_ports_per_node)
+    def carried(self, shown):
+        """Ports without the physical ones."""
+        return shown.vswitch_ports
 
-    def guest_refusal(self, network, limits):
+    def own(self, guest):
+        """Ports of a guest."""
+        return len(guest.ports)
+
+    def unseen(self, ports, rules):
+        """Ports, not rules."""
+        return ports
+
+    def room(self, limits):
+        """The limit, and the same without the physical ports."""
+        limit = limits.vswitch_ports_per_node
+        return limit, limit - limits.vswitch_physical_ports
+
+    def guest_refusal(self, demand, limits):
         """More interfaces or devices than a guest may have."""
-        demand = network.demand
         for what, need, most in (
             ('vNICs of a guest', demand.vswitch_ports,
              limits.vnics_per_guest),

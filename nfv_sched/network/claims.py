@@ -79,6 +79,13 @@ class Claims:
             if (left := {instance: claim for instance, claim in claims.items()
                          if claim.when > oldest})}
 
+    def any_on(self, host: str) -> bool:
+        """Whether anything was placed on a host lately.
+
+        :param host: ``host_state.host``
+        """
+        return host in self._hosts
+
     def unseen(self, usage_of_host: usage.HostUsage,
                taken: float) -> tuple[int, int]:
         """Ports and rules that a reading of Neutron does not show.

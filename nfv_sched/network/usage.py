@@ -140,11 +140,14 @@ class HostUsage:
     guests: Mapping[str, Guest] = dataclasses.field(
         default_factory=lambda: _NO_GUESTS)
 
-    @property
-    def vswitch_ports(self) -> int:
-        """Ports of the virtual switch without the physical ones."""
-        return (self.guest_ports + self.dhcp_ports + self.router_ports
-                + self.other_ports)
+    #: Ports of the virtual switch without the physical ones.
+    vswitch_ports: int = dataclasses.field(init=False, default=0)
+
+    def __post_init__(self):
+        # Read for every host of every request: not a property.
+        object.__setattr__(self, 'vswitch_ports', (
+            self.guest_ports + self.dhcp_ports + self.router_ports
+            + self.other_ports))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

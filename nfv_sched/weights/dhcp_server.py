@@ -28,5 +28,7 @@ class DHCPServerWeigher(network.NetworkLoadWeigher):
         """DHCP servers on each host."""
         if not snapshot.dhcp_known:
             return None
-        return [float(snapshot.host(host_state.host).dhcp_servers)
+        shown = snapshot.hosts
+        return [float(shown[host_state.host].dhcp_servers)
+                if host_state.host in shown else 0.0
                 for host_state in host_states]

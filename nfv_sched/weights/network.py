@@ -18,6 +18,7 @@ from oslo_log import log as logging
 
 from nfv_sched import conf
 from nfv_sched import load
+from nfv_sched.network import claims
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
@@ -27,6 +28,33 @@ LOG = logging.getLogger(__name__)
 
 CONF = nova_compat.CONF
 conf.register_opts(CONF)
+
+
+class _Multipliers:
+    """The multiplier of each host of a request.
+
+    :param name: option, and aggregate metadata
+    """
+
+    __slots__ = ('_name', '_default', '_known')
+
+    def __init__(self, name: str):
+        self._name = name
+        self._default = CONF.nfv_sched[name]
+        # With the aggregates, so that none is taken for one that is gone.
+        self._known: dict[tuple[int, ...], tuple[float, list]] = {}
+
+    def of(self, host_state) -> float:
+        """The multiplier of a host."""
+        aggregates = host_state.aggregates
+        if not aggregates:
+            return self._default
+        key = tuple(map(id, aggregates))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = (nova_compat.weight_multiplier(
+                host_state, self._name, self._default), list(aggregates))
+        return known[0]
 
 
 class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
@@ -41,10 +69,16 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     #: Option of [nfv_sched], and aggregate metadata, with the multiplier.
     multiplier: str
 
+    def __init__(self):
+        super().__init__()
+        self._multipliers: _Multipliers | None = None
+
     def weight_multiplier(self, host_state):
         """The option, or the metadata of the host's aggregates."""
-        return nova_compat.weight_multiplier(
-            host_state, self.multiplier, CONF.nfv_sched[self.multiplier])
+        multipliers = self._multipliers
+        if multipliers is None:
+            multipliers = _Multipliers(self.multiplier)
+        return multipliers.of(host_state)
 
     @abc.abstractmethod
     def loads(self, snapshot: usage.Snapshot,
@@ -54,6 +88,9 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     def weigh_objects(self, weighed_obj_list, weight_properties):
         """The weights of the hosts: what they carry, less than nothing."""
         loads = None
+        # Read anew for each request. If another thread's comes in between,
+        # it is as good.
+        self._multipliers = _Multipliers(self.multiplier)
         try:
             snapshot = neutron.SOURCE.get()
             if neutron.SOURCE.is_fresh(snapshot):
@@ -73,10 +110,15 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 def ports_of(snapshot: usage.Snapshot, host_states: list) -> list[float]:
     """Ports of the virtual switch of each host."""
     limits = network_limits.HostLimits(network_limits.defaults(CONF))
+    shown = snapshot.hosts
     ports = []
+    placed = claims.CLAIMS.any_on
     for host_state in host_states:
-        shown, unseen, _rules = load.carried(snapshot, host_state)
-        ports.append(float(
-            shown.vswitch_ports + unseen +
-            limits.of(host_state).vswitch_physical_ports))
+        name = host_state.host
+        used = limits.of(host_state).vswitch_physical_ports
+        if name in shown:
+            used += shown[name].vswitch_ports
+        if placed(name):
+            used += load.carried(snapshot, host_state)[1]
+        ports.append(float(used))
     return ports

@@ -25,5 +25,7 @@ class RouterWeigher(network.NetworkLoadWeigher):
 
     def loads(self, snapshot, host_states):
         """Routers on each host."""
-        return [float(snapshot.host(host_state.host).routers)
+        shown = snapshot.hosts
+        return [float(shown[host_state.host].routers)
+                if host_state.host in shown else 0.0
                 for host_state in host_states]

@@ -1,0 +1,207 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Time per host of the filters and weighers of network load.
+
+Both limit filters and all three weighers of nfv-sched against stock Nova's
+filters of limits that aggregates can set (``AggregateNumInstancesFilter`` and
+``AggregateIoOpsFilter``) and its weighers of CPU, RAM and I/O, on the same
+hosts for the same guest in one run.  What is printed is CPU time, the best of
+several rounds; the ratio is what counts.
+
+Each host has 24 ports of 12 guests with 16 rules each, two DHCP servers and a
+router, and is in one of four aggregates with limits of its own.  The guest
+wants two ports.  *ledger* adds the claim to the allocation candidates.
+
+Usage: python benchmarks/network.py [--hosts 1000,10000] [--rounds 5]
+                                    [--profile]
+"""
+
+import argparse
+import cProfile
+import logging
+import math
+import pstats
+import sys
+import time
+import uuid
+import warnings
+
+warnings.simplefilter('ignore')
+
+import nova.conf  # noqa: E402
+from nova import objects  # noqa: E402
+from nova.scheduler.filters import io_ops_filter  # noqa: E402
+from nova.scheduler.filters import num_instances_filter  # noqa: E402
+from nova.scheduler import host_manager  # noqa: E402
+from nova.scheduler import weights as nova_weights  # noqa: E402
+from nova.scheduler.weights import cpu as cpu_weigher  # noqa: E402
+from nova.scheduler.weights import io_ops as io_ops_weigher  # noqa: E402
+from nova.scheduler.weights import ram as ram_weigher  # noqa: E402
+
+from nfv_sched.filters import security_rule_limit  # noqa: E402
+from nfv_sched.filters import vswitch_port_limit  # noqa: E402
+from nfv_sched.network import ledger  # noqa: E402
+from nfv_sched.network import neutron  # noqa: E402
+from nfv_sched.network import usage  # noqa: E402
+from nfv_sched.weights import dhcp_server  # noqa: E402
+from nfv_sched.weights import router  # noqa: E402
+from nfv_sched.weights import vswitch_port  # noqa: E402
+
+STOCK = (
+    (num_instances_filter.AggregateNumInstancesFilter,
+     io_ops_filter.AggregateIoOpsFilter),
+    (cpu_weigher.CPUWeigher, ram_weigher.RAMWeigher,
+     io_ops_weigher.IoOpsWeigher))
+OURS = (
+    (vswitch_port_limit.VSwitchPortLimitFilter,
+     security_rule_limit.SecurityRuleLimitFilter),
+    (dhcp_server.DHCPServerWeigher, router.RouterWeigher,
+     vswitch_port.VSwitchPortWeigher))
+GROUP = 'group'
+
+
+def snapshot(hosts):
+    """Figures as Neutron has them."""
+    builder = usage.SnapshotBuilder()
+    for _ in range(16):
+        builder.add_rule(GROUP)
+    builder.add_agent_type('DHCP agent')
+    for host in hosts:
+        for number in range(24):
+            builder.add_port(
+                f'{host}-{number}', 'compute:nova',
+                f'{host}-{number // 2}', host, 'normal', (GROUP,))
+        for number in range(2):
+            builder.add_port(f'{host}-dhcp{number}', 'network:dhcp', 'd',
+                             host, 'normal', ())
+        builder.add_port(f'{host}-r', 'network:router_gateway', 'r', host,
+                         'normal', ())
+    return builder.build()
+
+
+class Source:
+    """The snapshot and the ledgers, at hand."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def get(self):
+        """Both sources."""
+        return self.value
+
+    def is_fresh(self, value):
+        """That of Neutron."""
+        return True
+
+    def want(self, resource_class, amount):
+        """That of the ledgers."""
+
+
+def host_states(names, aggregates):
+    """Fresh HostStates, as Nova makes them for every request."""
+    states = []
+    for number, name in enumerate(names):
+        state = host_manager.HostState(name, 'node', 'cell')
+        state.uuid = str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+        state.allocation_candidates = [{
+            'allocations': {state.uuid: {'resources': {'VCPU': 2}}},
+            'mappings': {'': [state.uuid]}}]
+        state.aggregates = [aggregates[number % len(aggregates)]]
+        state.stats = {}
+        state.cpu_allocation_ratio = 4.0
+        states.append(state)
+    return states
+
+
+def request():
+    """A request as the scheduler gets it."""
+    groups = objects.SecurityGroupList()
+    groups.objects = [objects.SecurityGroup(uuid=GROUP)]
+    return objects.RequestSpec(
+        flavor=objects.Flavor(name='guest', extra_specs={}),
+        image=objects.ImageMeta(properties=objects.ImageMetaProps()),
+        numa_topology=None, scheduler_hints={}, requested_resources=[],
+        pci_requests=objects.InstancePCIRequests(requests=[]),
+        requested_networks=objects.NetworkRequestList(objects=[
+            objects.NetworkRequest(network_id=f'net{number}')
+            for number in range(2)]),
+        security_groups=groups, project_id='project',
+        instance_uuid='5f0c6e0e-6b2f-4a4b-8d7e-0f9c1a2b3c4d')
+
+
+def seconds(names, aggregates, classes, rounds):
+    """Best CPU time of one pass over the hosts, and how many passed."""
+    handler = nova_weights.HostWeightHandler()
+    filters, weighers = [[cls() for cls in kind] for kind in classes]
+    best, passed = math.inf, 0
+    for _ in range(rounds):
+        left, spec = host_states(names, aggregates), request()
+        begun = time.process_time()
+        for host_filter in filters:
+            left = list(host_filter.filter_all(left, spec))
+        handler.get_weighed_objects(weighers, left, spec)
+        best = min(best, time.process_time() - begun)
+        passed = len(left)
+    return best, passed
+
+
+def main():
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--hosts', default='1000,10000',
+                        help='numbers of hosts (default: %(default)s)')
+    parser.add_argument('--rounds', type=int, default=5,
+                        help='the best of so many counts')
+    parser.add_argument('--profile', action='store_true',
+                        help='show where the time goes')
+    args = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    objects.register_all()
+    conf = nova.conf.CONF
+    conf([], project='nova', default_config_files=[])
+    aggregates = [objects.Aggregate(id=number, metadata={
+        'vswitch_ports_per_node': str(200 + number),
+        'max_instances_per_host': str(200 + number)})
+        for number in range(4)]
+    print(f'{"":8s}{"hosts":>8s}{"passed":>8s}{"stock us":>10s}'
+          f'{"ours us":>10s}{"ratio":>8s}')
+    for number in map(int, args.hosts.split(',')):
+        names = [f'host{index}' for index in range(number)]
+        neutron.SOURCE = Source(snapshot(names))
+        published = frozenset(
+            ledger.provider_uuid(state.uuid)
+            for state in host_states(names, aggregates))
+        ledger.SOURCE = Source(ledger.Reading(published, {
+            (ledger.PORTS, 2): published, (ledger.RULES, 32): published},
+            time.monotonic()))
+        stock, _passed = seconds(names, aggregates, STOCK, args.rounds)
+        for kind in 'none', 'placement':
+            conf.set_override('ledger', kind, group='nfv_sched')
+            profile = cProfile.Profile() if args.profile else None
+            if profile:
+                profile.enable()
+            ours, passed = seconds(names, aggregates, OURS, args.rounds)
+            if profile:
+                profile.disable()
+            label = {'none': '', 'placement': 'ledger'}[kind]
+            print(f'{label:8s}{number:8d}{passed:8d}'
+                  f'{stock / number * 1e6:10.2f}{ours / number * 1e6:10.2f}'
+                  f'{stock / ours:6.1f} x')
+            if profile:
+                pstats.Stats(profile, stream=sys.stdout).sort_stats(
+                    'tottime').print_stats(25)
+
+
+if __name__ == '__main__':
+    main()
