@@ -237,6 +237,37 @@ Related options:
 
 * ``[nfv_sched] ledger``
 """),
+    cfg.FloatOpt(
+        'ledger_publish_interval',
+        default=30.0,
+        min=0.1,
+        help="""
+Seconds from the start of one round of ``nfv-sched-ledger`` to the start of the
+next. A round reads the compute nodes, Neutron and the ledger, and writes to
+Placement what has changed: limits, new and removed hosts, ports and rules that
+no server has allocated, such as those of DHCP servers and routers or of
+interfaces attached after boot. Until then Placement does not know of them.
+
+A round that takes longer than half the interval is followed by a pause as long
+as itself.
+
+Related options:
+
+* ``[nfv_sched] ledger_threads``
+"""),
+    cfg.IntOpt(
+        'ledger_threads',
+        default=8,
+        min=1,
+        max=64,
+        help="""
+Hosts that ``nfv-sched-ledger`` looks after at a time, each with a connection
+to Placement.
+
+Related options:
+
+* ``[nfv_sched] ledger_publish_interval``
+"""),
 ]
 
 _network_opts = [

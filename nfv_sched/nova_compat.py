@@ -21,6 +21,7 @@ Nova, has a module of its own for that.
 import functools
 import importlib.metadata
 import math
+import typing as ty
 
 import nova.conf
 from nova import exception
@@ -162,3 +163,100 @@ def numa_topology_limits(
     if network_metadata is not None:
         limits.network_metadata = network_metadata
     return limits
+
+
+class ComputeNode(ty.NamedTuple):
+    """A compute node in Nova's database.
+
+    :ivar uuid: UUID, also that of its resource provider
+    :ivar name: name of the hypervisor, also that of its resource provider
+    :ivar host: name of the compute service
+    :ivar hypervisor_type: as the driver calls it
+    :ivar cell: ``nova.objects.CellMapping`` of the cell where it is
+    :ivar aggregates: ``nova.objects.Aggregate`` of the host
+    """
+
+    uuid: str
+    name: str
+    host: str
+    hypervisor_type: str
+    cell: ty.Any
+    aggregates: list
+
+
+def read_configuration(args: list[str], prog: str, description: str) -> None:
+    """Read nova.conf and the arguments, as Nova's own services do.
+
+    :param args: arguments of the process
+    :param prog: name of the program
+    :param description: what ``--help`` says of it
+    """
+    from nova import config
+    from nova.db.api import api as api_db
+    from nova.db.main import api as main_db
+    from nova import version
+    logging.register_options(CONF)
+    config.set_lib_defaults()
+    CONF(args, project='nova', prog=prog, description=description,
+         version=version.version_string())
+    main_db.configure(CONF)
+    api_db.configure(CONF)
+    objects.register_all()
+
+
+def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
+    """The compute nodes of all cells, disabled ones included.
+
+    :returns: compute nodes, and what kept cells from answering
+    :raises Exception: whatever the database of the API raises
+    """
+    from nova import context as nova_context
+    context = nova_context.get_admin_context()
+    cells = {cell.uuid: cell for cell in objects.CellMappingList.get_all(
+        context) if not cell.is_cell0()}
+    aggregates: dict[str, list] = {}
+    for aggregate in objects.AggregateList.get_all(context):
+        for host in aggregate.hosts:
+            aggregates.setdefault(host, []).append(aggregate)
+
+    def read(cell_context):
+        try:
+            return objects.ComputeNodeList.get_all(cell_context)
+        except Exception as exc:  # Nova would log it every time
+            return exc
+
+    nodes: list[ComputeNode] = []
+    failures: list[str] = [] if cells else ['there are no cells']
+    for uuid, result in nova_context.scatter_gather_cells(
+            context, list(cells.values()), nova_context.CELL_TIMEOUT,
+            read).items():
+        cell = cells[uuid]
+        if result is nova_context.did_not_respond_sentinel:
+            failures.append(f'cell {cell.identity} did not answer')
+        elif isinstance(result, Exception):
+            failures.append(f'cell {cell.identity}: {result}')
+        else:
+            nodes.extend(
+                ComputeNode(
+                    node.uuid, node.hypervisor_hostname, node.host,
+                    node.hypervisor_type, cell,
+                    aggregates.get(node.host, []))
+                for node in result if node.host)
+    return nodes, failures
+
+
+def moving_instance(cell, migration: str) -> str | None:
+    """The server that a migration moves.
+
+    :param cell: ``nova.objects.CellMapping`` of the cell of its source
+    :param migration: UUID of the migration
+    :returns: UUID; None if there is no such migration
+    """
+    from nova import context as nova_context
+    with nova_context.target_cell(
+            nova_context.get_admin_context(), cell) as context:
+        try:
+            return objects.Migration.get_by_uuid(
+                context, migration).instance_uuid
+        except exception.MigrationNotFound:
+            return None

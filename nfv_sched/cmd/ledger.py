@@ -1,0 +1,157 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched-ledger``: a service, or one round of its work."""
+
+from collections.abc import Sequence
+import sys
+
+from oslo_config import cfg
+from oslo_log import log as logging
+from oslo_service import backend
+
+PROG = 'nfv-sched-ledger'
+
+_DESCRIPTION = """\
+Keeps the ledger of nfv-sched in Placement: a resource provider below that of
+each compute node, with an inventory of vSwitch ports and one of security-group
+rules. The totals are the limits of [nfv_sched]; what Neutron reports on a host
+and no server has allocated is reserved. Reads the nova.conf of nova-scheduler
+with [api_database], [placement] and [neutron]. Without --once it runs until it
+is stopped, and SIGHUP makes it read its configuration again. Several may run.
+"""
+
+_CLI_OPTS = [
+    cfg.BoolOpt(
+        'once',
+        default=False,
+        help='Do one round, say what was done for each host, and exit: 0 if '
+             'everything is up to date, 1 if anything failed.'),
+    cfg.BoolOpt(
+        'dry-run',
+        default=False,
+        help='With --once: say what would be done, and change nothing.'),
+]
+
+_HEADERS = ('host', 'action', 'ports', 'reserved', 'allocated',
+            'rules', 'reserved', 'allocated', 'note')
+
+
+def table(done, dry_run: bool = False) -> str:
+    """What was done in a round, for people.
+
+    :param done: ``nfv_sched.network.publisher.Round``
+    :param dry_run: whether it would be done
+    """
+    from nfv_sched.network import ledger
+    rows = [_HEADERS]
+    for report in done.hosts:
+        figures = []
+        for name in (ledger.PORTS, ledger.RULES):
+            account = report.accounts.get(name)
+            if account is None:
+                figures += ['', '', '']
+                continue
+            inventory = account.inventory()
+            unlimited = inventory.total >= ledger.UNLIMITED
+            figures += ['unlimited' if unlimited else str(inventory.total),
+                        str(inventory.reserved), str(account.allocated)]
+        rows.append(
+            (report.host, report.action.value, *figures, report.note))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = []
+    for row in rows:
+        lines.append('  '.join(
+            cell.rjust(width) if 2 <= index <= 7 else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths))).rstrip())
+    lines += [f'error: {failure}' for failure in done.failures]
+    if dry_run:
+        lines.append('Nothing was changed.')
+    return '\n'.join(lines)
+
+
+def once(dry_run: bool) -> int:
+    """Do one round.
+
+    :param dry_run: only say what would be done
+    :returns: exit code
+    """
+    from nfv_sched.network import publisher
+    worker = publisher.Publisher()
+    try:
+        done = worker.round(dry_run)
+    except publisher.RoundError as exc:
+        print(f'{PROG}: {exc}', file=sys.stderr)
+        return 1
+    finally:
+        worker.close()
+    print(table(done, dry_run))
+    return 1 if done.failed else 0
+
+
+def serve() -> int:
+    """Do rounds until the process is told to stop.
+
+    :returns: exit code
+    """
+    from oslo_service import service
+
+    from nfv_sched.network import publisher
+
+    class Ledger(service.Service):
+        """The service; made before the fork, started after it."""
+
+        def __init__(self):
+            super().__init__(threads=1)
+            self._keeper = publisher.Keeper()
+
+        def start(self):
+            super().start()
+            self.tg.add_thread(self._keeper.run)
+
+        def stop(self, graceful=True):
+            self._keeper.stop()
+            super().stop(graceful=True)
+
+    launcher = service.launch(
+        publisher.CONF, Ledger(), workers=1, restart_method='reload')
+    return launcher.wait() or 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    :param argv: arguments; those of the process if None
+    :returns: exit code
+    """
+    # Before anything asks oslo.service for its default, which is eventlet.
+    backend.init_backend(backend.BackendType.THREADING)
+    from nfv_sched import nova_compat
+
+    conf = nova_compat.CONF
+    conf.register_cli_opts(_CLI_OPTS)
+    try:
+        nova_compat.read_configuration(
+            list(sys.argv[1:] if argv is None else argv), PROG, _DESCRIPTION)
+    except cfg.ConfigFilesNotFoundError as exc:
+        print(f'{PROG}: {exc}', file=sys.stderr)
+        return 2
+    logging.setup(conf, PROG)
+    if conf.dry_run and not conf.once:
+        print(f'{PROG}: --dry-run needs --once', file=sys.stderr)
+        return 2
+    if conf.once:
+        return once(conf.dry_run)
+    return serve()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

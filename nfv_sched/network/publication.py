@@ -1,0 +1,145 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the inventories of a host in the ledger have to be.  No I/O.
+
+Placement lets guests allocate ``total - reserved`` of a class.  A guest that
+was placed with the ledger has an allocation; everything else that is on the
+virtual switch has none and is therefore reserved: physical ports, DHCP
+servers, routers, ports attached after boot, guests from before the plugin.
+
+Which guest's port is covered by which allocation:  a guest's own allocation
+from this host, and those that its migrations hold here.  Nova gives the
+allocation on the source to the migration while a guest moves, until the end
+of the move, or of the time to confirm it; its ports are still bound to the
+source for a part of that.  What an allocation covers is never more than its
+guest has here, so nobody lives on what another guest does not use.
+
+Neutron is read first and the allocations after that.  Between the two:
+
+* A guest that arrives has an allocation and no port yet.  It counts once.
+* A guest that leaves, or is deleted, has ports and no allocation any more.  It
+  counts as reserved until the next round, as if it had left later: Placement
+  may refuse another guest for one interval.  (The other way round, a guest
+  that arrives would count twice, which refuses it room that nobody has.)
+* A port attached after Neutron was read, or a rule added, is missing.  For one
+  interval Placement may let in a guest too many.  This is the only error to
+  that side, and no order avoids it: Neutron asks nobody.
+
+A migration that is not known to Nova's database covers nothing: again the
+error refuses.
+"""
+
+from collections.abc import Mapping
+import math
+import typing as ty
+
+from nfv_sched.network import ledger
+from nfv_sched.network import limits
+from nfv_sched.network import usage
+
+#: Consumer UUID -> resource class -> amount allocated from one provider.
+Allocations = Mapping[str, Mapping[str, int]]
+
+
+class Inventory(ty.NamedTuple):
+    """What is published of one class on one host.
+
+    :ivar total: never less than what is allocated
+    :ivar reserved: part of it that no guest may allocate
+    """
+
+    total: int
+    reserved: int
+
+    @property
+    def capacity(self) -> int:
+        """What guests may have allocated altogether."""
+        return self.total - self.reserved
+
+    def to_placement(self) -> dict:
+        """The inventory as Placement has it."""
+        return {'total': self.total, 'reserved': self.reserved,
+                'min_unit': 1, 'max_unit': self.total, 'step_size': 1,
+                'allocation_ratio': 1.0}
+
+
+class Account(ty.NamedTuple):
+    """How one class stands on one host.
+
+    :ivar limit: what the host may carry; infinity if there is no limit
+    :ivar allocated: what guests have allocated
+    :ivar unallocated: what else is there, physical ports included
+    """
+
+    limit: float
+    allocated: int
+    unallocated: int
+
+    def inventory(self) -> Inventory:
+        """What has to be published."""
+        if self.limit >= ledger.UNLIMITED:
+            return Inventory(ledger.UNLIMITED, 0)
+        limit = math.floor(self.limit)
+        total = max(limit, self.allocated, 1)
+        return Inventory(total, total - max(limit - self.unallocated, 0))
+
+
+def unexplained(host: usage.HostUsage, allocations: Allocations) -> list[str]:
+    """Consumers that may be migrations of guests of this host.
+
+    :param host: what Neutron has bound to the host
+    :param allocations: from the host's provider in the ledger
+    :returns: UUIDs; none if every guest has allocated what it has
+    """
+    if all(_covered(guest, allocations.get(uuid, {}))
+           for uuid, guest in host.guests.items()):
+        return []
+    return [consumer for consumer in allocations
+            if consumer not in host.guests]
+
+
+def _covered(guest: usage.Guest, allocated: Mapping[str, int]) -> bool:
+    return (len(guest.ports) <= allocated.get(ledger.PORTS, 0)
+            and guest.rules <= allocated.get(ledger.RULES, 0))
+
+
+def accounts(
+    host: usage.HostUsage, host_limits: limits.Limits,
+    allocations: Allocations, migrations: Mapping[str, str],
+) -> dict[str, Account]:
+    """How ports and rules stand on a host.
+
+    :param host: what Neutron has bound to the host
+    :param host_limits: the limits of the host
+    :param allocations: from the host's provider in the ledger
+    :param migrations: consumer that is a migration -> the guest that moves
+    :returns: resource class -> account
+    """
+    ports: dict[str, int] = {}
+    rules: dict[str, int] = {}
+    for consumer, resources in allocations.items():
+        guest = migrations.get(consumer, consumer)
+        ports[guest] = ports.get(guest, 0) + resources.get(ledger.PORTS, 0)
+        rules[guest] = rules.get(guest, 0) + resources.get(ledger.RULES, 0)
+    more_ports = host.vswitch_ports - host.guest_ports
+    more_rules = host.rules
+    for uuid, guest in host.guests.items():
+        more_ports += max(len(guest.ports) - ports.get(uuid, 0), 0)
+        more_rules -= min(guest.rules, rules.get(uuid, 0))
+    return {
+        ledger.PORTS: Account(
+            host_limits.vswitch_ports_per_node, sum(ports.values()),
+            host_limits.vswitch_physical_ports + more_ports),
+        ledger.RULES: Account(
+            host_limits.security_rules_per_node, sum(rules.values()),
+            more_rules),
+    }

@@ -1,0 +1,504 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Keeping the ledger in Placement in step with Nova and Neutron.
+
+A round reads the providers of the ledger, the compute nodes, Neutron, and the
+allocations from each provider, in this order, and writes the inventories that
+are not as they should be (:mod:`nfv_sched.network.publication`).  The
+providers come first so that none is taken for a leftover whose compute node
+was only read too early.
+
+Several processes may do rounds at once.  They come to the same results from
+the same figures, every write is guarded by the generation of the provider, and
+what is as it should be is not written again.
+
+A round without figures from Neutron does nothing at all: what is published
+stays as it is, and new hosts wait.  The same holds for the hosts of a cell
+whose database does not answer.
+"""
+
+import collections
+from collections.abc import Iterable
+from concurrent import futures
+import contextlib
+import enum
+import random
+import threading
+import time
+import typing as ty
+
+from oslo_log import log as logging
+
+from nfv_sched import conf as nfv_conf
+from nfv_sched.network import ledger
+from nfv_sched.network import limits as nfv_limits
+from nfv_sched.network import neutron
+from nfv_sched.network import providers
+from nfv_sched.network import publication
+from nfv_sched.network import usage
+from nfv_sched import nova_compat
+
+LOG = logging.getLogger(__name__)
+
+CONF = nova_compat.CONF
+nfv_conf.register_opts(CONF)
+
+_BARE_METAL = 'ironic'
+# How often a host is tried in one round if others write at the same time.
+_ATTEMPTS = 8
+# Placement does not tell when allocations were removed. A host where nothing
+# else has changed is read again after so many rounds.
+_ROUNDS = 10
+# Seconds between two lines about a round that takes long.
+_PROGRESS = 10.0
+_NAMED = 5  # hosts that a line of the log names
+
+
+class RoundError(Exception):
+    """A round could not be done."""
+
+
+class Action(enum.Enum):
+    """What became of a host in a round."""
+
+    CREATED = 'created'
+    CHANGED = 'changed'
+    UNCHANGED = 'unchanged'
+    REMOVED = 'removed'
+    #: Its compute node is gone, but there still are allocations.
+    IN_USE = 'in use'
+    #: Its compute node has no resource provider yet.
+    WAITING = 'waiting'
+    #: It is none that the ledger is for.
+    LEFT_OUT = 'left out'
+    FAILED = 'failed'
+
+
+class HostReport(ty.NamedTuple):
+    """What was done for a host, or would be.
+
+    :ivar host: name of the compute service, of the provider if that is gone
+    :ivar action: what
+    :ivar accounts: resource class -> account; empty if there are no figures
+    :ivar note: why
+    """
+
+    host: str
+    action: Action
+    accounts: dict[str, publication.Account]
+    note: str = ''
+
+
+class Round(ty.NamedTuple):
+    """What was done.
+
+    :ivar hosts: by name
+    :ivar failures: what went wrong beside single hosts, such as a cell that
+        does not answer
+    :ivar took: seconds
+    """
+
+    hosts: list[HostReport]
+    failures: list[str]
+    took: float
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything went wrong."""
+        return bool(self.failures) or any(
+            report.action is Action.FAILED for report in self.hosts)
+
+
+class _Known(ty.NamedTuple):
+    """What was right for a host when it was looked at last."""
+
+    generation: int
+    usage: usage.HostUsage
+    limits: nfv_limits.Limits
+    accounts: dict[str, publication.Account]
+    rounds: int  # until it is looked at again
+
+
+class Publisher:
+    """Does rounds.
+
+    To be used by one thread, in the process that made it.
+
+    :param conf: configuration object with ``[placement]``, ``[neutron]`` and
+        ``[nfv_sched]``
+    :param stopped: a round is given up as soon as this is set
+    """
+
+    def __init__(self, conf=CONF, stopped: threading.Event | None = None):
+        self._conf = conf
+        self._stopped = stopped or threading.Event()
+        self._client: providers.Client | None = None
+        self._reader: neutron.Reader | None = None
+        self._snapshot: usage.Snapshot | None = None
+        self._defined = False
+        self._known: dict[str, _Known] = {}
+        self._instances: dict[str, str] = {}
+        self._left_out: frozenset[str] = frozenset()
+
+    def close(self) -> None:
+        """Close all connections; the next round opens new ones."""
+        client, self._client = self._client, None
+        reader, self._reader = self._reader, None
+        for connection in (client, reader):
+            if connection is not None:
+                connection.close()
+        self._defined = False
+
+    def round(self, dry_run: bool = False) -> Round:
+        """Do a round.
+
+        :param dry_run: only say what would be done
+        :raises RoundError: if Neutron, Placement or Nova's database is not
+            there; nothing is undone
+        """
+        began = time.monotonic()
+        try:
+            return self._round(dry_run, began)
+        except RoundError:
+            self.close()
+            raise
+        except (neutron.NeutronError, providers.PlacementError) as exc:
+            self.close()
+            raise RoundError(str(exc)) from exc
+
+    def _round(self, dry_run: bool, began: float) -> Round:
+        if self._client is None:
+            self._client = providers.Client(
+                self._conf, self._conf.nfv_sched.ledger_threads)
+        if not self._defined and not dry_run:
+            self._client.define()
+            self._defined = True
+        published = {
+            provider.compute: provider for provider in
+            self._client.providers()}
+        try:
+            nodes, failures = nova_compat.compute_nodes()
+        except Exception as exc:
+            raise RoundError(f"Nova's database cannot be read: {exc}") from exc
+        if failures and not nodes:
+            raise RoundError("Nova's database cannot be read: "
+                             + '; '.join(failures))
+        wanted, left_out = self._choose(nodes)
+        if self._reader is None:
+            self._reader = neutron.Reader(self._conf, self._stopped)
+        self._snapshot = self._reader.read(self._snapshot)
+        host_limits = nfv_limits.HostLimits(nfv_limits.defaults(self._conf))
+        # One after the other: what an aggregate says wrongly is logged once.
+        tasks = [(node, published.get(node.uuid), host_limits.of(node))
+                 for node in wanted]
+        # First the names of those that are gone become free.
+        gone = [] if failures else [
+            provider for compute, provider in published.items()
+            if compute not in {node.uuid for node in wanted}]
+        reports = [
+            HostReport(host, Action.LEFT_OUT, {}, note)
+            for host, note in left_out]
+        reports += self._together(
+            lambda provider: self._remove(provider, dry_run), gone, began)
+        reports += self._together(
+            lambda task: self._host(*task, dry_run), tasks, began)
+        self._forget({ledger.provider_uuid(node.uuid) for node in wanted})
+        reports.sort(key=lambda report: report.host)
+        return Round(reports, failures, time.monotonic() - began)
+
+    def _choose(
+        self, nodes: Iterable[nova_compat.ComputeNode],
+    ) -> tuple[list[nova_compat.ComputeNode], list[tuple[str, str]]]:
+        """The compute nodes that the ledger is for, and hosts that it is not.
+
+        What Neutron binds to a host cannot be told apart by compute node.
+        """
+        by_host: dict[str, list] = {}
+        for node in nodes:
+            by_host.setdefault(node.host, []).append(node)
+        wanted, left_out = [], []
+        for host, found in by_host.items():
+            if any(node.hypervisor_type.lower() == _BARE_METAL
+                   for node in found):
+                left_out.append((host, 'manages bare metal'))
+            elif len(found) > 1:
+                left_out.append((host, 'has several compute nodes'))
+            else:
+                wanted += found
+        names = frozenset(host for host, _note in left_out)
+        if names - self._left_out:
+            LOG.info('Hosts that have no place in the ledger, because they '
+                     'manage bare metal or have several compute nodes: %s',
+                     _some(names))
+        self._left_out = names
+        return wanted, left_out
+
+    def _together(self, function, items: list, began: float) -> list:
+        """Apply a function to all items, some at a time.
+
+        :raises UnavailableError: if it does for one of them
+        """
+        results = []
+        if not items:
+            return results
+        with futures.ThreadPoolExecutor(
+            min(self._conf.nfv_sched.ledger_threads, len(items)),
+            thread_name_prefix='nfv-sched-ledger',
+        ) as pool:
+            pending = {pool.submit(function, item) for item in items}
+            told = max(time.monotonic(), began + _PROGRESS)
+            try:
+                while pending:
+                    done, pending = futures.wait(
+                        pending, timeout=1.0,
+                        return_when=futures.FIRST_EXCEPTION)
+                    results += [future.result() for future in done]
+                    if self._stopped.is_set():
+                        raise RoundError('stopped')
+                    now = time.monotonic()
+                    if pending and now - told >= _PROGRESS:
+                        told = now
+                        LOG.info('The ledger: %d of %d hosts done',
+                                 len(results), len(items))
+            finally:
+                for future in pending:
+                    future.cancel()
+        return results
+
+    def _remove(
+        self, provider: providers.Provider, dry_run: bool,
+    ) -> HostReport:
+        """Remove the provider of a compute node that is gone."""
+        try:
+            if dry_run:
+                if self._client.allocations(provider.uuid)[1]:
+                    raise providers.InUseError()
+            else:
+                self._client.remove(provider.uuid)
+        except providers.UnavailableError:
+            raise
+        except providers.InUseError:
+            return HostReport(provider.name, Action.IN_USE, {},
+                              'the compute node is gone, allocations are not')
+        except providers.PlacementError as exc:
+            return HostReport(provider.name, Action.FAILED, {}, str(exc))
+        return HostReport(provider.name, Action.REMOVED, {},
+                          'the compute node is gone')
+
+    def _host(
+        self, node: nova_compat.ComputeNode,
+        provider: providers.Provider | None,
+        host_limits: nfv_limits.Limits, dry_run: bool,
+    ) -> HostReport:
+        """Bring the provider of one compute node up to date."""
+        try:
+            for attempt in range(_ATTEMPTS):
+                if attempt:
+                    self._stopped.wait(random.uniform(0, 0.05 * attempt))
+                try:
+                    return self._attempt(node, provider, host_limits, dry_run)
+                except providers.ConflictError as exc:
+                    conflict = exc
+            raise conflict
+        except providers.UnavailableError:
+            raise
+        except providers.NoParentError as exc:
+            return HostReport(node.host, Action.WAITING, {}, str(exc))
+        except providers.PlacementError as exc:
+            return HostReport(node.host, Action.FAILED, {}, str(exc))
+        except Exception as exc:
+            LOG.exception('Host %s', node.host)
+            return HostReport(node.host, Action.FAILED, {}, str(exc))
+
+    def _attempt(
+        self, node: nova_compat.ComputeNode,
+        provider: providers.Provider | None,
+        host_limits: nfv_limits.Limits, dry_run: bool,
+    ) -> HostReport:
+        uuid = ledger.provider_uuid(node.uuid)
+        host_usage = self._snapshot.host(node.host)
+        known = self._known.pop(uuid, None)
+        if known is not None and provider is not None and known.rounds and (
+            known.generation, known.usage, known.limits,
+        ) == (provider.generation, host_usage, host_limits):
+            self._known[uuid] = known._replace(rounds=known.rounds - 1)
+            return HostReport(node.host, Action.UNCHANGED, known.accounts)
+        generation, allocations, existing = 0, {}, {}
+        if provider is not None or not dry_run:
+            if provider is None:
+                self._client.create(node.uuid, node.name)
+            generation, allocations = self._client.allocations(uuid)
+            read, existing = self._client.inventories(uuid)
+            if read != generation:
+                raise providers.ConflictError('changed while it was read')
+        accounts = publication.accounts(
+            host_usage, host_limits, allocations,
+            self._migrations(node, publication.unexplained(
+                host_usage, allocations)))
+        inventories = {name: account.inventory()
+                       for name, account in accounts.items()}
+        action = Action.UNCHANGED if provider is not None else Action.CREATED
+        if any(existing.get(name) != inventory.to_placement()
+               for name, inventory in inventories.items()):
+            if provider is not None:
+                action = Action.CHANGED
+            if not dry_run:
+                generation = self._client.replace(
+                    uuid, generation, existing, inventories)
+        if not dry_run:
+            if provider is None:
+                self._client.mark(uuid, generation)
+                generation += 1
+            self._known[uuid] = _Known(
+                generation, host_usage, host_limits, accounts,
+                # Not all hosts in the same round.
+                random.randint(1, _ROUNDS))
+        return HostReport(node.host, action, accounts,
+                          _note(accounts, inventories))
+
+    def _migrations(
+        self, node: nova_compat.ComputeNode, consumers: list[str],
+    ) -> dict[str, str]:
+        """Those of some consumers that are migrations, and whose."""
+        found = {}
+        for consumer in consumers:
+            instance = self._instances.get(consumer)
+            if instance is None:
+                instance = nova_compat.moving_instance(node.cell, consumer)
+            if instance is not None:
+                found[consumer] = self._instances[consumer] = instance
+        return found
+
+    def _forget(self, present: set[str]) -> None:
+        for uuid in self._known.keys() - present:
+            del self._known[uuid]
+        if len(self._instances) > 10000:
+            self._instances.clear()
+
+
+def _note(accounts, inventories) -> str:
+    """What an operator should know about a host."""
+    over = []
+    for name, what in ((ledger.PORTS, 'ports'), (ledger.RULES, 'rules')):
+        account = accounts[name]
+        total = account.allocated + account.unallocated
+        if total > account.limit:
+            over.append(f'{total} {what}, limit {account.limit:g}')
+    return '; '.join(over)
+
+
+def _some(names: Iterable[str]) -> str:
+    names = sorted(names)
+    more = len(names) - _NAMED
+    return ', '.join(names[:_NAMED]) + (f' and {more} more' if more > 0
+                                        else '')
+
+
+class Keeper:
+    """Does rounds until it is told to stop.
+
+    :param conf: see :class:`Publisher`
+    """
+
+    #: Pause after a first failure, in seconds; it doubles with each further
+    #: one, up to the interval.
+    FIRST_PAUSE = 1.0
+
+    def __init__(self, conf=CONF):
+        self._conf = conf
+        self._stopped = threading.Event()
+        self._publisher = Publisher(conf, self._stopped)
+        self._failures = 0
+        self._failing_since = 0.0
+        self._cells: list[str] = []
+        self._failed: frozenset[str] = frozenset()
+
+    def stop(self) -> None:
+        """Let :meth:`run` return, after the requests that are under way."""
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Do rounds."""
+        with contextlib.closing(self._publisher):
+            while not self._stopped.is_set():
+                began = time.monotonic()
+                try:
+                    done = self._publisher.round()
+                except Exception as exc:
+                    if self._stopped.is_set():
+                        break
+                    self._went_wrong(exc)
+                else:
+                    self._went_well(done)
+                self._stopped.wait(self._pause(time.monotonic() - began))
+
+    def _pause(self, took: float) -> float:
+        """Seconds until the next round.
+
+        :param took: seconds that the last one took
+        """
+        interval = self._conf.nfv_sched.ledger_publish_interval
+        if self._failures:
+            pause = min(
+                self.FIRST_PAUSE * 2 ** min(self._failures - 1, 32),
+                max(interval, self.FIRST_PAUSE))
+        else:
+            pause = max(interval - took, took)
+        # Instances that started together do not stay together.
+        return pause * random.uniform(0.9, 1.1)
+
+    def _went_wrong(self, exc: Exception) -> None:
+        self._failures += 1
+        if self._failures > 1:
+            LOG.debug('Attempt %d to bring the ledger up to date failed: %s',
+                      self._failures, exc)
+            return
+        self._failing_since = time.monotonic()
+        LOG.warning(
+            'The ledger cannot be brought up to date; what is published stays '
+            'as it is, and it is tried again: %s', str(exc).rstrip('.'),
+            exc_info=not isinstance(exc, RoundError))
+
+    def _went_well(self, done: Round) -> None:
+        if self._failures:
+            LOG.info('The ledger is kept up to date again, after %d failed '
+                     'attempts in %.0f s', self._failures,
+                     time.monotonic() - self._failing_since)
+        self._failures = 0
+        if done.failures and not self._cells:
+            LOG.warning('Compute nodes that are not known now keep what is '
+                        'published: %s', '; '.join(done.failures))
+        elif self._cells and not done.failures:
+            LOG.info('All compute nodes are known again')
+        self._cells = done.failures
+        counts = collections.Counter(
+            report.action for report in done.hosts)
+        changed = any(counts[action] for action in (
+            Action.CREATED, Action.CHANGED, Action.REMOVED))
+        LOG.log(
+            logging.INFO if changed else logging.DEBUG,
+            'The ledger was brought up to date in %.1f s: %s', done.took,
+            ', '.join(f'{counts[action]} {action.value}' for action in Action
+                      if counts[action]) or 'no hosts')
+        for report in done.hosts:
+            if report.action is Action.CHANGED and report.note:
+                LOG.warning('Host %s carries more than it may: %s',
+                            report.host, report.note)
+        failed = {report.host: report.note for report in done.hosts
+                  if report.action is Action.FAILED}
+        for host in sorted(failed.keys() - self._failed)[:_NAMED]:
+            LOG.warning('Host %s cannot be brought up to date: %s', host,
+                        failed[host])
+        if len(failed.keys() - self._failed) > _NAMED:
+            LOG.warning('%d more hosts cannot be brought up to date',
+                        len(failed.keys() - self._failed) - _NAMED)
+        self._failed = frozenset(failed)
