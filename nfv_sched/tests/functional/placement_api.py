@@ -1,0 +1,159 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The Placement of a functional test, on a port of its own.
+
+Nova's fixture has Placement in the process and lets Nova call it there.  What
+is no part of Nova finds the same application, on the same database, here over
+HTTP.  A test can count the requests, let others come in between, and take the
+server away.
+"""
+
+import contextlib
+import http.server
+import io
+import socket
+import sys
+import threading
+import urllib.parse
+
+from placement import deploy
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request, client_address):
+        # Connections are cut off when the server goes.
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
+class PlacementAPI:
+    """A server.
+
+    :param fixture: ``nova.tests.functional.fixtures.PlacementFixture``
+    :ivar requests: (method, path) of what was asked, in order
+    :ivar before: called with method and path before each request
+    :ivar fault: called with method and path; returns a status to answer with
+        instead, or None
+    """
+
+    def __init__(self, fixture):
+        self._app = deploy.loadapp(fixture.conf_fixture.conf)
+        self._token = fixture.token
+        # SQLite has one writer.
+        self._lock = threading.Lock()
+        self.requests = []
+        self.before = lambda method, path: None
+        self.fault = lambda method, path: None
+        self.connections = set()
+        self._server = _Server(('127.0.0.1', 0), _handler_class(self))
+        self.address = self._server.server_address
+        self.url = 'http://%s:%d' % self.address
+        self._thread = None
+
+    def start(self):
+        """Listen, also again after :meth:`stop`, at the same address."""
+        if self._server is None:
+            self._server = _Server(self.address, _handler_class(self))
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+
+    def stop(self):
+        """Cut off all connections, and refuse new ones from now on."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+            for connection in list(self.connections):
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            self._server = None
+
+    def writes(self):
+        """What was asked that changes anything."""
+        return [request for request in self.requests if request[0] != 'GET']
+
+    def answer(self, method, target, headers, body):
+        """Status line, headers and body of the answer to a request."""
+        path, _, query = target.partition('?')
+        self.requests.append((method, target))
+        self.before(method, target)
+        status = self.fault(method, target)
+        if status is not None:
+            return f'{status} Fault', [], b''
+        environ = {
+            'REQUEST_METHOD': method, 'SCRIPT_NAME': '',
+            'PATH_INFO': urllib.parse.unquote(path), 'QUERY_STRING': query,
+            'SERVER_NAME': self.address[0], 'SERVER_PORT':
+            str(self.address[1]), 'SERVER_PROTOCOL': 'HTTP/1.1',
+            'REMOTE_ADDR': '127.0.0.1',
+            'CONTENT_TYPE': headers.get('Content-Type', ''),
+            'CONTENT_LENGTH': str(len(body)),
+            'HTTP_X_AUTH_TOKEN': self._token,
+            'HTTP_ACCEPT': headers.get('Accept', ''),
+            'HTTP_OPENSTACK_API_VERSION':
+            headers.get('OpenStack-API-Version', ''),
+            'wsgi.version': (1, 0), 'wsgi.url_scheme': 'http',
+            'wsgi.input': io.BytesIO(body), 'wsgi.errors': sys.stderr,
+            'wsgi.multithread': True, 'wsgi.multiprocess': False,
+            'wsgi.run_once': False}
+        begun = []
+        with self._lock:
+            result = self._app(environ, lambda *args: begun.append(args))
+            try:
+                data = b''.join(result)
+            finally:
+                if hasattr(result, 'close'):
+                    result.close()
+        return begun[-1][0], begun[-1][1], data
+
+
+def _handler_class(api):
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = 'HTTP/1.1'
+        timeout = 60
+        disable_nagle_algorithm = True
+
+        def setup(self):
+            super().setup()
+            api.connections.add(self.connection)
+
+        def finish(self):
+            api.connections.discard(self.connection)
+            super().finish()
+
+        def log_message(self, *args):
+            pass
+
+        def _any(self):
+            body = self.rfile.read(
+                int(self.headers.get('Content-Length') or 0))
+            status, headers, data = api.answer(
+                self.command, self.path, self.headers, body)
+            code, _, reason = status.partition(' ')
+            self.send_response(int(code), reason)
+            for name, value in headers:
+                if name.lower() != 'content-length':
+                    self.send_header(name, value)
+            if int(code) != 204:
+                self.send_header('Content-Length', str(len(data)))
+            self.end_headers()
+            if int(code) != 204:
+                self.wfile.write(data)
+
+        do_GET = do_PUT = do_POST = do_DELETE = _any  # noqa: N815
+
+    return Handler

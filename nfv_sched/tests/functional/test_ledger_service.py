@@ -1,0 +1,710 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The ledger in Placement is what Nova and Neutron make of it.
+
+Nova's database and Placement are real; the publisher reaches Placement over
+HTTP.  Neutron is a server of the test's own, whose ports are bound to the
+hosts where the test wants them.
+"""
+
+import contextlib
+import io
+import threading
+import time
+
+import fixtures
+from nova import objects
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nfv_sched.cmd import ledger as command
+from nfv_sched.network import ledger
+from nfv_sched.network import publisher
+from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import placement_api
+from nfv_sched.tests.unit.network import neutron_api
+
+Action = publisher.Action
+
+
+class LedgerTestCase(base.CloudTestCase):
+    """A cloud with a limit of 20 ports, 2 of them physical, and 100 rules."""
+
+    def configure(self):
+        super().configure()
+        self.neutron_api = neutron_api.NeutronAPI()
+        self.neutron_api.start()
+        self.addCleanup(self.neutron_api.stop)
+        self.placement_api = placement_api.PlacementAPI(
+            self.placement_fixture)
+        self.placement_api.start()
+        self.addCleanup(self.placement_api.stop)
+        self.flags(vswitch_ports_per_node=20, vswitch_physical_ports=2,
+                   security_rules_per_node=100, group='nfv_sched')
+        for group, api in (('neutron', self.neutron_api),
+                           ('placement', self.placement_api)):
+            self.flags(auth_type='none', endpoint_override=api.url,
+                       group=group)
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger('nfv_sched'))
+
+    def publisher(self):
+        """A publisher that ends with the test."""
+        made = publisher.Publisher()
+        self.addCleanup(made.close)
+        return made
+
+    def publish(self, made=None, **kwargs):
+        """Do a round; returns what became of each host."""
+        done = (made or self.publisher()).round(**kwargs)
+        self.assertEqual([], done.failures)
+        return {report.host: report.action for report in done.hosts}
+
+    def provider(self, host):
+        """UUID of the provider of a host in the ledger."""
+        return ledger.provider_uuid(self.compute_rp_uuids[host])
+
+    def inventory(self, host, resource_class=ledger.PORTS):
+        """Total and reserved, None if there is no such provider."""
+        answer = self.placement.get(
+            f'/resource_providers/{self.provider(host)}/inventories')
+        if answer.status == 404:
+            return None
+        inventory = answer.body['inventories'].get(resource_class)
+        return inventory and (inventory['total'], inventory['reserved'])
+
+    def allocate(self, consumer, host, ports=0, rules=0, status=204):
+        """Allocate from the ledger as the scheduler does."""
+        resources = {name: amount for name, amount in (
+            (ledger.PORTS, ports), (ledger.RULES, rules)) if amount}
+        answer = self.placement.put(f'/allocations/{consumer}', {
+            'allocations': {
+                self.provider(host): {'resources': resources}},
+            'consumer_generation': None, 'project_id': uuids.project,
+            'user_id': uuids.user}, version='1.28')
+        self.assertEqual(status, answer.status, answer.body)
+
+    def release(self, consumer):
+        """Give up what was allocated, as when a server is deleted."""
+        self.assertEqual(204, self.placement.delete(
+            f'/allocations/{consumer}').status)
+
+    def bind(self, host, count=1, device=None, owner='compute:nova',
+             groups=(), vnic_type='normal'):
+        """Let Neutron report ports on a host; returns them."""
+        ports = [neutron_api.port(
+            owner=owner, device=device, host=host, groups=groups,
+            vnic_type=vnic_type) for _ in range(count)]
+        self.neutron_api.ports.extend(ports)
+        return ports
+
+    def group(self, rules):
+        """A security group with that many rules."""
+        group = getattr(uuids, f'group{len(self.neutron_api.rules)}')
+        self.neutron_api.rules.extend(
+            neutron_api.rule(group) for _ in range(rules))
+        return group
+
+
+class PublicationTest(LedgerTestCase):
+    """What is published, in one round after the other."""
+
+    def test_first_round(self):
+        self.start_host('host1')
+        self.start_host('host2')
+        self.bind('host1', 3, owner='network:dhcp')
+        self.assertEqual({'host1': Action.CREATED, 'host2': Action.CREATED},
+                         self.publish())
+        self.assertEqual((20, 5), self.inventory('host1'))
+        self.assertEqual((20, 2), self.inventory('host2'))
+        self.assertEqual((100, 0), self.inventory('host1', ledger.RULES))
+        provider = self.placement.get(
+            f'/resource_providers/{self.provider("host1")}',
+            version='1.14').body
+        self.assertEqual('host1_nfv_ledger', provider['name'])
+        self.assertEqual(self.compute_rp_uuids['host1'],
+                         provider['parent_provider_uuid'])
+        self.assertEqual(
+            [ledger.TRAIT], self.placement.get(
+                f'/resource_providers/{self.provider("host1")}/traits',
+                version='1.6').body['traits'])
+        inventory = self.placement.get(
+            f'/resource_providers/{self.provider("host1")}/inventories/'
+            f'{ledger.PORTS}').body
+        self.assertEqual((1, 20, 1, 1.0), tuple(inventory[key] for key in (
+            'min_unit', 'max_unit', 'step_size', 'allocation_ratio')))
+
+    def test_nothing_changes(self):
+        """The second round writes nothing and hardly reads anything."""
+        for host in ('host1', 'host2'):
+            self.start_host(host)
+            self.bind(host, 2, owner='network:dhcp')
+        made = self.publisher()
+        self.publish(made)
+        self.placement_api.requests.clear()
+        self.assertEqual(
+            {'host1': Action.UNCHANGED, 'host2': Action.UNCHANGED},
+            self.publish(made))
+        self.assertEqual(
+            [('GET', f'/resource_providers?required={ledger.TRAIT}')],
+            self.placement_api.requests)
+        # Another instance has to read, but nothing to write either.
+        self.placement_api.requests.clear()
+        self.publish()
+        self.assertEqual(
+            ['PUT /resource_classes/' + ledger.PORTS,
+             'PUT /resource_classes/' + ledger.RULES,
+             'PUT /traits/' + ledger.TRAIT],
+            [' '.join(request) for request in self.placement_api.writes()])
+
+    def test_nova_leaves_it_alone(self):
+        """The periodic update of nova-compute keeps the provider."""
+        self.start_host('host1')
+        self.publish()
+        self._run_periodics()
+        self.computes['host1'].manager.rt.reportclient.clear_provider_cache()
+        self._run_periodics()
+        self.assertEqual((20, 2), self.inventory('host1'))
+
+    def test_guest_counts_once(self):
+        """Allocated when it is scheduled, bound later, deleted."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        self.allocate(uuids.guest, 'host1', 3, 30)
+        self.publish(made)
+        self.assertEqual((20, 2), self.inventory('host1'))
+        ports = self.bind('host1', 3, uuids.guest, groups=[self.group(10)])
+        self.publish(made)
+        self.assertEqual((20, 2), self.inventory('host1'))
+        self.assertEqual((100, 0), self.inventory('host1', ledger.RULES))
+        # 18 are left for guests, 15 for others than this one.
+        self.allocate(uuids.too_large, 'host1', 16, status=409)
+        self.allocate(uuids.just_right, 'host1', 15)
+        for port in ports:
+            self.neutron_api.ports.remove(port)
+        self.release(uuids.guest)
+        self.publish(made)
+        self.assertEqual((20, 2), self.inventory('host1'))
+
+    def test_deleted_between_the_readings(self):
+        """It counts for one round more."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        self.allocate(uuids.guest, 'host1', 3)
+        ports = self.bind('host1', 3, uuids.guest)
+        self.publish(made)
+
+        def delete(method, path):
+            if path.endswith('/allocations'):
+                self.placement_api.before = lambda method, path: None
+                for port in ports:
+                    self.neutron_api.ports.remove(port)
+                self.release(uuids.guest)
+
+        self.placement_api.before = delete
+        self.publish()
+        self.assertEqual([], self.neutron_api.ports)
+        self.assertEqual((20, 5), self.inventory('host1'))
+        self.publish(made)
+        self.assertEqual((20, 2), self.inventory('host1'))
+
+    def test_without_allocation(self):
+        """Ports attached after boot, and guests from before, are reserved."""
+        self.start_host('host1')
+        group = self.group(10)
+        self.bind('host1', 2, uuids.old_guest, groups=[group])
+        made = self.publisher()
+        self.publish(made)
+        self.allocate(uuids.guest, 'host1', 1, 10)
+        self.bind('host1', 1, uuids.guest, groups=[group])
+        attached = self.bind('host1', 3, uuids.guest, groups=[group])
+        self.bind('host1', 4, uuids.guest, vnic_type='direct')
+        self.publish(made)
+        self.assertEqual((20, 2 + 2 + 3), self.inventory('host1'))
+        self.assertEqual((100, 20 + 30),
+                         self.inventory('host1', ledger.RULES))
+        for port in attached:
+            self.neutron_api.ports.remove(port)
+        self.publish(made)
+        self.assertEqual((20, 4), self.inventory('host1'))
+
+    def test_allocation_removed_by_hand(self):
+        """Placement does not tell, so it is looked for now and then."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        self.allocate(uuids.guest, 'host1', 3)
+        self.bind('host1', 3, uuids.guest)
+        self.publish(made)
+        self.release(uuids.guest)
+        for _ in range(publisher._ROUNDS + 1):
+            self.publish(made)
+        self.assertEqual((20, 5), self.inventory('host1'))
+
+    def test_limit_below_what_is_used(self):
+        """The total stays above what is allocated; all of it is reserved."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        self.allocate(uuids.guest, 'host1', 12, 60)
+        self.bind('host1', 12, uuids.guest)
+        self.flags(vswitch_ports_per_node=10, security_rules_per_node=50,
+                   group='nfv_sched')
+        self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
+        self.assertEqual((12, 4), self.inventory('host1'))
+        self.assertEqual((60, 10), self.inventory('host1', ledger.RULES))
+        self.allocate(uuids.another, 'host1', 1, status=409)
+        self.release(uuids.guest)
+        self.neutron_api.ports.clear()
+        self.publish(made)
+        self.assertEqual((10, 2), self.inventory('host1'))
+        self.allocate(uuids.another, 'host1', 8)
+        self.allocate(uuids.one_more, 'host1', 1, status=409)
+
+    def test_all_reserved(self):
+        """More physical ports and routers than the limit has."""
+        self.start_host('host1')
+        self.bind('host1', 30, owner='network:router_gateway')
+        self.publish()
+        self.assertEqual((20, 20), self.inventory('host1'))
+        self.allocate(uuids.guest, 'host1', 1, status=409)
+
+    def test_limit_lifted(self):
+        """No limit is a huge one; the inventory stays."""
+        self.start_host('host1')
+        self.bind('host1', 3, owner='network:dhcp')
+        made = self.publisher()
+        self.publish(made)
+        self.flags(vswitch_ports_per_node=0, group='nfv_sched')
+        self.publish(made)
+        self.assertEqual((ledger.UNLIMITED, 0), self.inventory('host1'))
+        self.allocate(uuids.guest, 'host1', 1000)
+        self.flags(vswitch_ports_per_node=20, group='nfv_sched')
+        self.publish(made)
+        self.assertEqual((1000, 985), self.inventory('host1'))
+
+    def test_limits_of_an_aggregate(self):
+        self.start_host('host1')
+        self.start_host('host2')
+        aggregate = self.admin_api.post_aggregate({'aggregate': {
+            'name': 'small'}})
+        self.admin_api.add_host_to_aggregate(aggregate['id'], 'host1')
+        self.admin_api.post_aggregate_action(aggregate['id'], {
+            'set_metadata': {'metadata': {
+                'vswitch_ports_per_node': '10.9',
+                'vswitch_physical_ports': '3'}}})
+        self.publish()
+        self.assertEqual((10, 3), self.inventory('host1'))
+        self.assertEqual((20, 2), self.inventory('host2'))
+
+    def test_new_host(self):
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        self.start_host('host2')
+        self.assertEqual({'host1': Action.UNCHANGED, 'host2': Action.CREATED},
+                         self.publish(made))
+        self.assertEqual((20, 2), self.inventory('host2'))
+
+    def test_host_without_provider(self):
+        """Nova knows it, Placement does not yet."""
+        self.start_host('host1')
+        self.start_host('host2')
+        uuid = self.compute_rp_uuids['host2']
+        self.placement.delete(f'/resource_providers/{uuid}')
+        made = self.publisher()
+        self.assertEqual({'host1': Action.CREATED, 'host2': Action.WAITING},
+                         self.publish(made))
+        self.computes['host2'].manager.rt.reportclient.clear_provider_cache()
+        self._run_periodics()
+        self.assertEqual({'host1': Action.UNCHANGED, 'host2': Action.CREATED},
+                         self.publish(made))
+
+    def test_left_half_done(self):
+        """Another instance died before the trait was set."""
+        self.start_host('host1')
+        self.publish()
+        path = f'/resource_providers/{self.provider("host1")}'
+        generation = self.placement.get(path).body['generation']
+        self.placement.put(f'{path}/traits', {
+            'traits': [], 'resource_provider_generation': generation},
+            version='1.6')
+        self.bind('host1', owner='network:dhcp')
+        self.assertEqual({'host1': Action.CREATED}, self.publish())
+        self.assertEqual((20, 3), self.inventory('host1'))
+        self.assertEqual({'host1': Action.UNCHANGED}, self.publish())
+
+    def test_removed_host(self):
+        """Nova removes the provider with the one of the compute node."""
+        self.start_host('host1')
+        self.start_host('host2')
+        made = self.publisher()
+        self.publish(made)
+        service = self.admin_api.get_services(
+            binary='nova-compute', host='host2')[0]
+        self.computes['host2'].stop()
+        self.admin_api.api_delete(f'/os-services/{service["id"]}')
+        for uuid in (self.provider('host2'), self.compute_rp_uuids['host2']):
+            self.assertEqual(404, self.placement.get(
+                f'/resource_providers/{uuid}').status)
+        self.assertEqual({'host1': Action.UNCHANGED}, self.publish(made))
+
+    def test_left_over(self):
+        """A provider whose compute node is gone goes if nobody uses it."""
+        self.start_host('host1')
+        self.start_host('host2')
+        made = self.publisher()
+        self.publish(made)
+        self.allocate(uuids.guest, 'host2', 1)
+        objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.ctxt, 'host2').destroy()
+        self.assertEqual(
+            {'host1': Action.UNCHANGED, 'host2_nfv_ledger': Action.IN_USE},
+            self.publish(made))
+        self.release(uuids.guest)
+        self.assertEqual(
+            {'host1': Action.UNCHANGED, 'host2_nfv_ledger': Action.REMOVED},
+            self.publish(made))
+        self.assertIsNone(self.inventory('host2'))
+
+    def test_cell_is_down(self):
+        """What is published for its hosts stays."""
+        self.start_host('host1')
+        self.start_host('host2')
+        made = self.publisher()
+        self.publish(made)
+
+        def fail(context):
+            raise RuntimeError('no database')
+
+        with fixtures.MonkeyPatch(
+                'nova.objects.ComputeNodeList.get_all', fail):
+            self.assertRaises(publisher.RoundError, made.round)
+        self.assertEqual((20, 2), self.inventory('host2'))
+        # One cell of two: its hosts are not among those that are known.
+        real = publisher.nova_compat.compute_nodes
+
+        def half():
+            nodes, _failures = real()
+            return ([node for node in nodes if node.host == 'host1'],
+                    ['cell2 did not answer'])
+
+        with fixtures.MonkeyPatch(
+                'nfv_sched.nova_compat.compute_nodes', half):
+            done = made.round()
+        self.assertEqual(['cell2 did not answer'], done.failures)
+        self.assertTrue(done.failed)
+        self.assertEqual((20, 2), self.inventory('host2'))
+
+    def test_bare_metal(self):
+        self.start_host('host1')
+        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.ctxt, 'host1')
+        node.hypervisor_type = 'ironic'
+        node.save()
+        self.assertEqual({'host1': Action.LEFT_OUT}, self.publish())
+        self.assertIsNone(self.inventory('host1'))
+        self.assertIn('host1', self.log.output)
+
+    def test_several_compute_nodes(self):
+        self.start_host('host1')
+        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.ctxt, 'host1')
+        second = objects.ComputeNode(self.ctxt)
+        for name in objects.ComputeNode.fields:
+            if name not in ('id', 'uuid') and node.obj_attr_is_set(name) and (
+                    getattr(node, name) is not None):
+                with contextlib.suppress(Exception):
+                    setattr(second, name, getattr(node, name))
+        second.uuid = uuids.second
+        second.hypervisor_hostname = 'second'
+        second.create()
+        self.assertEqual({'host1': Action.LEFT_OUT}, self.publish())
+
+
+class RaceTest(LedgerTestCase):
+    """Others write at the same time."""
+
+    def test_allocation_in_between(self):
+        """What was allocated after it was read is not overwritten."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        self.flags(vswitch_ports_per_node=5, group='nfv_sched')
+
+        def allocate(method, path):
+            if method == 'PUT' and path.endswith('/inventories'):
+                self.placement_api.before = lambda method, path: None
+                self.allocate(uuids.guest, 'host1', 18)
+
+        self.placement_api.before = allocate
+        self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
+        # The first one, the one that came too late, and the right one.
+        self.assertEqual(3, len([
+            path for method, path in self.placement_api.writes()
+            if path.endswith('/inventories')]))
+        self.assertEqual((18, 15), self.inventory('host1'))
+
+    def test_always_in_between(self):
+        """A host that is never still fails; the others do not."""
+        self.start_host('host1')
+        self.start_host('host2')
+        made = self.publisher()
+        self.publish(made)
+        self.flags(vswitch_ports_per_node=5, group='nfv_sched')
+        victim = f'{self.provider("host1")}/inventories'
+        count = [0]
+
+        def allocate(method, path):
+            if method == 'PUT' and path.endswith(victim):
+                count[0] += 1
+                self.allocate(getattr(uuids, f'guest{count[0]}'), 'host1', 1)
+
+        self.placement_api.before = allocate
+        self.assertEqual({'host1': Action.FAILED, 'host2': Action.CHANGED},
+                         self.publish(made))
+        self.placement_api.before = lambda method, path: None
+        self.assertEqual({'host1': Action.CHANGED, 'host2': Action.UNCHANGED},
+                         self.publish(made))
+
+    def test_two_publishers(self):
+        """Both come to the same result, whoever writes first."""
+        hosts = ['host1', 'host2', 'host3']
+        for number, host in enumerate(hosts):
+            self.start_host(host)
+            self.bind(host, number, owner='network:dhcp')
+        for ports in (20, 15, 10):
+            self.flags(vswitch_ports_per_node=ports, group='nfv_sched')
+            barrier = threading.Barrier(2)
+            results = []
+
+            def work():
+                made = publisher.Publisher()
+                try:
+                    barrier.wait()
+                    results.append(made.round())
+                except Exception as exc:
+                    results.append(exc)
+                finally:
+                    made.close()
+
+            threads = [threading.Thread(target=work) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            for result in results:
+                self.assertIsInstance(result, publisher.Round, result)
+                self.assertFalse(result.failed, result)
+            self.assertEqual(
+                [(ports, 2), (ports, 3), (ports, 4)],
+                [self.inventory(host) for host in hosts])
+
+
+class MoveTest(LedgerTestCase):
+    """While a guest moves, a migration holds its allocation."""
+
+    def test_cold_migration(self):
+        self.start_host('host1')
+        self.start_host('host2')
+        made = self.publisher()
+        self.publish(made)
+        server = self.boot(self.flavor(), host='host1')
+        body = self.placement.get(
+            f'/allocations/{server["id"]}', version='1.28').body
+        body['allocations'][self.provider('host1')] = {
+            'resources': {ledger.PORTS: 3, ledger.RULES: 30}}
+        self.assertEqual(204, self.placement.put(
+            f'/allocations/{server["id"]}', body, version='1.28').status)
+        group = self.group(10)
+        ports = self.bind('host1', 3, server['id'], groups=[group])
+        self.publish(made)
+        self.assertEqual((20, 2), self.inventory('host1'))
+
+        self.cold_migrate(server)
+        self.assertEqual('host2', self.host(server))
+        consumers = self.placement.get(
+            f'/resource_providers/{self.provider("host1")}/allocations'
+        ).body['allocations']
+        self.assertEqual(1, len(consumers))
+        self.assertNotIn(server['id'], consumers)
+        # Neutron still has the ports on the source, then on the destination,
+        # where nothing was allocated without the filters.
+        self.publish(made)
+        self.assertEqual((20, 2), self.inventory('host1'))
+        self.assertEqual((100, 0), self.inventory('host1', ledger.RULES))
+        # It is the migration of this guest and of no other.
+        self.bind('host1', 1, uuids.old_guest)
+        self.publish(made)
+        self.assertEqual((20, 3), self.inventory('host1'))
+        for port in ports:
+            port['binding:host_id'] = 'host2'
+        self.publish(made)
+        self.assertEqual((20, 3), self.inventory('host1'))
+        self.assertEqual((20, 5), self.inventory('host2'))
+        self._confirm_resize(server)
+        self.publish(made)
+        self.assertEqual((20, 3), self.inventory('host1'))
+        self.allocate(uuids.guest, 'host1', 17)
+
+
+class FailureTest(LedgerTestCase):
+    """Something is down, and comes back."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.publisher.Keeper.FIRST_PAUSE', 0.05))
+        self.flags(ledger_publish_interval=0.1, group='nfv_sched')
+
+    def keep(self):
+        """Run a keeper in the background until the end of the test."""
+        keeper = publisher.Keeper()
+        thread = threading.Thread(target=keeper.run)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(keeper.stop)
+
+    def wait_until(self, condition, seconds=30.0):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                self.fail(f'nothing happened; the log:\n{self.log.output}')
+            time.sleep(0.02)
+
+    def test_neutron(self):
+        """Nothing is lowered or raised, and new hosts wait."""
+        self.start_host('host1')
+        self.bind('host1', 3, owner='network:dhcp')
+        self.keep()
+        self.wait_until(lambda: self.inventory('host1') == (20, 5))
+        self.neutron_api.stop()
+        self.wait_until(lambda: 'cannot be brought' in self.log.output)
+        self.start_host('host2')
+        self.flags(vswitch_ports_per_node=10, group='nfv_sched')
+        time.sleep(0.5)
+        self.assertEqual((20, 5), self.inventory('host1'))
+        self.assertIsNone(self.inventory('host2'))
+        self.assertEqual(
+            1, self.log.output.count('cannot be brought up to date'))
+        self.neutron_api.start()
+        self.wait_until(lambda: self.inventory('host2') == (10, 2))
+        self.wait_until(lambda: self.inventory('host1') == (10, 5))
+        self.wait_until(lambda: 'kept up to date again' in self.log.output)
+
+    def test_placement(self):
+        self.start_host('host1')
+        self.placement_api.stop()
+        self.keep()
+        self.wait_until(lambda: 'cannot be brought' in self.log.output)
+        time.sleep(0.5)
+        self.assertEqual(
+            1, self.log.output.count('cannot be brought up to date'))
+        self.assertNotIn('Traceback', self.log.output)
+        self.placement_api.start()
+        self.wait_until(lambda: self.inventory('host1') == (20, 2))
+        self.wait_until(lambda: 'kept up to date again' in self.log.output)
+
+    def test_placement_is_overloaded(self):
+        """An answer of 503 for one host ends the round."""
+        self.start_host('host1')
+        self.start_host('host2')
+        made = self.publisher()
+        self.placement_api.fault = lambda method, path: (
+            503 if path.endswith('/inventories') else None)
+        self.assertRaises(publisher.RoundError, made.round)
+        self.placement_api.fault = lambda method, path: None
+        self.publish(made)
+        self.assertEqual((20, 2), self.inventory('host1'))
+
+    def test_one_host(self):
+        """An error for one host is none of the others'."""
+        self.start_host('host1')
+        self.start_host('host2')
+        made = self.publisher()
+        self.placement_api.fault = lambda method, path: (
+            500 if self.provider('host1') in path else None)
+        self.assertEqual({'host1': Action.FAILED, 'host2': Action.CREATED},
+                         self.publish(made))
+
+
+class CommandTest(LedgerTestCase):
+    """One round from the command line."""
+
+    def once(self, dry_run=False):
+        """Exit code, output and errors."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = command.once(dry_run)
+        return code, out.getvalue(), err.getvalue()
+
+    def test_once(self):
+        self.start_host('host1')
+        self.start_host('host2')
+        self.bind('host1', 3, owner='network:dhcp')
+        code, out, _err = self.once(dry_run=True)
+        self.assertEqual(0, code)
+        self.assertEqual([], self.placement_api.writes())
+        self.assertIsNone(self.inventory('host1'))
+        self.assertIn('Nothing was changed.', out)
+        row = 'host1 created 20 5 0 100 0 0'
+        self.assertIn(row, ' '.join(out.split()))
+        code, out, _err = self.once()
+        self.assertEqual(0, code)
+        self.assertIn(row, ' '.join(out.split()))
+        self.assertNotIn('Nothing', out)
+        self.assertEqual((20, 5), self.inventory('host1'))
+        self.allocate(uuids.guest, 'host2', 7, 70)
+        self.flags(vswitch_ports_per_node=0, group='nfv_sched')
+        self.placement_api.requests.clear()
+        row = 'host2 changed unlimited 0 7 100 0 70'
+        code, out, _err = self.once(dry_run=True)
+        self.assertIn(row, ' '.join(out.split()))
+        self.assertEqual([], self.placement_api.writes())
+        code, out, _err = self.once()
+        self.assertIn(row, ' '.join(out.split()))
+        code, out, _err = self.once()
+        self.assertEqual(2, out.count('unchanged'))
+
+    def test_dry_run_of_a_removal(self):
+        self.start_host('host1')
+        self.once()
+        objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.ctxt, 'host1').destroy()
+        _code, out, _err = self.once(dry_run=True)
+        self.assertIn('host1_nfv_ledger removed', ' '.join(out.split()))
+        self.assertEqual((20, 2), self.inventory('host1'))
+
+    def test_one_host_fails(self):
+        self.start_host('host1')
+        self.start_host('host2')
+        self.placement_api.fault = lambda method, path: (
+            500 if self.provider('host1') in path else None)
+        code, out, _err = self.once()
+        self.assertEqual(1, code)
+        self.assertIn('host1 failed', ' '.join(out.split()))
+        self.assertIn('500 Fault', out)
+        self.assertIn('host2 created', ' '.join(out.split()))
+
+    def test_nothing_answers(self):
+        self.start_host('host1')
+        self.neutron_api.stop()
+        code, out, err = self.once()
+        self.assertEqual((1, ''), (code, out))
+        self.assertIn('nfv-sched-ledger: no connection to Neutron', err)
+        self.placement_api.stop()
+        code, out, err = self.once()
+        self.assertEqual((1, ''), (code, out))
+        self.assertIn('/resource_classes/', err)
