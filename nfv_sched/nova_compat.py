@@ -194,11 +194,13 @@ def read_configuration(args: list[str], prog: str, description: str) -> None:
     from nova import config
     from nova.db.api import api as api_db
     from nova.db.main import api as main_db
+    from nova import rpc
     from nova import version
     logging.register_options(CONF)
     config.set_lib_defaults()
     CONF(args, project='nova', prog=prog, description=description,
          version=version.version_string())
+    rpc.init(CONF)  # nothing is sent, but cells come with a message queue
     main_db.configure(CONF)
     api_db.configure(CONF)
     objects.register_all()

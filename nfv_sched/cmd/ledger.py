@@ -144,6 +144,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except cfg.ConfigFilesNotFoundError as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)
         return 2
+    if conf.once:
+        # Not among the table, where oslo.log writes by itself.
+        conf.set_default('use_stderr', True)
     logging.setup(conf, PROG)
     if conf.dry_run and not conf.once:
         print(f'{PROG}: --dry-run needs --once', file=sys.stderr)

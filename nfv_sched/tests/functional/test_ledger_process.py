@@ -1,0 +1,193 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched-ledger`` as a process of its own.
+
+With a nova.conf, databases of Nova in files, a Placement and a Neutron that it
+reaches over HTTP: nothing that Nova's fixtures put in place is in there.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import fixtures
+from nova.db.api import models as api_models
+from nova.db.main import models as main_models
+from oslo_utils.fixture import uuidsentinel as uuids
+from placement.tests.functional.fixtures import placement as placement_fixtures
+import sqlalchemy as sa
+import testtools
+
+from nfv_sched.network import ledger
+from nfv_sched.tests.functional import placement_api
+from nfv_sched.tests.unit.network import neutron_api
+
+_CONF = """\
+[DEFAULT]
+graceful_shutdown_timeout = 20
+[api_database]
+connection = sqlite:///{directory}/api.sqlite
+[database]
+connection = sqlite:///{directory}/cell0.sqlite
+[placement]
+auth_type = none
+endpoint_override = {placement}
+[neutron]
+auth_type = none
+endpoint_override = {neutron}
+[nfv_sched]
+ledger_publish_interval = 0.2
+vswitch_ports_per_node = {limit}
+vswitch_physical_ports = 2
+"""
+
+
+class ProcessTest(testtools.TestCase):
+    """One compute node, with three ports of DHCP servers."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.useFixture(fixtures.TempDir()).path
+        fixture = self.useFixture(placement_fixtures.PlacementFixture())
+        self.placement = placement_api.PlacementAPI(fixture)
+        self.neutron = neutron_api.NeutronAPI()
+        for api in (self.placement, self.neutron):
+            api.start()
+            self.addCleanup(api.stop)
+        self.neutron.ports.extend(
+            neutron_api.port('network:dhcp', host='host1') for _ in range(3))
+        self._make_databases()
+        self.configure(20)
+        self._placement('POST', '/resource_providers', (
+            f'{{"uuid": "{uuids.compute}", "name": "node1"}}'))
+
+    def _make_databases(self):
+        connections = {name: f'sqlite:///{self.directory}/{name}.sqlite'
+                       for name in ('api', 'cell0', 'cell1')}
+        engines = {name: sa.create_engine(connection)
+                   for name, connection in connections.items()}
+        api_models.BASE.metadata.create_all(engines['api'])
+        main_models.BASE.metadata.create_all(engines['cell0'])
+        main_models.BASE.metadata.create_all(engines['cell1'])
+        with engines['api'].begin() as connection:
+            for name, uuid in (
+                ('cell0', '00000000-0000-0000-0000-000000000000'),
+                ('cell1', uuids.cell1),
+            ):
+                connection.execute(
+                    api_models.CellMapping.__table__.insert().values(
+                        uuid=uuid, name=name, transport_url='none:///',
+                        database_connection=connections[name],
+                        disabled=False))
+        with engines['cell1'].begin() as connection:
+            connection.execute(main_models.ComputeNode.__table__.insert(
+            ).values(
+                uuid=uuids.compute, host='host1', hypervisor_type='QEMU',
+                hypervisor_hostname='node1', hypervisor_version=1, vcpus=1,
+                memory_mb=1, local_gb=1, vcpus_used=0, memory_mb_used=0,
+                local_gb_used=0, cpu_info='', deleted=0))
+        for engine in engines.values():
+            engine.dispose()
+
+    def configure(self, limit):
+        """Write nova.conf."""
+        self.conf = os.path.join(self.directory, 'nova.conf')
+        with open(self.conf, 'w') as conf:
+            conf.write(_CONF.format(
+                directory=self.directory, placement=self.placement.url,
+                neutron=self.neutron.url, limit=limit))
+
+    def _placement(self, method, path, body=''):
+        return self.placement.answer(
+            method, path, {'Content-Type': 'application/json',
+                           'Accept': 'application/json',
+                           'OpenStack-API-Version': 'placement 1.26'},
+            body.encode())
+
+    def inventory(self):
+        """What is published of the ports of the host, as text."""
+        _status, _headers, data = self._placement(
+            'GET', '/resource_providers/'
+            f'{ledger.provider_uuid(uuids.compute)}/inventories/'
+            f'{ledger.PORTS}')
+        return data.decode()
+
+    def start(self, *args):
+        """Start the command."""
+        environment = {
+            name: value for name, value in os.environ.items()
+            if not name.startswith('OS_')}
+        process = subprocess.Popen(
+            [sys.executable, '-W', 'ignore', '-m', 'nfv_sched.cmd.ledger',
+             '--config-file', self.conf, *args],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment, start_new_session=True)
+        self.addCleanup(self._kill, process)
+        return process
+
+    @staticmethod
+    def _kill(process):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+    def wait_until(self, process, condition, seconds=60.0):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline or process.poll() is not None:
+                os.killpg(process.pid, signal.SIGKILL)
+                self.fail('\n'.join(process.communicate()))
+            time.sleep(0.05)
+
+    def test_once(self):
+        process = self.start('--once', '--dry-run')
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(0, process.returncode, err)
+        self.assertIn('host1 created 20 5 0 16384 0 0', ' '.join(out.split()))
+        self.assertEqual([], self.placement.writes()[1:])
+        process = self.start('--once')
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(0, process.returncode, err)
+        self.assertIn('host1 created 20 5 0 16384 0 0', ' '.join(out.split()))
+        self.assertIn('"reserved": 5', self.inventory())
+        self.neutron.stop()
+        process = self.start('--once')
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((1, ''), (process.returncode, out), err)
+        self.assertIn('Neutron', err)
+
+    def test_dry_run_without_once(self):
+        process = self.start('--dry-run')
+        _out, err = process.communicate(timeout=60)
+        self.assertEqual(2, process.returncode)
+        self.assertIn('--dry-run needs --once', err)
+
+    def test_service(self):
+        """It runs, reads its configuration again, and ends when told to."""
+        process = self.start()
+        self.wait_until(process, lambda: '"reserved": 5' in self.inventory())
+        self.neutron.ports.pop()
+        self.wait_until(process, lambda: '"reserved": 4' in self.inventory())
+        self.configure(30)
+        process.send_signal(signal.SIGHUP)
+        self.wait_until(process, lambda: '"total": 30' in self.inventory())
+        self.neutron.ports.pop()
+        self.wait_until(process, lambda: '"reserved": 3' in self.inventory())
+        process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        log = '\n'.join(process.communicate(timeout=60))
+        self.assertLess(time.monotonic() - began, 15)
+        self.assertEqual(0, process.returncode, log)
+        self.assertIn('The ledger was brought up to date', log)
+        self.assertNotIn('Traceback', log)
