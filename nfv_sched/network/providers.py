@@ -24,7 +24,6 @@ from keystoneauth1 import loading as ks_loading
 from keystoneauth1 import session as ks_session
 
 from nfv_sched.network import ledger
-from nfv_sched.network import publication
 
 _GROUP = 'placement'  # section of nova.conf
 # 1.23: error codes. 1.26: a total may be reserved altogether.
@@ -99,9 +98,12 @@ class Client:
 
     def __init__(self, conf, threads: int = 1):
         try:
+            auth = ks_loading.load_auth_from_conf_options(conf, _GROUP)
+            if auth is None:
+                raise UnavailableError(
+                    'no way to Placement: [placement] auth_type is not set')
             session = ks_loading.load_session_from_conf_options(
-                conf, _GROUP,
-                auth=ks_loading.load_auth_from_conf_options(conf, _GROUP))
+                conf, _GROUP, auth=auth)
             if session.timeout is None:
                 session.timeout = _TIMEOUT
             for scheme in ('http://', 'https://'):
@@ -144,32 +146,46 @@ class Client:
             if found['parent_provider_uuid'] and found['uuid'] ==
             ledger.provider_uuid(found['parent_provider_uuid'])]
 
-    def create(self, compute: str, hypervisor: str) -> None:
-        """Create the provider of a compute node unless it is there.
+    def create(self, compute: str, hypervisor: str) -> int | None:
+        """Create the provider of a compute node.
 
         It is not one of the ledger before :meth:`mark`.
 
         :param compute: UUID of the compute node
         :param hypervisor: name of the compute node
+        :returns: its generation; None if it was there already, perhaps with
+            inventories and allocations
         :raises NoParentError: if the compute node has no provider yet
-        :raises ConflictError: if another does the same at this moment
         """
         uuid = ledger.provider_uuid(compute)
         try:
-            self._request('GET', f'/resource_providers/{uuid}')
-            return
-        except NotFoundError:
-            pass
-        try:
-            self._request('GET', f'/resource_providers/{compute}')
-        except NotFoundError as exc:
+            return self._request('POST', '/resource_providers', {
+                'uuid': uuid, 'name': name_of(hypervisor, uuid),
+                'parent_provider_uuid': compute})['generation']
+        except UnavailableError:
+            raise
+        except ConflictError:
+            if not self.exists(uuid):
+                raise  # it is the name that is there already
+            return None
+        except PlacementError as exc:
+            if self.exists(compute):
+                raise
             raise NoParentError(
                 'the compute node has no resource provider') from exc
-        self._request('POST', '/resource_providers', {
-            'uuid': uuid, 'name': name_of(hypervisor, uuid),
-            'parent_provider_uuid': compute})
 
-    def mark(self, uuid: str, generation: int) -> None:
+    def exists(self, uuid: str) -> bool:
+        """Whether there is a provider, be it of the ledger or not.
+
+        :param uuid: of the provider
+        """
+        try:
+            self._request('GET', f'/resource_providers/{uuid}')
+        except NotFoundError:
+            return False
+        return True
+
+    def mark(self, uuid: str, generation: int) -> int:
         """Make a provider one of the ledger.
 
         To be done last: whoever finds a provider by its trait finds the
@@ -177,11 +193,13 @@ class Client:
 
         :param uuid: of the provider
         :param generation: when it was read
+        :returns: the generation from now on
         :raises ConflictError: if it is not of that generation any more
         """
-        self._request('PUT', f'/resource_providers/{uuid}/traits', {
+        return self._request('PUT', f'/resource_providers/{uuid}/traits', {
             'traits': [ledger.TRAIT],
-            'resource_provider_generation': generation})
+            'resource_provider_generation': generation,
+        })['resource_provider_generation']
 
     def inventories(self, uuid: str) -> tuple[int, dict[str, dict]]:
         """Generation and inventories, resource class -> inventory.
@@ -204,24 +222,20 @@ class Client:
             for consumer, allocation in answer['allocations'].items()}
 
     def replace(
-        self, uuid: str, generation: int, others: Mapping[str, dict],
-        inventories: Mapping[str, publication.Inventory],
+        self, uuid: str, generation: int, inventories: Mapping[str, dict],
     ) -> int:
-        """Write inventories.
+        """Write all inventories.
 
         :param uuid: of the provider
         :param generation: when it was read
-        :param others: inventories that are kept as they are
-        :param inventories: the new ones
+        :param inventories: resource class -> inventory
         :returns: the generation from now on
         :raises ConflictError: if it is not of that generation any more
         """
         return self._request(
             'PUT', f'/resource_providers/{uuid}/inventories', {
                 'resource_provider_generation': generation,
-                'inventories': {**others, **{
-                    name: inventory.to_placement()
-                    for name, inventory in inventories.items()}},
+                'inventories': dict(inventories),
             })['resource_provider_generation']
 
     def remove(self, uuid: str) -> None:

@@ -125,6 +125,7 @@ class _Known(ty.NamedTuple):
     usage: usage.HostUsage
     limits: nfv_limits.Limits
     accounts: dict[str, publication.Account]
+    inventories: dict[str, dict]  # as Placement has them
     rounds: int  # until it is looked at again
 
 
@@ -332,38 +333,56 @@ class Publisher:
         ) == (provider.generation, host_usage, host_limits):
             self._known[uuid] = known._replace(rounds=known.rounds - 1)
             return HostReport(node.host, Action.UNCHANGED, known.accounts)
-        generation, allocations, existing = 0, {}, {}
-        if provider is not None or not dry_run:
-            if provider is None:
-                self._client.create(node.uuid, node.name)
-            generation, allocations = self._client.allocations(uuid)
-            read, existing = self._client.inventories(uuid)
-            if read != generation:
-                raise providers.ConflictError('changed while it was read')
+        generation, allocations, existing = self._read(
+            node, provider, known, dry_run)
         accounts = publication.accounts(
             host_usage, host_limits, allocations,
             self._migrations(node, publication.unexplained(
                 host_usage, allocations)))
         inventories = {name: account.inventory()
                        for name, account in accounts.items()}
+        written = {**existing, **{
+            name: inventory.to_placement()
+            for name, inventory in inventories.items()}}
         action = Action.UNCHANGED if provider is not None else Action.CREATED
-        if any(existing.get(name) != inventory.to_placement()
-               for name, inventory in inventories.items()):
+        if written != existing:
             if provider is not None:
                 action = Action.CHANGED
             if not dry_run:
-                generation = self._client.replace(
-                    uuid, generation, existing, inventories)
+                generation = self._client.replace(uuid, generation, written)
         if not dry_run:
             if provider is None:
-                self._client.mark(uuid, generation)
-                generation += 1
+                generation = self._client.mark(uuid, generation)
             self._known[uuid] = _Known(
-                generation, host_usage, host_limits, accounts,
+                generation, host_usage, host_limits, accounts, written,
                 # Not all hosts in the same round.
                 random.randint(1, _ROUNDS))
-        return HostReport(node.host, action, accounts,
-                          _note(accounts, inventories))
+        return HostReport(node.host, action, accounts, _note(accounts))
+
+    def _read(
+        self, node: nova_compat.ComputeNode,
+        provider: providers.Provider | None, known: _Known | None,
+        dry_run: bool,
+    ) -> tuple[int, dict, dict]:
+        """Generation, allocations and inventories, all of one moment."""
+        uuid = ledger.provider_uuid(node.uuid)
+        if provider is None and dry_run:
+            if not self._client.exists(node.uuid):
+                raise providers.NoParentError(
+                    'the compute node has no resource provider')
+            if not self._client.exists(uuid):
+                return 0, {}, {}
+        elif provider is None:
+            generation = self._client.create(node.uuid, node.name)
+            if generation is not None:
+                return generation, {}, {}
+        generation, allocations = self._client.allocations(uuid)
+        if known is not None and known.generation == generation:
+            return generation, allocations, known.inventories
+        read, existing = self._client.inventories(uuid)
+        if read != generation:
+            raise providers.ConflictError('changed while it was read')
+        return generation, allocations, existing
 
     def _migrations(
         self, node: nova_compat.ComputeNode, consumers: list[str],
@@ -385,7 +404,7 @@ class Publisher:
             self._instances.clear()
 
 
-def _note(accounts, inventories) -> str:
+def _note(accounts: dict[str, publication.Account]) -> str:
     """What an operator should know about a host."""
     over = []
     for name, what in ((ledger.PORTS, 'ports'), (ledger.RULES, 'rules')):

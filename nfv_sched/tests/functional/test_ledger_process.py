@@ -30,7 +30,7 @@ import sqlalchemy as sa
 import testtools
 
 from nfv_sched.network import ledger
-from nfv_sched.tests.functional import placement_api
+from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.network import neutron_api
 
 _CONF = """\
@@ -60,7 +60,8 @@ class ProcessTest(testtools.TestCase):
         super().setUp()
         self.directory = self.useFixture(fixtures.TempDir()).path
         fixture = self.useFixture(placement_fixtures.PlacementFixture())
-        self.placement = placement_api.PlacementAPI(fixture)
+        self.placement = placement_api.PlacementAPI(
+            fixture.conf_fixture.conf)
         self.neutron = neutron_api.NeutronAPI()
         for api in (self.placement, self.neutron):
             api.start()

@@ -29,7 +29,7 @@ from nfv_sched.cmd import ledger as command
 from nfv_sched.network import ledger
 from nfv_sched.network import publisher
 from nfv_sched.tests.functional import base
-from nfv_sched.tests.functional import placement_api
+from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.network import neutron_api
 
 Action = publisher.Action
@@ -44,7 +44,7 @@ class LedgerTestCase(base.CloudTestCase):
         self.neutron_api.start()
         self.addCleanup(self.neutron_api.stop)
         self.placement_api = placement_api.PlacementAPI(
-            self.placement_fixture)
+            self.placement_fixture.conf_fixture.conf)
         self.placement_api.start()
         self.addCleanup(self.placement_api.stop)
         self.flags(vswitch_ports_per_node=20, vswitch_physical_ports=2,
@@ -325,8 +325,10 @@ class PublicationTest(LedgerTestCase):
         uuid = self.compute_rp_uuids['host2']
         self.placement.delete(f'/resource_providers/{uuid}')
         made = self.publisher()
-        self.assertEqual({'host1': Action.CREATED, 'host2': Action.WAITING},
-                         self.publish(made))
+        for dry_run in (True, False):
+            self.assertEqual(
+                {'host1': Action.CREATED, 'host2': Action.WAITING},
+                self.publish(made, dry_run=dry_run))
         self.computes['host2'].manager.rt.reportclient.clear_provider_cache()
         self._run_periodics()
         self.assertEqual({'host1': Action.UNCHANGED, 'host2': Action.CREATED},
@@ -345,6 +347,29 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual({'host1': Action.CREATED}, self.publish())
         self.assertEqual((20, 3), self.inventory('host1'))
         self.assertEqual({'host1': Action.UNCHANGED}, self.publish())
+
+    def test_name_is_taken(self):
+        """By a provider that somebody else has made."""
+        self.start_host('host1')
+        self.start_host('host2')
+        self.assertEqual(201, self.placement.post('/resource_providers', {
+            'uuid': uuids.other, 'name': 'host1_nfv_ledger'}).status)
+        self.assertEqual({'host1': Action.FAILED, 'host2': Action.CREATED},
+                         self.publish())
+
+    def test_trait_of_somebody_else(self):
+        """A provider that the ledger did not make is left alone."""
+        self.start_host('host1')
+        self.publish()
+        self.placement.post('/resource_providers', {
+            'uuid': uuids.other, 'name': 'other'})
+        self.assertEqual(200, self.placement.put(
+            f'/resource_providers/{uuids.other}/traits', {
+                'traits': [ledger.TRAIT], 'resource_provider_generation': 0},
+            version='1.6').status)
+        self.assertEqual({'host1': Action.UNCHANGED}, self.publish())
+        self.assertEqual(200, self.placement.get(
+            f'/resource_providers/{uuids.other}').status)
 
     def test_removed_host(self):
         """Nova removes the provider with the one of the compute node."""
@@ -697,6 +722,12 @@ class CommandTest(LedgerTestCase):
         self.assertIn('host1 failed', ' '.join(out.split()))
         self.assertIn('500 Fault', out)
         self.assertIn('host2 created', ' '.join(out.split()))
+
+    def test_not_configured(self):
+        self.flags(auth_type=None, group='placement')
+        code, out, err = self.once()
+        self.assertEqual((1, ''), (code, out))
+        self.assertIn('[placement] auth_type is not set', err)
 
     def test_nothing_answers(self):
         self.start_host('host1')

@@ -9,12 +9,12 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The Placement of a functional test, on a port of its own.
+"""A real Placement on a port of its own, without Keystone.
 
-Nova's fixture has Placement in the process and lets Nova call it there.  What
-is no part of Nova finds the same application, on the same database, here over
-HTTP.  A test can count the requests, let others come in between, and take the
-server away.
+In functional tests Nova's fixture has Placement in the process and lets Nova
+call it there.  What is no part of Nova finds the same application, on the same
+database, here over HTTP.  A test can count the requests, let others come in
+between, and take the server away.
 """
 
 import contextlib
@@ -41,16 +41,15 @@ class _Server(http.server.ThreadingHTTPServer):
 class PlacementAPI:
     """A server.
 
-    :param fixture: ``nova.tests.functional.fixtures.PlacementFixture``
+    :param conf: configuration of Placement with ``auth_strategy = noauth2``
     :ivar requests: (method, path) of what was asked, in order
     :ivar before: called with method and path before each request
     :ivar fault: called with method and path; returns a status to answer with
         instead, or None
     """
 
-    def __init__(self, fixture):
-        self._app = deploy.loadapp(fixture.conf_fixture.conf)
-        self._token = fixture.token
+    def __init__(self, conf):
+        self._app = deploy.loadapp(conf)
         # SQLite has one writer.
         self._lock = threading.Lock()
         self.requests = []
@@ -101,7 +100,7 @@ class PlacementAPI:
             'REMOTE_ADDR': '127.0.0.1',
             'CONTENT_TYPE': headers.get('Content-Type', ''),
             'CONTENT_LENGTH': str(len(body)),
-            'HTTP_X_AUTH_TOKEN': self._token,
+            'HTTP_X_AUTH_TOKEN': 'admin',
             'HTTP_ACCEPT': headers.get('Accept', ''),
             'HTTP_OPENSTACK_API_VERSION':
             headers.get('OpenStack-API-Version', ''),

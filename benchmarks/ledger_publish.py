@@ -1,0 +1,209 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Time and requests of a round of nfv-sched-ledger.
+
+A process of its own serves a real Placement on SQLite over HTTP, one request
+at a time; Nova's database and Neutron are made up.  Each guest has two ports
+with ten rules each and an allocation from the ledger; each host has a DHCP
+server.  Measured are
+
+* the first round of all, which creates the providers;
+* the first round of another instance, which reads everything;
+* a round where nothing has changed;
+* a round where one guest came to one host in twenty, as Neutron tells.
+
+``placement`` is the CPU time of the process that serves Placement, ``own``
+that of the publisher.
+
+Usage: python benchmarks/ledger_publish.py [--hosts 1000] [--guests 20]
+                                           [--threads 8]
+"""
+
+import argparse
+import json
+import logging
+import multiprocessing
+import os
+import tempfile
+import time
+import types
+import uuid
+import warnings
+
+warnings.simplefilter('ignore')
+
+from nfv_sched.network import ledger  # noqa: E402
+from nfv_sched.network import publisher  # noqa: E402
+from nfv_sched.network import usage  # noqa: E402
+from nfv_sched import nova_compat  # noqa: E402
+
+PORTS = 2
+RULES = 20
+VERSION = {'OpenStack-API-Version': 'placement 1.28',
+           'Content-Type': 'application/json', 'Accept': 'application/json'}
+
+
+def identifier(kind, number):
+    """A UUID by its number."""
+    return str(uuid.UUID(int=(kind << 64) + number + (0x5eed << 80)))
+
+
+def serve(directory, hosts, pipe):
+    """Serve Placement; sends its address, its requests and its CPU time."""
+    from oslo_config import cfg
+    from placement import conf as placement_conf
+    from placement.db.sqlalchemy import migration
+    from placement import db_api
+
+    from nfv_sched.tests import placement_api
+
+    logging.disable(logging.WARNING)
+    conf = cfg.ConfigOpts()
+    placement_conf.register_opts(conf)
+    conf.set_override('connection', f'sqlite:///{directory}/p.sqlite',
+                      'placement_database')
+    conf.set_override('auth_strategy', 'noauth2', 'api')
+    conf([], default_config_files=[])
+    db_api.configure(conf)
+    migration.create_schema(db_api.get_placement_engine())
+    api = placement_api.PlacementAPI(conf)
+    for number in range(hosts):
+        api.answer('POST', '/resource_providers', VERSION, json.dumps({
+            'uuid': identifier(1, number),
+            'name': f'node{number}'}).encode())
+    api.start()
+    pipe.send(api.url)
+    while (question := pipe.recv()) is not None:
+        if question == 'figures':
+            pipe.send((list(api.requests), time.process_time()))
+            api.requests.clear()
+        else:  # allocations
+            for consumer, compute in question:
+                status, _headers, body = api.answer(
+                    'PUT', f'/allocations/{consumer}', VERSION, json.dumps({
+                        'allocations': {ledger.provider_uuid(compute): {
+                            'resources': {ledger.PORTS: PORTS,
+                                          ledger.RULES: RULES}}},
+                        'consumer_generation': None, 'project_id': 'p',
+                        'user_id': 'u'}).encode())
+                if not status.startswith('204'):
+                    raise RuntimeError(body)
+            pipe.send(None)
+
+
+class Reader:
+    """Neutron, without reading it.
+
+    :ivar guests: guests of each host
+    """
+
+    guests: list[int] = []
+
+    def __init__(self, conf, stopped):
+        pass
+
+    def close(self):
+        """Nothing is open."""
+
+    def read(self, previous):
+        """A snapshot."""
+        builder = usage.SnapshotBuilder()
+        for _ in range(RULES // PORTS):
+            builder.add_rule('group')
+        for number, count in enumerate(self.guests):
+            host = f'host{number}'
+            builder.add_port(identifier(2, number), 'network:dhcp', '', host,
+                             'normal', ())
+            for guest in range(count):
+                for port in range(PORTS):
+                    builder.add_port(
+                        identifier(3, (number * 1000 + guest) * 10 + port),
+                        'compute:nova', identifier(4, number * 1000 + guest),
+                        host, 'normal', ('group',))
+        return builder.build()
+
+
+def main():
+    """Measure."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition('\n')[0])
+    parser.add_argument('--hosts', type=int, default=1000)
+    parser.add_argument('--guests', type=int, default=20)
+    parser.add_argument('--threads', type=int, default=8)
+    args = parser.parse_args()
+    logging.disable(logging.WARNING)
+    nodes = [nova_compat.ComputeNode(
+        identifier(1, number), f'node{number}', f'host{number}', 'QEMU', None,
+        []) for number in range(args.hosts)]
+    publisher.nova_compat = types.SimpleNamespace(
+        compute_nodes=lambda: (nodes, []),
+        moving_instance=lambda cell, consumer: None)
+    publisher.neutron = types.SimpleNamespace(
+        Reader=Reader, NeutronError=publisher.neutron.NeutronError)
+    context = multiprocessing.get_context('spawn')
+    ours, theirs = context.Pipe()
+    with tempfile.TemporaryDirectory() as directory:
+        process = context.Process(
+            target=serve, args=(directory, args.hosts, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        url = ours.recv()
+        conf_file = os.path.join(directory, 'nova.conf')
+        with open(conf_file, 'w') as conf:
+            conf.write('[placement]\nauth_type = none\n'
+                       f'endpoint_override = {url}\n'
+                       '[nfv_sched]\nvswitch_ports_per_node = 1000\n'
+                       f'ledger_threads = {args.threads}\n')
+        publisher.CONF(['--config-file', conf_file], project='nova')
+        Reader.guests = [0] * args.hosts
+        made = publisher.Publisher()
+
+        def measure(title):
+            ours.send('figures')
+            _requests, before = ours.recv()
+            began, own = time.perf_counter(), time.process_time()
+            done = made.round()
+            took = time.perf_counter() - began
+            own = time.process_time() - own
+            ours.send('figures')
+            requests, after = ours.recv()
+            if done.failed:
+                raise RuntimeError(done)
+            print(f'{title:30} {took:7.2f} s {own:7.2f} s own '
+                  f'{after - before:7.2f} s placement {len(requests):6} '
+                  'requests, of these '
+                  f'{sum(method != "GET" for method, _ in requests)} writes')
+
+        def allocate(guests):
+            ours.send([
+                (identifier(4, number * 1000 + guest), nodes[number].uuid)
+                for number, count in enumerate(guests)
+                for guest in range(Reader.guests[number], count)])
+            ours.recv()
+            Reader.guests = guests
+
+        print(f'{args.hosts} hosts, {args.guests} guests on each, '
+              f'{args.threads} threads')
+        measure('first of all')
+        allocate([args.guests] * args.hosts)
+        made = publisher.Publisher()
+        measure('first of another instance')
+        measure('nothing changed')
+        allocate([args.guests + (number % 20 == 0)
+                  for number in range(args.hosts)])
+        measure('one host in twenty changed')
+        ours.send(None)
+        process.join()
+
+
+if __name__ == '__main__':
+    main()
