@@ -23,6 +23,7 @@ import time
 
 import fixtures
 from nova import objects
+from nova.tests.functional.api import client
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.cmd import ledger as command
@@ -541,11 +542,8 @@ class RaceTest(LedgerTestCase):
 class MoveTest(LedgerTestCase):
     """While a guest moves, a migration holds its allocation."""
 
-    def test_cold_migration(self):
-        self.start_host('host1')
-        self.start_host('host2')
-        made = self.publisher()
-        self.publish(made)
+    def boot_with_allocation(self):
+        """Boot a guest on host1 that has allocated 3 ports and 30 rules."""
         server = self.boot(self.flavor(), host='host1')
         body = self.placement.get(
             f'/allocations/{server["id"]}', version='1.28').body
@@ -553,6 +551,39 @@ class MoveTest(LedgerTestCase):
             'resources': {ledger.PORTS: 3, ledger.RULES: 30}}
         self.assertEqual(204, self.placement.put(
             f'/allocations/{server["id"]}', body, version='1.28').status)
+        return server
+
+    def test_forced(self):
+        """What the documentation says about forced moves."""
+        self.start_host('host1')
+        self.start_host('host2')
+        self.publish()
+        server = self.boot_with_allocation()
+        latest = self.admin_api.microversion
+        for microversion, force in (
+            ('2.29', {}), ('2.67', {'force': True}),
+        ):
+            self.admin_api.microversion = microversion
+            error = self.assertRaises(
+                client.OpenStackApiException,
+                self.admin_api.post_server_action, server['id'], {
+                    'os-migrateLive': {
+                        'host': 'host2', 'block_migration': 'auto', **force}})
+            self.admin_api.microversion = latest
+            self.assertEqual('host1', self.host(server))
+            self.assertIn('NoValidHost', str(error))
+        self.assertIn('has complex allocations on the source host so move '
+                      'cannot be forced', self.stdlog.logger.output)
+        # The same without force.
+        server = self.live_migrate(server, host='host2')
+        self.assertEqual('host2', self.host(server))
+
+    def test_cold_migration(self):
+        self.start_host('host1')
+        self.start_host('host2')
+        made = self.publisher()
+        self.publish(made)
+        server = self.boot_with_allocation()
         group = self.group(10)
         ports = self.bind('host1', 3, server['id'], groups=[group])
         self.publish(made)
