@@ -24,6 +24,8 @@ server.  Measured are
 ``placement`` is the CPU time of the process that serves Placement, ``own``
 that of the publisher.
 
+The database is in the directory for temporary files; have that in memory.
+
 Usage: python benchmarks/ledger_publish.py [--hosts 1000] [--guests 20]
                                            [--threads 8]
 """
@@ -87,14 +89,17 @@ def serve(directory, hosts, pipe):
             pipe.send((list(api.requests), time.process_time()))
             api.requests.clear()
         else:  # allocations
-            for consumer, compute in question:
+            for start in range(0, len(question), 100):
                 status, _headers, body = api.answer(
-                    'PUT', f'/allocations/{consumer}', VERSION, json.dumps({
-                        'allocations': {ledger.provider_uuid(compute): {
-                            'resources': {ledger.PORTS: PORTS,
-                                          ledger.RULES: RULES}}},
-                        'consumer_generation': None, 'project_id': 'p',
-                        'user_id': 'u'}).encode())
+                    'POST', '/allocations', VERSION, json.dumps({
+                        consumer: {
+                            'allocations': {ledger.provider_uuid(compute): {
+                                'resources': {ledger.PORTS: PORTS,
+                                              ledger.RULES: RULES}}},
+                            'consumer_generation': None, 'project_id': 'p',
+                            'user_id': 'u'}
+                        for consumer, compute in question[start:start + 100]
+                    }).encode())
                 if not status.startswith('204'):
                     raise RuntimeError(body)
             pipe.send(None)

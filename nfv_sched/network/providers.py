@@ -20,22 +20,16 @@ from collections.abc import Mapping
 import dataclasses
 
 from keystoneauth1 import exceptions as ks_exceptions
-from keystoneauth1 import loading as ks_loading
 from keystoneauth1 import session as ks_session
 
 from nfv_sched.network import ledger
 
-_GROUP = 'placement'  # section of nova.conf
-# 1.23: error codes. 1.26: a total may be reserved altogether.
-_MICROVERSION = '1.26'
-# Seconds for one request if [placement] timeout is not set.
-_TIMEOUT = 60
 _IN_USE = ('placement.resource_provider.inuse', 'placement.inventory.inuse')
 _NAME_LENGTH = 200
 _SUFFIX = '_nfv_ledger'
 
 
-class PlacementError(Exception):
+class PlacementError(ledger.PlacementError):
     """Placement did not do what was asked, for one provider."""
 
 
@@ -98,27 +92,20 @@ class Client:
 
     def __init__(self, conf, threads: int = 1):
         try:
-            auth = ks_loading.load_auth_from_conf_options(conf, _GROUP)
-            if auth is None:
-                raise UnavailableError(
-                    'no way to Placement: [placement] auth_type is not set')
-            session = ks_loading.load_session_from_conf_options(
-                conf, _GROUP, auth=auth)
-            if session.timeout is None:
-                session.timeout = _TIMEOUT
-            for scheme in ('http://', 'https://'):
-                session.session.mount(scheme, ks_session.TCPKeepAliveAdapter(
-                    pool_connections=1, pool_maxsize=threads))
-            self._session = session
-            self._adapter = ks_loading.load_adapter_from_conf_options(
-                conf, _GROUP, session=session,
-                default_microversion=_MICROVERSION)
-        except (ks_exceptions.ClientException, OSError) as exc:
-            raise UnavailableError(f'no way to Placement: {exc}') from exc
+            self._adapter = ledger.placement_client(conf)
+        except ledger.PlacementError as exc:
+            raise UnavailableError(str(exc)) from exc
+        session = self._adapter.session
+        if session.auth is None:
+            raise UnavailableError(
+                'no connection to Placement: [placement] auth_type is not set')
+        for scheme in ('http://', 'https://'):
+            session.session.mount(scheme, ks_session.TCPKeepAliveAdapter(
+                pool_connections=1, pool_maxsize=threads))
 
     def close(self) -> None:
         """Close the connections that are kept open."""
-        self._session.session.close()
+        self._adapter.session.session.close()
 
     def define(self) -> None:
         """Make the resource classes and the trait known to Placement."""
