@@ -15,6 +15,7 @@ With a nova.conf, databases of Nova in files, a Placement and a Neutron that it
 reaches over HTTP: nothing that Nova's fixtures put in place is in there.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -124,14 +125,14 @@ class ProcessTest(testtools.TestCase):
             f'{ledger.PORTS}')
         return data.decode()
 
-    def start(self, *args):
-        """Start the command."""
+    def start(self, *args, module='nfv_sched.cmd.ledger'):
+        """Start the command, or that of another module."""
         environment = {
             name: value for name, value in os.environ.items()
             if not name.startswith('OS_')}
         process = subprocess.Popen(
-            [sys.executable, '-W', 'ignore', '-m', 'nfv_sched.cmd.ledger',
-             '--config-file', self.conf, *args],
+            [sys.executable, '-W', 'ignore', '-m', module, *args,
+             '--config-file', self.conf],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=environment, start_new_session=True)
         self.addCleanup(self._kill, process)
@@ -167,6 +168,73 @@ class ProcessTest(testtools.TestCase):
         out, err = process.communicate(timeout=60)
         self.assertEqual((1, ''), (process.returncode, out), err)
         self.assertIn('Neutron', err)
+
+    def limits(self, *args):
+        """What ``nfv-sched limits show`` says: code, rows, errors."""
+        process = self.start('limits', 'show', '-f', 'json', *args,
+                             module='nfv_sched.cmd.cli')
+        out, err = process.communicate(timeout=60)
+        return process.returncode, json.loads(out), err
+
+    def test_limits_show(self):
+        self.neutron.rules.extend(neutron_api.rule('sg') for _ in range(7))
+        self.neutron.ports.append(neutron_api.port(
+            host='host1', groups=['sg']))
+        self.neutron.ports.append(neutron_api.port(
+            'network:router_interface', 'r', host='host1'))
+        code, rows, err = self.limits()
+        self.assertEqual((0, ''), (code, err))
+        row, = rows
+        self.assertLess(row.pop('Age (s)'), 60)
+        self.assertEqual({
+            'Host': 'host1', 'Ports': 7, 'Port limit': 20, 'Ports free': 13,
+            'Rules': 7, 'Rule limit': 16384, 'Rules free': 16377,
+            'DHCP servers': 3, 'Routers': 1, 'Services limit': 250,
+            'Source': 'neutron (ovs)'}, row)
+        self.assertEqual((0, []), self.limits('--full', '50')[:2])
+        self.assertEqual(1, len(self.limits('--full', '35')[1]))
+        code, rows, err = self.limits('--host', 'host?', '--host', 'x')
+        self.assertEqual((0, 1), (code, len(rows)))
+        code, rows, err = self.limits('--host', 'compute*')
+        self.assertEqual((1, []), (code, rows))
+        self.assertIn('no compute node matches', err)
+
+    def test_limits_show_ledger(self):
+        with open(self.conf, 'a') as conf:
+            conf.write('ledger = placement\nsecurity_rules_per_node = 0\n')
+        self.start('--once').communicate(timeout=60)
+        answer = self._placement(
+            'PUT', f'/allocations/{uuids.server}', json.dumps({
+                'allocations': {ledger.provider_uuid(uuids.compute): {
+                    'resources': {ledger.PORTS: 4}}},
+                'project_id': uuids.project, 'user_id': uuids.user}))
+        self.assertIn('204', str(answer[0]), answer)
+        code, rows, err = self.limits()
+        self.assertEqual((0, ''), (code, err))
+        self.assertEqual(
+            (5, 20, 11, 'unlimited', 'unlimited', 'neutron (ovs), ledger'),
+            tuple(rows[0][name] for name in (
+                'Ports', 'Port limit', 'Ports free', 'Rule limit',
+                'Rules free', 'Source')))
+
+    def test_limits_show_without_neutron(self):
+        self.neutron.stop()
+        code, rows, err = self.limits()
+        self.assertEqual(1, code)
+        self.assertIn('error: Neutron cannot be read: ', err)
+        self.assertNotIn('Traceback', err)
+        self.assertEqual(
+            ('host1', None, 20, None, None, None),
+            tuple(rows[0][name] for name in (
+                'Host', 'Ports', 'Port limit', 'Ports free', 'Source',
+                'Age (s)')))
+
+    def test_limits_show_without_database(self):
+        with open(self.conf, 'a') as conf:
+            conf.write('[api_database]\nconnection = sqlite:////nowhere/x\n')
+        code, rows, err = self.limits()
+        self.assertEqual((1, []), (code, rows))
+        self.assertIn("Nova's database cannot be read", err)
 
     def test_dry_run_without_once(self):
         process = self.start('--dry-run')

@@ -1,0 +1,210 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched limits show``."""
+
+import argparse
+from concurrent import futures
+import contextlib
+import fnmatch
+import math
+import typing as ty
+
+from cliff import lister
+
+from nfv_sched.cmd import cli
+
+_EPILOG = """\
+Reads the nova.conf of nova-scheduler: the compute nodes and aggregates come
+from Nova's database, ports, rules, DHCP servers and routers from Neutron, and,
+with [nfv_sched] ledger = placement, what is left for guests from Placement.
+
+examples:
+  nfv-sched limits show
+  nfv-sched limits show --host 'compute-1*'
+  nfv-sched limits show --full 90
+  nfv-sched limits show -f json --config-file /etc/nova/nova.conf
+
+exit code: 0, or 1 if something could not be read; what could is shown.
+"""
+
+_COLUMNS = (
+    'Host', 'Ports', 'Port limit', 'Ports free', 'Rules', 'Rule limit',
+    'Rules free', 'DHCP servers', 'Routers', 'Services limit', 'Source',
+    'Age (s)')
+
+
+class Figures(ty.NamedTuple):
+    """How one of the limits of a host stands.
+
+    :ivar used: what the host carries; None if that is not known
+    :ivar limit: what it may carry; infinity if there is no limit
+    :ivar free: what is left; None if that is not known
+    """
+
+    used: int | None
+    limit: float
+    free: float | None
+
+    @property
+    def fullness(self) -> float:
+        """Part of the limit that is not free, in percent."""
+        if self.free is None or math.isinf(self.limit):
+            return 0.0
+        return 100.0 * (1 - max(self.free, 0) / self.limit)
+
+    def cells(self) -> tuple:
+        """Used, limit and free as they are shown."""
+        return self.used, _shown(self.limit), _shown(self.free)
+
+
+def _shown(number: float | None):
+    if number is None:
+        return None
+    return 'unlimited' if math.isinf(number) else int(number)
+
+
+class Show(lister.Lister):
+    """Show how the limits of ports and rules stand on each host.
+
+    Ports are those of the virtual switch, physical ones included; rules those
+    of the security groups of these ports. What is free is what new guests can
+    have: by the ledger in Placement where it is published, else by what
+    Neutron shows.
+    """
+
+    def get_epilog(self) -> str:
+        return _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = _EPILOG
+        parser.add_argument(
+            '--host', action='append', default=[], metavar='PATTERN',
+            help='only these hosts; * and ? stand for anything; can be '
+                 'repeated')
+        parser.add_argument(
+            '--full', type=float, metavar='PERCENT',
+            help='only hosts of whose ports or rules so much is taken')
+        parser.add_argument(
+            '--config-file', action='append', default=[], metavar='FILE',
+            help='configuration of nova-scheduler (default: nova.conf where '
+                 'Nova looks for it); can be repeated')
+        return parser
+
+    def take_action(self, parsed_args):
+        args = [f'--config-file={name}' for name in parsed_args.config_file]
+        # Nova is imported by now only if somebody wants this command.
+        from nfv_sched import nova_compat
+        nova_compat.read_configuration(args, cli.NFVSched.NAME, '')
+        return _COLUMNS, self._rows(nova_compat, parsed_args)
+
+    def run(self, parsed_args) -> int:
+        self._failures: list[str] = []
+        code = super().run(parsed_args)
+        for failure in self._failures:
+            self.app.stderr.write(f'error: {failure}\n')
+        return 1 if self._failures else code
+
+    def _rows(self, nova_compat, parsed_args) -> list[tuple]:
+        from nfv_sched.network import limits
+        from nfv_sched.network import neutron
+        conf = nova_compat.CONF
+        try:
+            nodes, failures = nova_compat.compute_nodes()
+        except Exception as exc:
+            self._failures.append(
+                f"Nova's database cannot be read, see [api_database] "
+                f'connection: {exc}')
+            return []
+        self._failures += failures
+        patterns = parsed_args.host
+        nodes = sorted(
+            (node for node in nodes if not patterns or any(
+                fnmatch.fnmatchcase(node.host, pattern)
+                for pattern in patterns)), key=lambda node: node.host)
+        if patterns and not nodes:
+            self._failures.append('no compute node matches --host')
+        snapshot = None
+        try:
+            snapshot = neutron.read_snapshot(conf)
+        except neutron.NeutronError as exc:
+            self._failures.append(f'Neutron cannot be read: {exc}')
+        books = {}
+        if conf.nfv_sched.ledger == 'placement' and nodes:
+            books = self._books(conf, [node.uuid for node in nodes])
+        options = limits.defaults(conf)
+        rows = []
+        for node in nodes:
+            row, fullness = _row(
+                node, limits.of_host(node, options), snapshot,
+                books.get(node.uuid))
+            if parsed_args.full is None or fullness >= parsed_args.full:
+                rows.append(row)
+        return rows
+
+    def _books(self, conf, computes: list[str]) -> dict[str, dict[str, int]]:
+        """What is free in each ledger, by UUID of the compute node."""
+        from nfv_sched.network import providers
+        threads = conf.nfv_sched.ledger_threads
+        try:
+            with contextlib.closing(
+                    providers.Client(conf, threads)) as client:
+                published = {provider.compute: provider.uuid
+                             for provider in client.providers()}
+                known = [uuid for uuid in computes if uuid in published]
+                with futures.ThreadPoolExecutor(threads) as pool:
+                    return dict(zip(known, pool.map(
+                        lambda uuid: _free(client, published[uuid]), known)))
+        except providers.PlacementError as exc:
+            self._failures.append(f'Placement cannot be read: {exc}')
+            return {}
+
+
+def _free(client, provider: str) -> dict[str, int]:
+    """What is left of each resource class of a ledger."""
+    _generation, inventories = client.inventories(provider)
+    _generation, allocations = client.allocations(provider)
+    return {
+        name: inventory['total'] - inventory['reserved'] - sum(
+            amounts.get(name, 0) for amounts in allocations.values())
+        for name, inventory in inventories.items()}
+
+
+def _row(node, limits, snapshot, books: dict[str, int] | None):
+    """The row of a host, and how full it is in percent."""
+    from nfv_sched.network import ledger
+    shown = snapshot.host(node.host) if snapshot is not None else None
+    ports = _figures(
+        shown and shown.vswitch_ports + limits.vswitch_physical_ports,
+        limits.vswitch_ports_per_node, (books or {}).get(ledger.PORTS))
+    rules = _figures(
+        shown and shown.rules, limits.security_rules_per_node,
+        (books or {}).get(ledger.RULES))
+    sources = ([] if shown is None else [f'neutron ({snapshot.source})']) + (
+        [] if books is None else ['ledger'])
+    return (
+        node.host, *ports.cells(), *rules.cells(),
+        shown.dhcp_servers if shown and snapshot.dhcp_known else None,
+        shown and shown.routers, _shown(limits.network_services_per_node),
+        ', '.join(sources) or None,
+        None if snapshot is None else round(snapshot.age(), 1),
+    ), max(ports.fullness, rules.fullness)
+
+
+def _figures(used: int | None, limit: float, booked: int | None) -> Figures:
+    if math.isinf(limit):
+        return Figures(used, limit, math.inf)
+    if booked is not None:
+        return Figures(used, limit, booked)
+    return Figures(
+        used, limit, None if used is None else max(limit - used, 0))
