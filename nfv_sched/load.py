@@ -143,7 +143,7 @@ class WatchedLimits(dict):
     """
 
     __slots__ = ('base', 'placed', 'note', '_host_state', '_network',
-                 '_recorded')
+                 '_last', '_recorded')
 
     def __init__(self, limits, host_state, network: NetworkNote):
         if limits:
@@ -153,6 +153,9 @@ class WatchedLimits(dict):
         self.note = network.note
         self._host_state = host_state
         self._network = network
+        # The server that the host was last decided on for; Nova also decides
+        # once more when it has placed the last one.
+        self._last = network.instance
         self._recorded = 0
 
     def count(self, network: NetworkNote) -> int:
@@ -160,18 +163,19 @@ class WatchedLimits(dict):
 
         :param network: what is known for that one
         """
-        self._notice(self.note.previous)
+        self._notice()
         self._network = network
+        self._last = network.instance
         return len(self.placed)
 
-    def _notice(self, instance: str | None) -> None:
+    def _notice(self) -> None:
         number = self._host_state.num_instances - self.base
         if number > len(self.placed):
-            self.placed += (instance,) * (number - len(self.placed))
+            self.placed += (self._last,) * (number - len(self.placed))
 
     def record(self) -> None:
         """Nova hands the limits over: the servers stay where they are."""
-        self._notice(self.note.instance)
+        self._notice()
         for instance in self.placed[self._recorded:]:
             claims.CLAIMS.add(
                 self._host_state.host, instance, self._network.demand)
@@ -196,6 +200,7 @@ def watch(host_state, network: NetworkNote) -> None:
     limits = host_state.limits
     watched = getattr(limits, 'watched', limits)
     if watched.__class__ is WatchedLimits and watched.note is network.note:
+        watched.count(network)
         return
     watched = WatchedLimits(limits, host_state, network)
     if hasattr(limits, 'watched'):
