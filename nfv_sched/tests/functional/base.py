@@ -42,6 +42,7 @@ import traceback
 
 import fixtures
 from lxml import etree
+from neutronclient.common import exceptions
 from nova.conductor.tasks import live_migrate
 import nova.conf
 from nova import context
@@ -209,6 +210,13 @@ class NeutronFixture(base.LibvirtNeutronFixture):
                 'direct-physical': 'hostdev_physical'}[vnic_type]
         self._ports[port['id']] = port
         return {'port': dict(port)}
+
+    def find_resource(self, resource, name_or_id, *args, **kwargs):
+        """Called by Nova for security groups."""
+        for found in getattr(self, '_%ss' % resource).values():
+            if name_or_id in (found['id'], found['name']):
+                return found
+        raise exceptions.NotFound()
 
 
 def _ranges(cpus):

@@ -138,11 +138,15 @@ class NeutronAPI:
         """Queries for one resource, in order."""
         return [query for asked, query in self.requests if asked == resource]
 
+    def items(self, resource):
+        """All that there is of a resource."""
+        return {'ports': self.ports, 'agents': self.agents,
+                'security-groups': self.groups,
+                'security-group-rules': self.rules}[resource]
+
     def page(self, resource, query):
         """The body that Neutron would send, or None for an unknown marker."""
-        items = {'ports': self.ports, 'agents': self.agents,
-                 'security-groups': self.groups,
-                 'security-group-rules': self.rules}[resource]
+        items = self.items(resource)
         key = resource.replace('-', '_')
         body = {}
         if 'agent_type' in query:

@@ -1,0 +1,180 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the functional tests of network load share.
+
+Nova's fixture stands for Neutron inside Nova.  The plugin reads the same
+ports over HTTP, with the real client, from a server that shows what Nova has
+bound there, and whatever else a test puts on its hosts.
+
+Neutron is read when the first guest is scheduled and then only when a test
+says so: what happens in between is what real schedulers do between two
+readings.
+"""
+
+import time
+
+import fixtures
+from oslo_utils import uuidutils
+
+from nfv_sched.network import claims
+from nfv_sched.network import neutron
+from nfv_sched.tests.functional import base
+from nfv_sched.tests.unit.network import neutron_api
+
+#: Rules of the security group that ports have by default.
+DEFAULT_RULES = 4
+
+
+class NeutronView(neutron_api.NeutronAPI):
+    """Neutron's API to the ports of Nova's fixture.
+
+    ``ports``, ``rules``, ``groups`` and ``agents`` come on top.
+
+    :ivar fixture: Nova's fixture, once there is one
+    """
+
+    fixture = None
+
+    def items(self, resource):
+        """All that there is of a resource."""
+        items = super().items(resource)
+        if self.fixture is None:
+            return items
+        groups = list(self.fixture._security_groups.values())
+        if resource == 'ports':
+            items = items + [
+                self._port(port) for port in list(
+                    self.fixture._ports.values())]
+        elif resource == 'security-groups':
+            items = items + groups
+        elif resource == 'security-group-rules':
+            items = items + [
+                {'id': rule, 'security_group_id': group['id']}
+                for group in groups
+                for rule in group['security_group_rules']]
+        return items
+
+    def _port(self, port):
+        # The fixture leaves the host in the port when it deletes a binding.
+        hosts = [host for host, binding in list(
+            self.fixture._port_bindings.get(port['id'], {}).items())
+            if binding['status'] == 'ACTIVE']
+        shown = {
+            'device_owner': '', 'device_id': '',
+            # As Neutron does, if a port is created without groups.
+            'security_groups': [self.fixture.security_group['id']], **port}
+        shown['binding:host_id'] = hosts[0] if hosts else ''
+        return shown
+
+
+class NetworkCloudTestCase(base.NFVCloudTestCase):
+    """A cloud with limits of ports and rules.
+
+    A host has 6 ports for guests, beside 4 physical ones, and no limit of
+    rules, unless a test case says otherwise.
+    """
+
+    extra_filters = ['NFVTopologyFilter', 'VSwitchPortLimitFilter',
+                     'SecurityRuleLimitFilter']
+
+    #: Options of [nfv_sched].
+    limits = {'vswitch_ports_per_node': 10, 'security_rules_per_node': 0}
+
+    def configure(self):
+        super().configure()
+        self.neutron_api = NeutronView()
+        self.neutron_api.start()
+        self.addCleanup(self.neutron_api.stop)
+        self.flags(auth_type='none', endpoint_override=self.neutron_api.url,
+                   group='neutron')
+        self.flags(neutron_refresh_interval=3600.0, max_snapshot_age=9000.0,
+                   neutron_first_fetch_timeout=20.0, **self.limits,
+                   group='nfv_sched')
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.neutron._Refresher.FIRST_PAUSE', 3600.0))
+        self.addCleanup(claims.CLAIMS.clear)
+        self.addCleanup(neutron.SOURCE.stop)
+
+    def setUp(self):
+        super().setUp()
+        self.neutron_api.fixture = self.neutron
+        self.log = self.useFixture(fixtures.FakeLogger('nfv_sched'))
+        self.small = self.flavor_with({}, vcpus=1, memory_mb=64)
+
+    # -- Neutron ------------------------------------------------------------
+
+    def read_neutron(self):
+        """Let the scheduler read Neutron now; returns the snapshot."""
+        snapshot = neutron.SOURCE.renew(time.monotonic(), 20.0)
+        self.assertIsNotNone(snapshot, self.log.output)
+        return snapshot
+
+    def on_host(self, host):
+        """What is really on a host: ports and rules of its switch."""
+        usage = neutron.read_snapshot().host(host)
+        return usage.vswitch_ports, usage.rules
+
+    def bind(self, host, count, owner='network:dhcp', **kwargs):
+        """Put ports on a host without Nova; returns them."""
+        ports = [neutron_api.port(owner=owner, host=host, **kwargs)
+                 for _ in range(count)]
+        self.neutron_api.ports.extend(ports)
+        return ports
+
+    def unbind(self, ports):
+        """Delete such ports."""
+        for port in ports:
+            self.neutron_api.ports.remove(port)
+
+    def security_group(self, rules):
+        """Create a security group; returns how a request names it."""
+        group = uuidutils.generate_uuid()
+        self.neutron._security_groups[group] = {
+            'id': group, 'name': group, 'description': '',
+            'tenant_id': self.neutron.tenant_id,
+            'project_id': self.neutron.tenant_id,
+            'security_group_rules': [
+                uuidutils.generate_uuid() for _ in range(rules)]}
+        return {'name': group}
+
+    def set_metadata(self, host, **metadata):
+        """Put a host into an aggregate of its own."""
+        aggregate = self.admin_api.post_aggregate(
+            {'aggregate': {'name': host}})
+        self.admin_api.add_host_to_aggregate(aggregate['id'], host)
+        self.admin_api.post_aggregate_action(aggregate['id'], {
+            'set_metadata': {'metadata': metadata}})
+
+    # -- guests -------------------------------------------------------------
+
+    def guest(self, nics=1, host=None, expect='ACTIVE', **request):
+        """Boot a guest with interfaces on the virtual switch."""
+        return self.boot(self.small, networks=[base.TUNNELED] * nics,
+                         host=host, expect=expect, **request)
+
+    def guests(self, count, nics=1, expect='ACTIVE', **kwargs):
+        """Boot several in one request."""
+        return self.boot_many(
+            self.small, count, expect=expect,
+            networks=[{'uuid': base.TUNNELED}] * nics, **kwargs)
+
+    def refused(self, *words, **kwargs):
+        """Boot a guest that no host takes, for a reason with these words."""
+        server = self.guest(expect='ERROR', **kwargs)
+        self.assertRefused(server, *words)
+        return server
+
+    def forget(self):
+        """Let time pass, until all guests are built or gone."""
+        claims.CLAIMS.clear()
+        self.read_neutron()

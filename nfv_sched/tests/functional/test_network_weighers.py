@@ -1,0 +1,113 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""New guests go where the network puts less on a host."""
+
+import fixtures
+
+from nfv_sched.tests.functional import network
+from nfv_sched.tests.unit.network import neutron_api
+
+
+class WeigherTest(network.NetworkCloudTestCase):
+    """Nova by itself prefers the first host, which has more memory.
+
+    The weighers here have multipliers that outweigh that.
+    """
+
+    limits = {'dhcp_server_weight_multiplier': 0.0,
+              'router_weight_multiplier': 0.0,
+              'vswitch_port_weight_multiplier': 0.0}
+
+    def setUp(self):
+        super().setUp()
+        self.start_host('host1', memory_gib=64)
+        self.start_host('host2', memory_gib=8)
+        self.assertGoesTo('host1')
+
+    def weigh(self, **multipliers):
+        """Let one weigher count, by its multiplier."""
+        for option in self.limits:
+            name = option.removesuffix('_weight_multiplier')
+            self.flags(**{option: multipliers.get(name, 0.0)},
+                       group='nfv_sched')
+
+    def assertGoesTo(self, host, networks='none'):
+        server = self.boot(self.small, networks=networks)
+        self.assertEqual(host, self.host(server))
+        self.delete_all([server['id']])
+
+    def agents(self, kind, **figures):
+        """Agents of a kind on both hosts, the first with more to do."""
+        for host, count in (('host1', 3), ('host2', 1)):
+            self.neutron_api.agents.append(neutron_api.agent(
+                kind, host, **{name: count for name in figures}))
+
+    def test_agents(self):
+        """ML2/OVS: what the agents on the hosts report."""
+        self.agents('DHCP agent', networks=None)
+        self.agents('L3 agent', routers=None)
+        self.assertEqual('ovs', self.read_neutron().source)
+        for weigher in ('dhcp_server', 'router'):
+            with self.row(weigher):
+                self.weigh(**{weigher: 10.0})
+                self.assertGoesTo('host2')
+        with self.row('none counts'):
+            self.weigh()
+            self.assertGoesTo('host1')
+        with self.row('reversed'):
+            self.weigh(router=-10.0)
+            self.assertGoesTo('host1')
+        with self.row('multiplier of an aggregate'):
+            self.weigh(router=10.0)
+            self.set_metadata('host2', router_weight_multiplier='0')
+            self.assertGoesTo('host1')
+        with self.row('hosts of dead agents'):
+            self.weigh(dhcp_server=10.0)
+            for agent in self.neutron_api.agents:
+                agent['alive'] = False
+            self.read_neutron()
+            self.assertGoesTo('host1')
+
+    def test_gateway_ports(self):
+        """ML2/OVN: where the gateway ports of routers are bound."""
+        for host, count in (('host1', 3), ('host2', 1)):
+            self.neutron_api.agents.append(neutron_api.agent(
+                'OVN Controller Gateway agent', host))
+            self.bind(host, count, owner='network:router_gateway')
+        self.bind('host1', 2, owner='network:distributed')
+        self.assertEqual('ovn', self.read_neutron().source)
+        with self.row('routers'):
+            self.weigh(router=10.0)
+            self.assertGoesTo('host2')
+        with self.row('DHCP is everywhere'):
+            self.weigh(dhcp_server=10.0)
+            self.assertGoesTo('host1')
+        with self.row('ports'):
+            self.weigh(vswitch_port=10.0)
+            self.assertGoesTo('host2')
+        with self.row('figures that are too old'):
+            self.useFixture(fixtures.MonkeyPatch(
+                'nfv_sched.network.neutron.SOURCE.is_fresh',
+                lambda snapshot: False))
+            self.weigh(router=10.0)
+            self.assertGoesTo('host1')
+
+    def test_ports_of_guests(self):
+        """Also those that Neutron has not shown yet; they spread."""
+        self.weigh(vswitch_port=10.0)
+        self.bind('host1', 1)
+        self.read_neutron()
+        hosts = [self.host(self.guest()) for _ in range(4)]
+        # From the second on both have as many ports in turn.
+        self.assertEqual(['host2', 'host1', 'host2', 'host1'], hosts)
+        self.assertEqual(2, len(self.neutron_api.asked('ports')))
