@@ -1,0 +1,369 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The ledger in Placement is exact, whatever Nova does with guests.
+
+Its inventories are published as ``nfv-sched-ledger`` does it, from the ports
+that Nova has bound; what is used of them is what the scheduler claimed.
+"""
+
+import collections
+import contextlib
+import threading
+import time
+from unittest import mock
+
+from nova.scheduler import manager
+from oslo_messaging import rpc
+from oslo_utils import uuidutils
+
+from nfv_sched.network import claims
+from nfv_sched.network import ledger
+from nfv_sched.network import publisher
+from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import network
+from nfv_sched.tests import placement_api
+
+
+class LedgerTestCase(network.NetworkCloudTestCase):
+    """Two hosts; each has 6 ports for guests, and rules for as many."""
+
+    hosts = ('host1', 'host2')
+    limits = {'vswitch_ports_per_node': 10, 'security_rules_per_node': 24,
+              'ledger': 'placement', 'ledger_refresh_interval': 3600.0}
+
+    def configure(self):
+        super().configure()
+        self.placement_api = placement_api.PlacementAPI(
+            self.placement_fixture.conf_fixture.conf)
+        self.placement_api.start()
+        self.addCleanup(self.placement_api.stop)
+        self.flags(auth_type='none', endpoint_override=self.placement_api.url,
+                   group='placement')
+        self.addCleanup(ledger.SOURCE.stop)
+
+    def setUp(self):
+        super().setUp()
+        for host in self.hosts:
+            self.start_host(host)
+        self.publisher = publisher.Publisher()
+        self.addCleanup(self.publisher.close)
+        self.publish()
+
+    def publish(self):
+        """Do a round of publication, for all hosts."""
+        # What was right in the last round is not looked at in every one.
+        self.publisher._known.clear()
+        done = self.publisher.round()
+        self.assertFalse(done.failed, done)
+
+    def provider(self, host):
+        return ledger.provider_uuid(self.compute_rp_uuids[host])
+
+    def used(self, host):
+        """Ports and rules that are allocated from the ledger of a host."""
+        usages = self._get_provider_usages(self.provider(host))
+        return usages[ledger.PORTS], usages[ledger.RULES]
+
+    def capacity(self, host):
+        """Ports of a host that guests may have allocated."""
+        inventory = self._get_provider_inventory(
+            self.provider(host))[ledger.PORTS]
+        return inventory['total'] - inventory['reserved']
+
+    def assertExact(self, **held):
+        """The ledger has what is on the hosts.
+
+        :param held: host -> ports that something holds there beside that
+        """
+        for host in self.hosts:
+            ports, rules = self.on_host(host)
+            more = held.get(host, 0)
+            self.assertEqual(
+                (ports + more, rules + more * network.DEFAULT_RULES),
+                self.used(host), host)
+
+    def assertEmpty(self):
+        self.delete_all()
+        for host in self.hosts:
+            self.assertEqual((0, 0), self.on_host(host))
+            self.assertEqual((0, 0), self.used(host))
+            self.assertEqual(6, self.capacity(host))
+
+    def claim_by_hand(self, host, ports):
+        """Claim what another scheduler would; returns the consumer."""
+        consumer = uuidutils.generate_uuid()
+        answer = self.placement.put(f'/allocations/{consumer}', {
+            'allocations': {self.provider(host): {
+                'resources': {
+                    ledger.PORTS: ports,
+                    ledger.RULES: ports * network.DEFAULT_RULES}}},
+            'consumer_generation': None,
+            'project_id': self.neutron.tenant_id,
+            'user_id': self.neutron.tenant_id}, version='1.28')
+        self.assertEqual(204, answer.status, answer.body)
+        return consumer
+
+    def read_ledger(self):
+        """Let the scheduler read the ledger now."""
+        self.assertIsNotNone(ledger.SOURCE.renew(time.monotonic(), 20.0))
+
+    def release(self, consumer):
+        self.assertEqual(204, self.placement.delete(
+            f'/allocations/{consumer}').status)
+
+
+class LifeTest(LedgerTestCase):
+    """From boot to deletion."""
+
+    def test_migrations(self):
+        server = self.guest(nics=2, host='host1')
+        self.assertExact()
+        self.guests(3)
+        self.assertExact()
+        self.cold_migrate(server)
+        # The migration holds the source until somebody decides.
+        self.assertEqual('host2', self.host(server))
+        self.assertExact(host1=2)
+        self._confirm_resize(server)
+        self.assertExact()
+        self.cold_migrate(server)
+        self.assertExact(host2=2)
+        self._revert_resize(server)
+        self.assertEqual('host2', self.host(server))
+        self.assertExact()
+        self.live_migrate(server)
+        self.assertEqual('host1', self.host(server))
+        self.assertExact()
+        self.publish()
+        self.assertEqual([6, 6], list(map(self.capacity, self.hosts)))
+        self.assertEmpty()
+
+    def test_evacuation_and_shelving(self):
+        server = self.guest(nics=2, host='host1')
+        self._shelve_server(server)
+        self.assertExact()
+        self.assertEqual((0, 0), self.used('host1'))
+        self._unshelve_server(server)
+        self.assertExact()
+        source = self.host(server)
+        failed = self.computes[source]
+        failed.stop()
+        self.admin_api.put_service_force_down(failed.service_ref.uuid, True)
+        self.evacuate(server)
+        self.assertNotEqual(source, self.host(server))
+        # Nobody knows what a failed host still does.
+        self.assertExact(**{source: 2})
+        failed.start()
+        self.admin_api.put_service_force_down(failed.service_ref.uuid, False)
+        self.assertExact()
+        self.assertEmpty()
+
+    def test_resize_to_the_same_host(self):
+        self.flags(allow_resize_to_same_host=True)
+        self.admin_api.put_service(
+            self.computes['host2'].service_ref.uuid, {'status': 'disabled'})
+        larger = self.flavor_with({}, vcpus=2, memory_mb=128)
+        server = self.guest(nics=2)
+        self.forget()
+        with self.row('with room to spare'):
+            self.resize(server, larger)
+            # As with CPUs, both the old and the new one count.
+            self.assertExact(host1=2)
+            self._confirm_resize(server)
+            self.assertExact()
+        self.guest(nics=3)
+        self.forget()
+        with self.row('without'):
+            self.resize(server, self.small)
+            self.assertEqual('host1', self.host(server))
+            # Only the old one counts, and is given up later ...
+            self.assertExact()
+            self._revert_resize(server)
+            self.assertExact()
+            self.resize(server, self.small)
+            self._confirm_resize(server)
+            self.assertExact(host1=-2)
+            # ... so that the next round reserves what it has.
+            self.publish()
+            self.assertEqual(4, self.capacity('host1'))
+            self.refused('vSwitch ports: 2 needed', nics=2)
+            self.guest()
+        self.delete_all()
+        self.publish()
+        self.assertEmpty()
+
+    def test_interfaces(self):
+        """What is attached later counts from the next round on."""
+        server = self.guest(nics=2, host='host1')
+        attachment = self.api.attach_interface(server['id'], {
+            'interfaceAttachment': {'net_id': base.TUNNELED}}).body
+        self.assertEqual((3, 12), self.on_host('host1'))
+        self.assertExact(host1=-1)
+        self.publish()
+        self.assertEqual(5, self.capacity('host1'))
+        self.read_neutron()
+        self.refused('vSwitch ports: 4 needed, ', nics=4, host='host1')
+        self.api.detach_interface(
+            server['id'],
+            attachment['interfaceAttachment']['port_id'])
+        self.publish()
+        self.assertEqual(6, self.capacity('host1'))
+        self.read_neutron()
+        self.guest(nics=4, host='host1')
+        self.assertExact()
+        self.assertEmpty()
+
+
+class FullTest(LedgerTestCase):
+    """No room in the ledger."""
+
+    def test_taken_by_others(self):
+        """Other schedulers place guests of which Neutron knows nothing."""
+        server = self.guest(host='host1')
+        others = [self.claim_by_hand('host1', 4),
+                  self.claim_by_hand('host2', 6)]
+        with self.row('not read yet'):
+            # Placement refuses, of which the filters do not hear.
+            self.refused('No valid host', nics=2)
+            self.read_ledger()
+        self.refused('vSwitch ports: 2 needed, best host: fewer than 2 '
+                     'free (2 hosts)',
+                     nics=2)
+        self.assertEqual('host1', self.host(self.guest()))
+        self.read_ledger()
+        self.refused('vSwitch ports: 1 needed, best host: fewer than 1 '
+                     'free (2 hosts)')
+        # A guest of ours goes, then one of theirs, and the next one gets in at
+        # once: neither Neutron nor the ledger is read in between, nor is the
+        # time over for which a guest that was placed is remembered.
+        self.delete_all([server['id']])
+        self.assertEqual('host1', self.host(self.guest()))
+        self.read_ledger()
+        self.refused('vSwitch ports: 1 needed, ')
+        self.release(others[1])
+        self.assertEqual('host2', self.host(self.guest(nics=6)))
+        self.read_ledger()
+        self.refused('vSwitch ports: 1 needed, ')
+        self.release(others[0])
+        self.assertExact()
+        self.assertEmpty()
+
+    def test_ledger_is_down(self):
+        """Figures of Neutron decide what the old reading does not."""
+        self.guest(host='host1')
+        self.claim_by_hand('host2', 6)
+        self.placement_api.stop()
+        # Nova still reaches its Placement, which decides.
+        self.assertEqual('host1', self.host(self.guest(nics=5)))
+        self.refused()
+        self.assertExact(host2=6)
+
+
+class Strangers(claims.Claims):
+    """Schedulers that know nothing of each other's guests."""
+
+    def add(self, host, instance, demand):
+        """Remember nothing."""
+
+
+class RaceTest(LedgerTestCase):
+    """Two schedulers, 50 requests at once, room for 30 of them."""
+
+    hosts = ('host1', 'host2', 'host3')
+    limits = {**LedgerTestCase.limits, 'vswitch_ports_per_node': 20,
+              'security_rules_per_node': 1000}
+
+    def configure(self):
+        super().configure()
+        self.flags(cpu_allocation_ratio=16.0)
+
+    def spec(self):
+        """What a real boot asks of the scheduler."""
+        specs = []
+        decide = self.scheduler.manager._schedule
+
+        def record(context, spec, *args, **kwargs):
+            specs.append(spec.obj_clone())
+            return decide(context, spec, *args, **kwargs)
+
+        with mock.patch.object(self.scheduler.manager, '_schedule', record):
+            self.delete_all([self.guest()['id']])
+        claims.CLAIMS.clear()
+        return specs[0]
+
+    def race(self, spec, schedulers, count=50):
+        """Schedule that many guests at once.
+
+        :returns: host of each that was placed by its UUID, and the reasons of
+            the others
+        """
+        placed, reasons, wrong = {}, [], []
+        gate = threading.Barrier(count)
+
+        def schedule(number):
+            request = spec.obj_clone()
+            request.instance_uuid = uuidutils.generate_uuid()
+            gate.wait()
+            try:
+                selections = schedulers[
+                    number % len(schedulers)].select_destinations(
+                        self.ctxt.elevated(), spec_obj=request,
+                        instance_uuids=[request.instance_uuid],
+                        return_objects=True, return_alternates=True)
+                placed[request.instance_uuid] = (
+                    selections[0][0].service_host)
+            except rpc.ExpectedException as exc:
+                reasons.append(str(exc.exc_info[1]))
+            except Exception as exc:
+                wrong.append(exc)
+
+        threads = [threading.Thread(target=schedule, args=(number,))
+                   for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([], wrong)
+        return placed, reasons
+
+    def test_fifty_guests(self):
+        for host in self.hosts:
+            # With 4 physical ports, 10 are left.
+            self.bind(host, 6)
+        self.publish()
+        spec = self.spec()
+        self.read_neutron()
+        schedulers = [self.scheduler.manager, manager.SchedulerManager()]
+        for title, known in (('one process', claims.CLAIMS),
+                             ('two processes', Strangers())):
+            with self.row(title), mock.patch.object(claims, 'CLAIMS', known):
+                placed, reasons = self.race(spec, schedulers)
+                with contextlib.ExitStack() as stack:
+                    for consumer in placed:
+                        stack.callback(self.release, consumer)
+                    self.assertEqual((30, 20), (len(placed), len(reasons)))
+                    self.assertEqual(
+                        dict.fromkeys(self.hosts, 10),
+                        collections.Counter(placed.values()))
+                    for host in self.hosts:
+                        self.assertEqual((10, 40), self.used(host))
+                        self.assertEqual(10, self.capacity(host))
+                    # Who filtered before the last claim reads what Nova says.
+                    self.read_ledger()
+                    late, reasons = self.race(spec, schedulers, 4)
+                    self.assertEqual({}, late)
+                    for reason in reasons:
+                        self.assertIn('vSwitch ports: 1 needed, best host: ',
+                                      reason)
+                for host in self.hosts:
+                    self.assertEqual((0, 0), self.used(host))
