@@ -16,6 +16,7 @@ import argparse
 from collections.abc import Sequence
 import sys
 import typing as ty
+import warnings
 
 from cliff import lister
 from oslo_serialization import jsonutils
@@ -205,9 +206,12 @@ class Simulate(lister.Lister):
     def _run_cloud(path: str, parsed_args: argparse.Namespace):
         # Nova takes seconds to import; --help need not wait for it.
         text = loader.read(path)
-        from nfv_sched.simulator import configuration
-        from nfv_sched.simulator import engine
-        from nfv_sched.simulator import nova_api
+        with warnings.catch_warnings():
+            # Its libraries warn about eventlet, which nothing here uses.
+            warnings.simplefilter('ignore')
+            from nfv_sched.simulator import configuration
+            from nfv_sched.simulator import engine
+            from nfv_sched.simulator import nova_api
         with configuration.defaults(parsed_args.config_file) as defaults:
             cloud = loader.loads(text, path, defaults,
                                  nova_api.extra_spec_problem)

@@ -17,8 +17,8 @@ Which copy of a request or of a NUMA topology goes where is Nova's: the API's
 fresh topology to the scheduler and to the claim of a boot, the flavor's fresh
 one to the claim of a move, the last known one to the claim of an unshelve.
 The order in which Placement and nova-compute give and take is Nova's, too.
-Guests, disks, images and ports are not simulated, and nothing happens at the
-same time as anything else.  Where Placement tracks PCI devices, nova-compute
+Guests, disks and images are not simulated, and nothing happens at the same
+time as anything else.  Where Placement tracks PCI devices, nova-compute
 would correct an allocation that its claim did not keep to; here it stays.
 """
 
@@ -37,6 +37,7 @@ from nfv_sched.simulator import compute
 from nfv_sched.simulator import ledger as ledger_mod
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import model
+from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import scheduler
 
@@ -77,6 +78,7 @@ class Server:
     :ivar image_meta: its image
     :ivar pending: a move to be confirmed or reverted
     :ivar claimed: what it has claimed on its host, or None
+    :ivar ports: its ports
     """
 
     name: str
@@ -89,6 +91,7 @@ class Server:
     image_meta: objects.ImageMeta | None = None
     pending: _Pending | None = None
     claimed: compute.Claimed | None = None
+    ports: list[network.Port] = dataclasses.field(default_factory=list)
 
     @property
     def uuid(self) -> str:
@@ -238,6 +241,7 @@ class Result:
     :ivar servers: its servers, deleted ones included
     :ivar hosts: its hosts
     :ivar ledger: its Placement
+    :ivar loads: what the network puts on each host, by name
     :ivar outcomes: what happened, in order
     :ivar checks: how many expectations were checked
     :ivar failures: those not met
@@ -248,6 +252,7 @@ class Result:
     servers: Sequence[Server]
     hosts: Sequence[compute.ComputeHost]
     ledger: ledger_mod.Ledger
+    loads: Mapping[str, network.Load]
     outcomes: Sequence[Outcome]
     checks: int
     failures: Sequence[str]
@@ -300,6 +305,8 @@ class Simulation:
                 AttributeError) as e:
             raise loader.InputError([f'{cloud.path}: {e}'])
         self.scheduler = scheduler.Scheduler(self.manager, self.ledger)
+        self.network = network.Network(
+            cloud, self.hosts, self.ledger, self.manager.aggregates_of)
 
     # Building
 
@@ -352,12 +359,21 @@ class Simulation:
 
     def run(self) -> Result:
         """Run all steps and check what is expected of them."""
+        with self.network.known():
+            return self._run()
+
+    def _run(self) -> Result:
         began = time.monotonic()
         total = sum(len(step.targets) for step in self.cloud.steps)
         done = 0
         for step in self.cloud.steps:
             first = len(self.outcomes)
-            if step.action == 'boot' and step.multi_create:
+            if step.action == 'neutron':
+                self.network.become(step.state)
+                self.outcomes.append(Outcome(
+                    step.number, step.action, '', True, '',
+                    notes=(step.state,)))
+            elif step.action == 'boot' and step.multi_create:
                 self._boot_together(step)
                 done += len(step.targets)
                 self._progress(done, total)
@@ -371,6 +387,7 @@ class Simulation:
         return Result(
             cloud=self.cloud, servers=list(self.servers.values()),
             hosts=list(self.hosts.values()), ledger=self.ledger,
+            loads=self.network.loads(self._owners()),
             outcomes=self.outcomes, checks=self.checks,
             failures=self.failures, seconds=time.monotonic() - began)
 
@@ -425,17 +442,8 @@ class Simulation:
         server.image_meta = (
             self._images[step.image] if step.image else
             nova_api.image_meta({}))
-        ports = [
-            {'name': net.name,
-             'network_id': compute.stable_uuid('network', net.name),
-             'port_id': compute.stable_uuid(
-                 'port', f'{server.name}/{number}'),
-             'physical_network': net.physical_network,
-             'tunneled': net.tunneled,
-             'vnic_type': net.vnic_type,
-             'numa_policy': net.numa_policy}
-            for number, net in enumerate(
-                self.cloud.networks[name] for name in step.networks)]
+        server.ports = self._ports(server.name, step)
+        ports = [port.to_nova() for port in server.ports]
         server.instance = objects.Instance(
             id=len(self.servers), uuid=server.uuid,
             display_name=server.name, project_id=self.context.project_id,
@@ -463,16 +471,28 @@ class Simulation:
             requests.obj_clone(),
             {'ignore_hosts': list(step.ignore_hosts) or None,
              'force_hosts': [step.force] if step.force else None},
-            None, step.zone)
+            None, step.zone, security_groups=nova_api.security_groups(
+                self.network.requested_groups(step.security_groups)))
         spec.num_instances = (len(step.targets) if step.multi_create else 1)
+        spec.requested_networks = requested
         if ports:
             spec.network_metadata = metadata
-            spec.requested_networks = requested
         server.spec = spec
         if step.group:
             spec.instance_group = self._server_group(step.group)
             spec.instance_group.members.append(server.uuid)
             self._groups.setdefault(step.group, []).append(server.name)
+
+    def _ports(self, name: str, step: model.Step) -> list[network.Port]:
+        """The ports that a step asks for.
+
+        :param name: what tells them from those of other servers and steps
+        :param step: a boot or an attach
+        """
+        groups = self.network.security_groups(step.security_groups)
+        return [network.Port(compute.stable_uuid('port', f'{name}/{number}'),
+                             self.cloud.networks[of_port], groups)
+                for number, of_port in enumerate(step.networks)]
 
     # Server groups
 
@@ -495,8 +515,14 @@ class Simulation:
 
     # What the conductor does
 
+    def _owners(self) -> list[Server]:
+        """The servers that have ports."""
+        return [server for server in self.servers.values()
+                if server.host is not None or server.status == SHELVED]
+
     def _select(self, spec: objects.RequestSpec, uuids: Sequence[str],
                 alternates: bool = True):
+        self.network.refresh(self._owners())
         try:
             return self.scheduler.select(self.context, spec, uuids,
                                          alternates)
@@ -667,9 +693,7 @@ class Simulation:
             except Refused:
                 server.spec = stored
                 raise
-        migration = compute.stable_uuid(
-            'migration', f'{server.name}/{step.number}')
-        self.ledger.move(server.uuid, migration)
+        migration = self._hand_over(server, step)
         try:
             spec = self._request(server, step.host, ignore)
             selections = self._select(spec, [server.uuid])[0]
@@ -692,6 +716,17 @@ class Simulation:
             self._revert(server, step)
         elif step.confirm:
             self._confirm(server, step)
+
+    def _hand_over(self, server: Server, step: model.Step) -> str:
+        """Let the migration of a move have what the server has.
+
+        :returns: UUID of the migration
+        """
+        migration = compute.stable_uuid(
+            'migration', f'{server.name}/{step.number}')
+        self.network.migrations[migration] = server.uuid
+        self.ledger.move(server.uuid, migration)
+        return migration
 
     @staticmethod
     def _resized_requests(flavor: objects.Flavor, server: Server):
@@ -740,9 +775,7 @@ class Simulation:
                for request in server.instance.pci_requests.requests):
             raise Refused('Nova live-migrates no server with devices of an '
                           'alias that is not live_migratable')
-        migration = compute.stable_uuid(
-            'migration', f'{server.name}/{step.number}')
-        self.ledger.move(server.uuid, migration)
+        migration = self._hand_over(server, step)
         tried = [source.name]
         notes: list[str] = []
         try:
@@ -850,6 +883,33 @@ class Simulation:
         server.host = None
         server.status = DELETED
 
+    # Interfaces
+
+    def _attach(self, server: Server, step: model.Step) -> None:
+        self._plug(server, server.ports + self._ports(
+            f'{server.name}/{step.number}', step))
+
+    def _detach(self, server: Server, step: model.Step) -> None:
+        self._needs(server)
+        name, count = step.networks[0], len(step.networks)
+        found = [port for port in server.ports if port.network.name == name]
+        if len(found) < count:
+            raise Refused(f'the server has {len(found)} ports on {name}, '
+                          f'not {count}')
+        gone = found[-count:]
+        self._plug(server, [port for port in server.ports
+                            if port not in gone])
+
+    def _plug(self, server: Server, ports: list[network.Port]) -> None:
+        """Give a server its new ports; Nova asks no scheduler."""
+        self._needs(server)
+        if server.host.down:
+            raise Refused(f'the compute service on {server.host.name} is '
+                          'down')
+        server.ports = ports
+        server.instance.info_cache.network_info = nova_api.network_info(
+            port.to_nova() for port in ports)
+
     # Hosts
 
     def _leave(self, host: compute.ComputeHost, server: Server,
@@ -879,15 +939,31 @@ class Simulation:
         for name, expect in step.expect.servers:
             self._compare(f'step {step.number} ({step.action} {name})',
                           expect, [by_name[name]])
+        if step.expect.ports or step.expect.rules:
+            loads = self.network.loads(self._owners())
+            for name, count in step.expect.ports:
+                self._expect(where, step.expect, loads[name].ports == count,
+                             f'{count} vSwitch ports on {name}',
+                             f'{loads[name].ports}')
+            for name, count in step.expect.rules:
+                rules = loads[name].usage.rules
+                self._expect(where, step.expect, rules == count,
+                             f'{count} security-group rules on {name}',
+                             f'{rules}')
+
+    def _expect(self, where: str, expect: model.Expectation, met: bool,
+                wanted: str, got: str) -> None:
+        """Count an expectation, and note it if it is not met."""
+        self.checks += 1
+        if not met:
+            self.failures.append(
+                f'{self.cloud.path}:{expect.line}: {where}: expected '
+                f'{wanted}, got {got}')
 
     def _compare(self, where: str, expect: model.Expectation,
                  outcomes: Sequence[Outcome]) -> None:
         def check(met: bool, wanted: str, got: str) -> None:
-            self.checks += 1
-            if not met:
-                self.failures.append(
-                    f'{self.cloud.path}:{expect.line}: {where}: expected '
-                    f'{wanted}, got {got}')
+            self._expect(where, expect, met, wanted, got)
 
         placed = [o for o in outcomes if o.ok]
         refused = [o for o in outcomes if not o.ok]

@@ -449,6 +449,14 @@ class _Builder:
             tunnel_nodes=self.node_list(
                 (*path, 'tunnel_nodes'), host.get('tunnel_nodes', []),
                 nodes))
+        routers = host.get('routers', 0)
+        if not isinstance(routers, dict):
+            routers = {'count': routers}
+        if host.get('dhcp_servers') and (
+                self.data.get('network_service') == 'ovn'):
+            self.problem((*path, 'dhcp_servers'),
+                         'with OVN the switch of each host answers DHCP; '
+                         'there are no servers to count')
         reserved_mib = self.size_mib((*path, 'reserved_memory'),
                                      host.get('reserved_memory', 512))
         if reserved_mib > sum(dims.memory_mib):
@@ -478,7 +486,11 @@ class _Builder:
             disk_ratio=self.ratio(host, 'disk'),
             traits=frozenset(host.get('traits', ())),
             disabled=host.get('disabled', False),
-            pci=devices)
+            pci=devices,
+            dhcp_servers=host.get('dhcp_servers', 0),
+            routers=routers['count'],
+            router_ports=routers.get('ports', 1),
+            other_ports=host.get('other_ports', 0))
 
     def pci_config(self, path: Path, entries: Sequence[Mapping],
                    nodes: int) -> model.PCIConfig:
@@ -600,6 +612,11 @@ class _Builder:
             if count is False:
                 self.problem((*path, key), 'must be true or a number; say '
                                            '0 for none')
+        figures = {}
+        for key in ('ports', 'rules'):
+            for name in data.get(key, {}):
+                self.known((*path, key, name), 'host', name, hosts)
+            figures[key] = tuple(data.get(key, {}).items())
         devices = []
         for key, count in data.get('pci_devices', {}).items():
             if key.isdigit():
@@ -622,6 +639,7 @@ class _Builder:
             vswitch=data.get('vswitch'), pci=data.get('pci'),
             pci_devices=tuple(devices) if 'pci_devices' in data else None,
             cores=data.get('cores'), reason=data.get('reason'),
+            ports=figures['ports'], rules=figures['rules'],
             line=self.line(path), servers=tuple(servers))
 
     def step_targets(self, path: Path, action: str, data: Mapping,
@@ -641,6 +659,8 @@ class _Builder:
                              f'there is a server {taken!r} already')
             servers.update(dict.fromkeys(names))
             return names
+        if action == 'neutron':
+            return ()
         kind, known = (('host', hosts) if action in _HOST_ACTIONS
                        else ('server', list(servers)))
         targets: dict[str, None] = {}
@@ -683,11 +703,14 @@ class _Builder:
                 ('image', 'image', self.data.get('images', {})),
                 ('group', 'server group',
                  self.data.get('server_groups', {})),
-                ('host', 'host', hosts), ('force', 'host', hosts)):
+                ('host', 'host', hosts), ('force', 'host', hosts),
+                ('network', 'network', self.data.get('networks', {}))):
             if key in data:
                 self.known((*path, key), kind, data[key], names)
         for key, kind, names in (
                 ('networks', 'network', self.data.get('networks', {})),
+                ('security_groups', 'security group',
+                 self.data.get('security_groups', {})),
                 ('ignore_hosts', 'host', hosts)):
             for i, name in enumerate(data.get(key, ())):
                 self.known((*path, key, i), kind, name, names)
@@ -698,6 +721,13 @@ class _Builder:
                     self.problem((*path, 'networks', i),
                                  'a request for several servers cannot have '
                                  'the ports that SR-IOV needs')
+        networks = tuple(data.get('networks', ()))
+        if 'network' in data:
+            networks = (data['network'],) * data.get('count', 1)
+            network = self.data.get('networks', {}).get(data['network'], {})
+            if network.get('vnic_type', 'normal') != 'normal':
+                self.problem((*path, 'network'), 'ports of SR-IOV come and '
+                                                 'go with the server here')
         if 'host' in data and 'force' in data:
             self.problem((*path, 'force'), 'cannot be combined with host')
         if data.get('revert') and data.get('confirm'):
@@ -711,14 +741,16 @@ class _Builder:
             number=number, line=self.line(path), action=action,
             targets=targets, flavor=data.get('flavor'),
             image=data.get('image'),
-            networks=tuple(data.get('networks', ())),
+            networks=networks,
+            security_groups=tuple(data.get('security_groups', ())),
             multi_create=data.get('multi_create', False),
             host=data.get('host'), force=data.get('force'),
             ignore_hosts=tuple(data.get('ignore_hosts', ())),
             zone=data.get('availability_zone'), group=data.get('group'),
             same_host=data.get('same_host', False),
             confirm=data.get('confirm', not data.get('revert', False)),
-            revert=data.get('revert', False), expect=expect)
+            revert=data.get('revert', False),
+            state=data.get('neutron'), expect=expect)
 
     def build(self) -> model.Cloud:
         """The whole file.
@@ -779,7 +811,13 @@ class _Builder:
             server_groups=server_groups,
             steps=tuple(step for step in steps if step is not None),
             pci_aliases=aliases,
-            pci_in_placement=data.get('pci_in_placement'))
+            pci_in_placement=data.get('pci_in_placement'),
+            security_groups={
+                name: value.get('ingress', 0) + value.get('egress', 0)
+                for name, value in data.get('security_groups', {}).items()},
+            network_service=data.get('network_service', 'ovs' if any(
+                group.dhcp_servers or group.routers for group in groups)
+                else 'none'))
 
 
 def _list(value: ty.Any) -> list:

@@ -116,6 +116,12 @@ class HostGroup:
     :ivar traits: Placement traits besides those that follow from the rest
     :ivar disabled: whether the compute service is disabled
     :ivar pci: PCI devices for guests
+    :ivar dhcp_servers: networks that a DHCP agent serves on each host; each
+        takes a port of the virtual switch
+    :ivar routers: virtual routers on each host
+    :ivar router_ports: ports of the virtual switch that each router takes
+    :ivar other_ports: ports of the virtual switch that are neither a guest's
+        nor one of these
     """
 
     key: str
@@ -132,6 +138,10 @@ class HostGroup:
     traits: frozenset[str]
     disabled: bool
     pci: PCIConfig = PCIConfig()
+    dhcp_servers: int = 0
+    routers: int = 0
+    router_ports: int = 1
+    other_ports: int = 0
 
     def cores_of(self, cpus: ty.Iterable[int]) -> int:
         """On how many physical cores some logical CPUs are."""
@@ -224,6 +234,8 @@ class Expectation:
         devices of the guest
     :ivar cores: how many physical cores the dedicated vCPUs are on
     :ivar reason: text in the reason of every refused server
+    :ivar ports: (host, ports of its virtual switch after the step) pairs
+    :ivar rules: (host, security-group rules on it after the step) pairs
     :ivar line: line of the file
     :ivar servers: expectations of single servers by name
     """
@@ -239,6 +251,8 @@ class Expectation:
     pci_devices: tuple[tuple[int | None, int], ...] | None = None
     cores: int | None = None
     reason: str | None = None
+    ports: tuple[tuple[str, int], ...] = ()
+    rules: tuple[tuple[str, int], ...] = ()
     line: int = 0
     servers: tuple[tuple[str, 'Expectation'], ...] = ()
 
@@ -253,7 +267,9 @@ class Step:
     :ivar targets: servers (hosts for host_down and host_up) it is about
     :ivar flavor: flavor of a boot or a resize
     :ivar image: image of a boot or a rebuild
-    :ivar networks: networks of a boot, one port each
+    :ivar networks: networks of a boot, an attach or a detach, one port each
+    :ivar security_groups: security groups of its ports; none stands for the
+        default group of the project
     :ivar multi_create: whether a boot asks for all its servers in one request
     :ivar host: host asked for; the filters still decide
     :ivar force: host asked for past the filters
@@ -263,6 +279,7 @@ class Step:
     :ivar same_host: whether a resize may stay on its host
     :ivar confirm: whether a resize or cold migration is confirmed at once
     :ivar revert: whether it is reverted at once
+    :ivar state: what becomes of Neutron: ``up``, ``stale`` or ``down``
     :ivar expect: what is expected
     """
 
@@ -273,6 +290,7 @@ class Step:
     flavor: str | None = None
     image: str | None = None
     networks: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
     multi_create: bool = False
     host: str | None = None
     force: str | None = None
@@ -282,6 +300,7 @@ class Step:
     same_host: bool = False
     confirm: bool = True
     revert: bool = False
+    state: str | None = None
     expect: Expectation | None = None
 
 
@@ -303,6 +322,10 @@ class Cloud:
     :ivar networks: networks by name
     :ivar server_groups: server groups by name
     :ivar steps: the steps in order
+    :ivar security_groups: rules, ingress and egress, by security group
+    :ivar network_service: what Neutron tells of DHCP servers and routers:
+        ``ovs`` (agents), ``ovn`` (gateway ports of routers) or ``none``
+        (their ports only)
     """
 
     path: str
@@ -318,6 +341,9 @@ class Cloud:
     steps: tuple[Step, ...]
     pci_aliases: tuple[tuple[str, ty.Mapping[str, str]], ...] | None = None
     pci_in_placement: bool | None = None
+    security_groups: ty.Mapping[str, int] = dataclasses.field(
+        default_factory=dict)
+    network_service: str = 'none'
 
     @property
     def host_count(self) -> int:

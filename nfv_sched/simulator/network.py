@@ -10,29 +10,447 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""The network of a simulated cloud, instead of Neutron."""
+"""The network of a simulated cloud, instead of Neutron and Placement.
 
-from collections.abc import Iterator
+What Neutron would tell of the simulated hosts is worked out anew before the
+scheduler is asked, so it is never behind, and so is what the ledger service
+would publish of it to Placement.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 import contextlib
+import dataclasses
+import math
+import time
+import typing as ty
 
+from nfv_sched.network import claims
+from nfv_sched.network import ledger
+from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
+from nfv_sched.network import usage
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import ledger as simulated_ledger
+from nfv_sched.simulator import model
+from nfv_sched.simulator import nova_api
+
+CONF = nova_api.CONF
+
+#: States of Neutron.
+UP = 'up'
+STALE = 'stale'
+DOWN = 'down'
+
+#: Security group of ports that are asked for without one.
+DEFAULT_GROUP = 'default'
+
+_AGENTS = {
+    'ovs': ('Open vSwitch agent', 'DHCP agent', 'L3 agent'),
+    'ovn': ('OVN Controller agent',),
+    'none': (),
+}
+_ROUTER_OWNERS = {
+    'ovs': 'network:router_interface',
+    'ovn': 'network:router_gateway',
+    'none': 'network:router_interface',
+}
+_GUEST_OWNER = 'compute:nova'
 
 
-class _Unknown:
-    """A source that knows nothing."""
+class Figures:
+    """Stands in for the source of figures from Neutron.
 
-    def get(self) -> None:
-        return None
+    :ivar snapshot: the figures, or None
+    :ivar fresh: whether they are young enough to be believed
+    """
 
-    def is_fresh(self, snapshot: object) -> bool:
-        return False
+    def __init__(self) -> None:
+        self.snapshot: usage.Snapshot | None = None
+        self.fresh = False
+
+    def get(self) -> usage.Snapshot | None:
+        """The figures."""
+        return self.snapshot
+
+    def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
+        """Whether figures are believed."""
+        return snapshot is not None and self.fresh
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+
+class _Room(Mapping):
+    """Which ledgers have room for an amount, worked out when asked for."""
+
+    def __init__(self, placement: simulated_ledger.Ledger,
+                 published: frozenset[str]):
+        self._placement = placement
+        self._published = published
+        self._known: dict[tuple[str, int], frozenset[str]] = {}
+
+    def __getitem__(self, key: tuple[str, int]) -> frozenset[str]:
+        if key not in self._known:
+            providers = self._placement.providers
+            self._known[key] = frozenset(
+                uuid for uuid in self._published
+                if providers[uuid].lacks(dict([key])) is None)
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+class Ledgers:
+    """Stands in for the source of what Placement says of the ledgers.
+
+    It has the answer to every question, as if it had been asked before.
+
+    :param placement: the simulated Placement, or None if there is none
+    """
+
+    def __init__(
+        self, placement: simulated_ledger.Ledger | None = None,
+    ) -> None:
+        self._placement = placement
+        self.reading: ledger.Reading | None = None
+
+    def get(self) -> ledger.Reading | None:
+        """What was read last."""
+        return self.reading
+
+    def want(self, resource_class: str, amount: int) -> None:
+        """Nothing has to be asked for."""
+
+    def renew(self, since: float,
+              timeout: float) -> ledger.Reading | None:
+        """Read again."""
+        if self._placement is not None:
+            published = frozenset(
+                uuid for uuid, provider in self._placement.providers.items()
+                if ledger.TRAIT in provider.traits)
+            self.reading = ledger.Reading(
+                published, _Room(self._placement, published),
+                time.monotonic())
+        return self.reading
+
+    def stop(self) -> None:
+        """Nothing runs."""
 
 
 @contextlib.contextmanager
-def simulated() -> Iterator[None]:
-    """Filters and weighers look here and not at a real Neutron."""
-    source, neutron.SOURCE = neutron.SOURCE, _Unknown()
+def replaced(figures: Figures, ledgers: Ledgers) -> Iterator[None]:
+    """Filters and weighers look here, not at a real Neutron or Placement.
+
+    :param figures: in place of the figures from Neutron
+    :param ledgers: in place of what is read from Placement
+    """
+    before = neutron.SOURCE, ledger.SOURCE, claims.CLAIMS
+    neutron.SOURCE, ledger.SOURCE = figures, ledgers
+    claims.CLAIMS = claims.Claims()
     try:
         yield
     finally:
-        neutron.SOURCE = source
+        neutron.SOURCE, ledger.SOURCE, claims.CLAIMS = before
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Port:
+    """A port of a server.
+
+    :ivar id: its UUID
+    :ivar network: its network
+    :ivar security_groups: names of its security groups
+    """
+
+    id: str
+    network: model.NetworkSpec
+    security_groups: tuple[str, ...]
+
+    def to_nova(self) -> dict[str, ty.Any]:
+        """The port as :mod:`nova_api` takes it."""
+        return {
+            'name': self.network.name,
+            'network_id': compute.stable_uuid('network', self.network.name),
+            'port_id': self.id,
+            'physical_network': self.network.physical_network,
+            'tunneled': self.network.tunneled,
+            'vnic_type': self.network.vnic_type,
+            'numa_policy': self.network.numa_policy,
+        }
+
+
+class Owner(ty.Protocol):
+    """A server, as far as its ports are concerned.
+
+    :ivar uuid: its UUID
+    :ivar host: its host, or None
+    :ivar ports: its ports
+    """
+
+    uuid: str
+    host: compute.ComputeHost | None
+    ports: list[Port]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Load:
+    """What the network puts on one host.
+
+    :ivar usage: what Neutron has bound to the host
+    :ivar limits: the limits of the host
+    :ivar claimed: what is allocated in the ledger by resource class, None if
+        the host has no ledger
+    """
+
+    usage: usage.HostUsage
+    limits: network_limits.Limits
+    claimed: Mapping[str, int] | None
+
+    @property
+    def ports(self) -> int:
+        """Ports of the virtual switch, physical ones included."""
+        return self.usage.vswitch_ports + self.limits.vswitch_physical_ports
+
+
+class _Node(ty.NamedTuple):
+    """A host as the limits look at it."""
+
+    host: str
+    aggregates: list
+
+
+def is_told(cloud: model.Cloud) -> bool:
+    """Whether a cloud file says anything of the load by the network.
+
+    :param cloud: the cloud
+    """
+    names = {*network_limits.Limits._fields, 'ledger',
+             'stale_snapshot_policy'}
+    return bool(
+        cloud.security_groups or
+        any(group.dhcp_servers or group.routers or group.other_ports
+            for group in cloud.groups) or
+        any(group == 'nfv_sched' and name in names
+            for group, name, _, _ in cloud.options) or
+        any(names & set(aggregate.metadata)
+            for aggregate in cloud.aggregates) or
+        any(step.action in ('attach', 'detach', 'neutron') or
+            step.expect and (step.expect.ports or step.expect.rules)
+            for step in cloud.steps))
+
+
+class Network:
+    """What Neutron and the ledger service know of a simulated cloud.
+
+    :ivar migrations: migration -> UUID of the server that it moves
+    :param cloud: the cloud
+    :param hosts: its hosts by name
+    :param placement: its Placement
+    :param aggregates: gives the aggregates of a host
+    """
+
+    def __init__(self, cloud: model.Cloud,
+                 hosts: Mapping[str, compute.ComputeHost],
+                 placement: simulated_ledger.Ledger,
+                 aggregates: ty.Callable[[str], list]):
+        self.migrations: dict[str, str] = {}
+        self._cloud = cloud
+        self._hosts = hosts
+        self._placement = placement
+        self._figures = Figures()
+        self._ledgers = Ledgers(placement)
+        self._state = UP
+        self._snapshot: usage.Snapshot | None = None
+        host_limits = network_limits.HostLimits(
+            network_limits.defaults(CONF))
+        self._limits = {
+            name: host_limits.of(_Node(name, aggregates(name)))
+            for name in hosts}
+        self._groups = {name: compute.stable_uuid('security group', name)
+                        for name in cloud.security_groups}
+        self._service_ports = [
+            port for host in hosts.values() for port in self._services(host)]
+
+    def known(self) -> contextlib.AbstractContextManager:
+        """Filters and weighers look at this network, while inside."""
+        return replaced(self._figures, self._ledgers)
+
+    def security_groups(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The security groups that ports get.
+
+        :param names: those asked for; none stands for the default one
+        """
+        return tuple(name for name in names or (DEFAULT_GROUP,)
+                     if name in self._groups)
+
+    def requested_groups(self, names: tuple[str, ...]) -> list[str]:
+        """Security groups as the API knows them: by UUID or ``default``.
+
+        :param names: those asked for; none stands for the default one
+        """
+        return [self._groups[name] if name != DEFAULT_GROUP else name
+                for name in names or (DEFAULT_GROUP,)]
+
+    def become(self, state: str) -> None:
+        """Neutron comes or goes.
+
+        :param state: ``UP``; ``STALE``: it has not been read for long;
+            ``DOWN``: it has never been read
+        """
+        self._state = state
+
+    def refresh(self, servers: Iterable[Owner]) -> None:
+        """Learn anew what the hosts carry, and publish it.
+
+        :param servers: all servers
+        """
+        claims.CLAIMS.clear()
+        figures = self._figures
+        figures.fresh = self._state == UP
+        if self._state == UP:
+            figures.snapshot = self._read(servers)
+        elif self._state == DOWN:
+            figures.snapshot = None
+        elif figures.snapshot is not None:
+            age = CONF.nfv_sched.max_snapshot_age + 60
+            figures.snapshot = dataclasses.replace(
+                figures.snapshot, taken=time.monotonic() - age,
+                taken_at=time.time() - age)
+        if CONF.nfv_sched.ledger == 'placement':
+            if self._state == UP:
+                # Without figures the service leaves all as it is.
+                self._publish(figures.snapshot)
+            self._ledgers.renew(0.0, 0.0)
+
+    def loads(self, servers: Iterable[Owner]) -> dict[str, Load]:
+        """What the network puts on each host in truth, Neutron up or not.
+
+        :param servers: all servers
+        """
+        snapshot = self._read(servers)
+        found = {}
+        for name, host in self._hosts.items():
+            provider = self._placement.providers.get(
+                ledger.provider_uuid(host.uuid))
+            found[name] = Load(
+                snapshot.host(name), self._limits[name],
+                None if provider is None else dict(provider.used))
+        return found
+
+    def _services(self, host: compute.ComputeHost) -> Iterator[tuple]:
+        """Ports of DHCP servers and routers, and others, of a host.
+
+        :returns: for each what ``SnapshotBuilder.add_port`` takes
+        """
+        group = host.group
+
+        def port(owner: str, name: str, device: str) -> tuple:
+            return (compute.stable_uuid('port', f'{host.name}/{name}'),
+                    owner, device, host.name, 'normal', ())
+
+        for number in range(group.dhcp_servers):
+            name = f'dhcp/{number}'
+            yield port('network:dhcp', name, name)
+        for number in range(group.routers):
+            router = compute.stable_uuid('router', f'{host.name}/{number}')
+            for of_router in range(group.router_ports):
+                yield port(_ROUTER_OWNERS[self._cloud.network_service],
+                           f'router/{number}/{of_router}', router)
+        for number in range(group.other_ports):
+            yield port('', f'other/{number}', '')
+
+    def _read(self, servers: Iterable[Owner]) -> usage.Snapshot:
+        """Figures as Neutron would have them now."""
+        cloud = self._cloud
+        builder = usage.SnapshotBuilder(self._snapshot)
+        for agent_type in _AGENTS[cloud.network_service]:
+            builder.add_agent_type(agent_type)
+        if cloud.network_service == 'ovs':
+            for host in self._hosts.values():
+                builder.add_dhcp_agent(host.name, host.group.dhcp_servers)
+                builder.add_l3_agent(host.name, host.group.routers)
+        for name, uuid in self._groups.items():
+            for _ in range(cloud.security_groups[name]):
+                builder.add_rule(uuid)
+            if name == DEFAULT_GROUP:
+                builder.add_default_group(
+                    nova_api.admin_context().project_id, uuid)
+        for port in self._service_ports:
+            builder.add_port(*port)
+        for server in servers:
+            host = server.host.name if server.host is not None else ''
+            for port in server.ports:
+                builder.add_port(
+                    port.id, _GUEST_OWNER, server.uuid, host,
+                    port.network.vnic_type,
+                    tuple(self._groups[name]
+                          for name in port.security_groups))
+        self._snapshot = builder.build()
+        return self._snapshot
+
+    def _publish(self, snapshot: usage.Snapshot) -> None:
+        """Do what the ledger service does in one round."""
+        providers = self._placement.providers
+        for host in self._hosts.values():
+            uuid = ledger.provider_uuid(host.uuid)
+            if uuid not in providers:
+                self._placement.add(simulated_ledger.Provider(
+                    uuid, f'{host.name}_nfv_ledger', {}, {ledger.TRAIT},
+                    parent=host.uuid))
+        allocations: dict[str, dict[str, Mapping[str, int]]] = {}
+        for consumer, held in self._placement.allocations.items():
+            for uuid, amounts in held.items():
+                allocations.setdefault(uuid, {})[consumer] = amounts
+        for host in self._hosts.values():
+            uuid = ledger.provider_uuid(host.uuid)
+            of_host = allocations.get(uuid, {})
+            providers[uuid].inventories = _inventories(
+                snapshot.host(host.name), self._limits[host.name], of_host,
+                self.migrations)
+
+
+def _inventories(
+    host: usage.HostUsage, limits: network_limits.Limits,
+    allocations: Mapping[str, Mapping[str, int]],
+    migrations: Mapping[str, str],
+) -> dict[str, simulated_ledger.Inventory]:
+    """What the ledger of a host offers.
+
+    What guests have not allocated is reserved.  A port of a guest is covered
+    by what the guest, or a migration of it, has allocated on the host.
+
+    :param host: what Neutron has bound to the host
+    :param limits: its limits
+    :param allocations: consumer -> what it has of the host's ledger
+    :param migrations: migration -> UUID of the server that it moves
+    """
+    allocated: dict[str, dict[str, int]] = {ledger.PORTS: {},
+                                            ledger.RULES: {}}
+    for consumer, amounts in allocations.items():
+        guest = migrations.get(consumer, consumer)
+        for resource_class, amount in amounts.items():
+            of_class = allocated[resource_class]
+            of_class[guest] = of_class.get(guest, 0) + amount
+    covered = allocated[ledger.PORTS], allocated[ledger.RULES]
+    ports = limits.vswitch_physical_ports + host.vswitch_ports
+    rules = host.rules
+    for uuid, guest in host.guests.items():
+        ports -= min(len(guest.ports), covered[0].get(uuid, 0))
+        rules -= min(guest.rules, covered[1].get(uuid, 0))
+    inventories = {}
+    for resource_class, limit, reserved in (
+            (ledger.PORTS, limits.vswitch_ports_per_node, ports),
+            (ledger.RULES, limits.security_rules_per_node, rules)):
+        if limit >= ledger.UNLIMITED:
+            inventory = simulated_ledger.Inventory(ledger.UNLIMITED)
+        else:
+            most = math.floor(limit)
+            total = max(most, sum(allocated[resource_class].values()), 1)
+            inventory = simulated_ledger.Inventory(
+                total, total - max(most - reserved, 0))
+        inventories[resource_class] = inventory
+    return inventories

@@ -44,6 +44,8 @@ with warnings.catch_warnings():
     from nova.network import model as network_model
     from nova.network import neutron
     from nova import objects
+    from nova.objects import network_request
+    from nova.objects import security_group
     from nova.pci import manager as pci_manager
     from nova.pci import request as pci_request
     from nova.pci import stats as pci_stats
@@ -61,6 +63,9 @@ with warnings.catch_warnings():
 objects.register_all()
 
 CONF = nova.conf.CONF
+
+#: Network of a request that wants none.
+NO_NETWORK = network_request.NETWORK_ID_NONE
 
 ExpectedException = messaging.ExpectedException
 Claim = claims.Claim
@@ -161,6 +166,14 @@ def image_meta(properties: ty.Mapping[str, ty.Any]):
                        for name, value in properties.items()}})
 
 
+def security_groups(groups: Sequence[str]):
+    """The security groups of a request.
+
+    :param groups: UUIDs, or ``default``
+    """
+    return security_group.make_secgroup_list(groups)
+
+
 def unknown_image_properties(
         properties: ty.Iterable[str]) -> list[str]:
     """The names among *properties* that Nova does not know."""
@@ -228,11 +241,13 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
     policy = hardware.get_pci_numa_policy_constraint(flavor, image_meta)
     requests = pci_request.get_pci_requests_from_flavor(
         flavor, affinity_policy=policy)
+    # A request for nothing is not the same as one that does not say.
     networks = objects.NetworkRequestList(objects=[
         objects.NetworkRequest(
             network_id=port['network_id'],
             port_id=None if port['vnic_type'] == 'normal'
-            else port['port_id']) for port in ports])
+            else port['port_id']) for port in ports] or [
+        objects.NetworkRequest(network_id=NO_NETWORK)])
     metadata = _Ports(ports).create_resource_requests(
         context, networks, requests, affinity_policy=policy)[0]
     ids = {}

@@ -121,6 +121,13 @@ class HostManager(nova_api.HostManager):
         self.index = index
         return super().get_filtered_hosts(hosts, spec_obj, index)
 
+    def aggregates_of(self, host: str) -> list[objects.Aggregate]:
+        """The aggregates of a host.
+
+        :param host: its name
+        """
+        return self._get_aggregates_info(host)
+
     # Nova's sources of information, replaced
 
     def refresh_cells_caches(self):

@@ -39,6 +39,7 @@ _NAME_LIST = {'type': 'array', 'items': _NAME}
 _PCI_ID = {'type': 'string', 'pattern': '^[0-9a-fA-F]{4}$'}
 _PCI_KIND = {'enum': ['VF', 'PF', 'standard']}
 _NUMA_POLICY = {'enum': ['required', 'socket', 'preferred', 'legacy']}
+_LOAD = {'type': 'integer', 'minimum': 0, 'maximum': 100000}
 
 _PCI_DEVICE = {
     'type': 'object',
@@ -110,6 +111,14 @@ _HOST = {
         'traits': _NAME_LIST,
         'pci_devices': {'type': 'array', 'items': _PCI_DEVICE},
         'disabled': _BOOL,
+        'dhcp_servers': _LOAD,
+        'routers': {
+            **_LOAD, 'type': ['integer', 'object'],
+            'additionalProperties': False,
+            'required': ['count'],
+            'properties': {'count': _LOAD, 'ports': _LOAD},
+        },
+        'other_ports': _LOAD,
     },
 }
 
@@ -163,6 +172,12 @@ CLOUD = {
                 'numa_policy': _NUMA_POLICY,
             },
         }},
+        'security_groups': {'type': 'object', 'additionalProperties': {
+            'type': 'object',
+            'additionalProperties': False,
+            'properties': {'ingress': _LOAD, 'egress': _LOAD},
+        }},
+        'network_service': {'enum': ['ovs', 'ovn', 'none']},
         'server_groups': {'type': 'object', 'additionalProperties': {
             'type': 'object',
             'additionalProperties': False,
@@ -193,12 +208,17 @@ _EXPECT_KEYS = {
     'reason': _NAME,
 }
 
+_HOST_COUNTS = {'type': 'object', 'minProperties': 1,
+                'additionalProperties': _COUNT}
+
 _EXPECT = {
     'type': 'object',
     'additionalProperties': False,
     'minProperties': 1,
     'properties': {
         **_EXPECT_KEYS,
+        'ports': _HOST_COUNTS,
+        'rules': _HOST_COUNTS,
         'servers': {'type': 'object', 'additionalProperties': {
             'type': 'object',
             'additionalProperties': False,
@@ -208,6 +228,10 @@ _EXPECT = {
     },
 }
 
+_SECURITY_GROUPS = {**_NAME_LIST, 'minItems': 1}
+_PORTS = {'network': _NAME,
+          'count': {'type': 'integer', 'minimum': 1, 'maximum': 1000},
+          'expect': _EXPECT}
 _MOVE = {'host': _NAME, 'expect': _EXPECT}
 
 _STEP_KEYS = {
@@ -217,6 +241,7 @@ _STEP_KEYS = {
         'multi_create': _BOOL,
         'image': _NAME,
         'networks': _NAME_LIST,
+        'security_groups': _SECURITY_GROUPS,
         'host': _NAME,
         'force': _NAME,
         'ignore_hosts': _NAME_LIST,
@@ -235,11 +260,15 @@ _STEP_KEYS = {
     'shelve': {'expect': _EXPECT},
     'unshelve': _MOVE,
     'rebuild': {'image': _NAME, 'expect': _EXPECT},
+    'attach': {**_PORTS, 'security_groups': _SECURITY_GROUPS},
+    'detach': _PORTS,
     'host_down': {},
     'host_up': {},
+    'neutron': {'neutron': {'enum': ['up', 'stale', 'down']}},
 }
 
-_STEP_REQUIRED = {'boot': ['flavor'], 'resize': ['flavor']}
+_STEP_REQUIRED = {'boot': ['flavor'], 'resize': ['flavor'],
+                  'attach': ['network'], 'detach': ['network']}
 
 #: Schema of a step by its action.
 STEPS = {
