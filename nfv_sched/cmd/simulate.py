@@ -46,9 +46,10 @@ happens.
 _SECTIONS = {
     'servers': ('servers',),
     'hosts': ('hosts',),
+    'network': ('network',),
     'steps': ('steps',),
-    'both': ('servers', 'hosts'),
-    'all': ('servers', 'hosts', 'steps'),
+    'both': ('servers', 'hosts', 'network'),
+    'all': ('servers', 'hosts', 'network', 'steps'),
 }
 _DOCUMENTS = ('json', 'yaml')
 
@@ -93,8 +94,10 @@ class Simulate(lister.Lister):
         parser.add_argument(
             '--show', choices=list(_SECTIONS),
             help='what to show: servers as they are in the end, what is left '
-                 'on the hosts, the steps one by one, both of the first two '
-                 '(default; csv and value have servers only), or all')
+                 'on the hosts, what the network puts on them, the steps one '
+                 'by one, both servers and hosts, with the network where the '
+                 'file tells of its load (default; csv and value have servers '
+                 'only), or all')
         parser.add_argument(
             '--reasons', choices=['none', 'summary', 'hosts'],
             help='how much a refusal by a filter of nfv-sched says '
@@ -199,7 +202,7 @@ class Simulate(lister.Lister):
         if one_table and len(sections) > 1:
             raise _UsageError(
                 f'-f {parsed_args.formatter} has room for one table: use '
-                '--show servers, hosts or steps')
+                '--show servers, hosts, network or steps')
         return sections
 
     @staticmethod
@@ -227,7 +230,12 @@ class Simulate(lister.Lister):
         make = {'servers': lambda: report.servers(self._result),
                 'hosts': lambda: report.hosts(
                     self._result, parsed_args.show == 'hosts'),
+                'network': lambda: report.network_loads(
+                    self._result, parsed_args.show == 'network'),
                 'steps': lambda: report.steps(self._result)}
+        if len(self._sections) > 1 and not report.has_network(self._result):
+            self._sections = tuple(
+                key for key in self._sections if key != 'network')
         self._tables = [make[key]() for key in self._sections]
 
     def produce_output(self, parsed_args: argparse.Namespace,

@@ -243,6 +243,15 @@ def is_told(cloud: model.Cloud) -> bool:
             for step in cloud.steps))
 
 
+def dhcp_servers(cloud: model.Cloud, load: Load) -> int | None:
+    """How many DHCP servers are on a host, None if that cannot be told.
+
+    :param cloud: the cloud
+    :param load: what the network puts on the host
+    """
+    return None if cloud.network_service == 'ovn' else load.usage.dhcp_servers
+
+
 class Network:
     """What Neutron and the ledger service know of a simulated cloud.
 

@@ -18,11 +18,14 @@ Nothing here prints.
 
 from collections.abc import Iterable, Sequence
 import dataclasses
+import math
 import typing as ty
 
+from nfv_sched.network import ledger
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import engine
 from nfv_sched.simulator import model
+from nfv_sched.simulator import network
 
 #: More hosts than this are summed up in the table of hosts.
 MANY_HOSTS = 24
@@ -289,6 +292,94 @@ def _summed(all_hosts: Sequence[compute.ComputeHost]) -> list[NodeState]:
         for (key, node), states in groups.items()]
 
 
+def _span(values: Iterable[float]) -> str:
+    """One number, or the least and the most: ``3-7``."""
+    texts = ['unlimited' if math.isinf(value) else f'{value:.0f}'
+             for value in sorted(set(values))]
+    return '-'.join(dict.fromkeys([texts[0], texts[-1]]))
+
+
+def _known(values: Iterable[int | None]) -> str:
+    known = [value for value in values if value is not None]
+    return _span(known) if known else '-'
+
+
+def has_network(result: engine.Result) -> bool:
+    """Whether the cloud says anything of the load by the network."""
+    return network.is_told(result.cloud)
+
+
+def network_loads(result: engine.Result, full: bool = False) -> Table:
+    """What the network puts on the hosts, one row a host.
+
+    :param result: the result
+    :param full: whether many hosts, too, have a row each; else those of one
+        group share one, with the least and the most of them
+    """
+    title = 'The network on the hosts'
+    groups: dict[str, list[network.Load]] = {}
+    if full or len(result.hosts) <= MANY_HOSTS:
+        groups = {host.name: [result.loads[host.name]]
+                  for host in result.hosts}
+    else:
+        title += ', least to most of each group'
+        for host in result.hosts:
+            groups.setdefault(_group_title(host.group), []).append(
+                result.loads[host.name])
+    claims = any(load.claimed is not None for load in result.loads.values())
+    rows = []
+    for name, loads in groups.items():
+        row = [
+            name,
+            f'{_span(load.ports for load in loads)} of '
+            f'{_span(load.limits.vswitch_ports_per_node for load in loads)}',
+            _span(load.usage.guest_ports for load in loads),
+            f'{_span(load.usage.rules for load in loads)} of '
+            f'{_span(load.limits.security_rules_per_node for load in loads)}',
+            _known(network.dhcp_servers(result.cloud, load)
+                   for load in loads),
+            _span(load.usage.routers for load in loads)]
+        if claims:
+            row += [_known(_claimed(load, resource_class) for load in loads)
+                    for resource_class in (ledger.PORTS, ledger.RULES)]
+        rows.append(tuple(row))
+    return Table(
+        'network', title,
+        ('Host', 'vSwitch ports', 'of guests', 'Rules', 'DHCP servers',
+         'Routers', *(('Claimed ports', 'Claimed rules') if claims else ())),
+        rows)
+
+
+def _claimed(load: network.Load, resource_class: str) -> int | None:
+    if load.claimed is None:
+        return None
+    return load.claimed.get(resource_class, 0)
+
+
+def _network_document(name: str, load: network.Load,
+                      cloud: model.Cloud) -> dict:
+    def limit(value: float) -> int | None:
+        return None if math.isinf(value) else math.floor(value)
+
+    return {
+        'host': name,
+        'vswitch_ports': load.ports,
+        'vswitch_ports_limit': limit(load.limits.vswitch_ports_per_node),
+        'physical_ports': load.limits.vswitch_physical_ports,
+        'guest_ports': load.usage.guest_ports,
+        'dhcp_ports': load.usage.dhcp_ports,
+        'router_ports': load.usage.router_ports,
+        'other_ports': load.usage.other_ports,
+        'sriov_ports': load.usage.sriov_ports,
+        'security_rules': load.usage.rules,
+        'security_rules_limit': limit(load.limits.security_rules_per_node),
+        'dhcp_servers': network.dhcp_servers(cloud, load),
+        'routers': load.usage.routers,
+        'claimed_ports': _claimed(load, ledger.PORTS),
+        'claimed_rules': _claimed(load, ledger.RULES),
+    }
+
+
 def _server_document(server: engine.Server,
                      outcomes: Sequence[engine.Outcome]) -> dict:
     pinning = []
@@ -353,7 +444,7 @@ def document(result: engine.Result,
     """All of the result as one document for programs.
 
     :param result: the result
-    :param keys: which of servers, hosts and steps it has
+    :param keys: which of servers, hosts, network and steps it has
     """
     outcomes = _by_server(result)
     doc: dict[str, ty.Any] = {
@@ -369,6 +460,9 @@ def document(result: engine.Result,
     if 'hosts' in keys:
         doc['hosts'] = [_host_document(host, result)
                         for host in result.hosts]
+    if 'network' in keys:
+        doc['network'] = [_network_document(name, load, result.cloud)
+                          for name, load in result.loads.items()]
     if 'steps' in keys:
         doc['steps'] = [
             {**dataclasses.asdict(outcome),

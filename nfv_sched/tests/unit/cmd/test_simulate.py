@@ -108,6 +108,24 @@ class SimulateTestCase(base.TestCase):
             self.assertEqual(count, len(rows))
             self.assertEqual(first, next(iter(rows[0])))
 
+    def test_network(self):
+        self.assertNotIn('DHCP servers', self.good())
+        doc = json.loads(self.good('-f', 'json', '--show', 'network'))
+        self.assertEqual([4, 4], [host['vswitch_ports']
+                                  for host in doc['network']])
+        rows = list(csv.DictReader(io.StringIO(
+            self.good('-f', 'csv', '--show', 'network'))))
+        self.assertEqual(['4 of 254'] * 2,
+                         [row['vSwitch ports'] for row in rows])
+        path = self.file(CLOUD.replace('count: 2', 'count: 2, routers: 3'))
+        code, out, err = self.run_command('simulate', path)
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('7 of 254', out)
+        doc = json.loads(self.run_command(
+            'simulate', path, '-f', 'json', '-c', 'Routers')[1])
+        self.assertEqual([{'Routers': '3'}] * 2, doc['network'])
+        self.assertNotIn('hosts', doc)
+
     def test_value(self):
         out = self.good('-f', 'value', '-c', 'Server')
         self.assertEqual(5, len(out.splitlines()))

@@ -57,9 +57,10 @@ class ExamplesTestCase(base.SimulatorTestCase):
     def test_they_are_found(self):
         found = examples.find()
         self.assertEqual(
-            ['all-policies', 'carrier-grade', *(
-                f'platform/{name}' for name in PLATFORM), 'router-guest',
-             'thousand-hosts', 'two-hosts'], list(found))
+            ['all-policies', 'carrier-grade', 'network-nodes',
+             'network-nodes-ovn', *(
+                 f'platform/{name}' for name in PLATFORM), 'ports-fill-up',
+             'router-guest', 'thousand-hosts', 'two-hosts'], list(found))
         for path in found.values():
             self.assertTrue(examples.description(path))
 
@@ -110,6 +111,37 @@ class ExamplesTestCase(base.SimulatorTestCase):
     def test_two_hosts(self):
         for seed in range(5):
             self.check(self.text('two-hosts'), seed)
+
+    def test_ports_fill_up(self):
+        text = self.text('ports-fill-up')
+        for seed in range(3):
+            self.check(text, seed)
+        # Who keeps the limits makes no difference, up to the last step: only
+        # claims keep room for a guest that does not use it.
+        failures = self.run_cloud(
+            text.replace('ledger: placement', 'ledger: none')).failures
+        self.assertNotEqual([], failures)
+        for failure in failures:
+            self.assertIn('(boot two)', failure)
+
+    def test_ports_fill_up_needs_the_filters(self):
+        text = self.text('ports-fill-up')
+        failures = self.run_cloud(f'{text}\n{STOCK}').failures
+        self.assertTrue(any('(boot one)' in failure for failure in failures))
+
+    def test_network_nodes(self):
+        for name in ('network-nodes', 'network-nodes-ovn'):
+            text = self.text(name)
+            for seed in range(3):
+                self.check(text, seed)
+            # It is the weighers that do it.
+            multipliers = ', '.join(
+                f'{name}_weight_multiplier: 0.0'
+                for name in ('dhcp_server', 'router', 'vswitch_port'))
+            failures = self.run_cloud(
+                f'options: {{nfv_sched: {{{multipliers}}}}}\n{text}').failures
+            self.assertTrue(any('(boot guest-1 ' in failure
+                                for failure in failures))
 
     def test_thousand_hosts(self):
         text = self.text('thousand-hosts')
