@@ -20,7 +20,6 @@ would publish of it to Placement.
 from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 import dataclasses
-import math
 import time
 import typing as ty
 
@@ -28,6 +27,7 @@ from nfv_sched.network import claims
 from nfv_sched.network import ledger
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
+from nfv_sched.network import publication
 from nfv_sched.network import usage
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import ledger as simulated_ledger
@@ -417,49 +417,13 @@ class Network:
         for host in self._hosts.values():
             uuid = ledger.provider_uuid(host.uuid)
             of_host = allocations.get(uuid, {})
-            providers[uuid].inventories = _inventories(
+            accounts = publication.accounts(
                 snapshot.host(host.name), self._limits[host.name], of_host,
-                self.migrations)
-
-
-def _inventories(
-    host: usage.HostUsage, limits: network_limits.Limits,
-    allocations: Mapping[str, Mapping[str, int]],
-    migrations: Mapping[str, str],
-) -> dict[str, simulated_ledger.Inventory]:
-    """What the ledger of a host offers.
-
-    What guests have not allocated is reserved.  A port of a guest is covered
-    by what the guest, or a migration of it, has allocated on the host.
-
-    :param host: what Neutron has bound to the host
-    :param limits: its limits
-    :param allocations: consumer -> what it has of the host's ledger
-    :param migrations: migration -> UUID of the server that it moves
-    """
-    allocated: dict[str, dict[str, int]] = {ledger.PORTS: {},
-                                            ledger.RULES: {}}
-    for consumer, amounts in allocations.items():
-        guest = migrations.get(consumer, consumer)
-        for resource_class, amount in amounts.items():
-            of_class = allocated[resource_class]
-            of_class[guest] = of_class.get(guest, 0) + amount
-    covered = allocated[ledger.PORTS], allocated[ledger.RULES]
-    ports = limits.vswitch_physical_ports + host.vswitch_ports
-    rules = host.rules
-    for uuid, guest in host.guests.items():
-        ports -= min(len(guest.ports), covered[0].get(uuid, 0))
-        rules -= min(guest.rules, covered[1].get(uuid, 0))
-    inventories = {}
-    for resource_class, limit, reserved in (
-            (ledger.PORTS, limits.vswitch_ports_per_node, ports),
-            (ledger.RULES, limits.security_rules_per_node, rules)):
-        if limit >= ledger.UNLIMITED:
-            inventory = simulated_ledger.Inventory(ledger.UNLIMITED)
-        else:
-            most = math.floor(limit)
-            total = max(most, sum(allocated[resource_class].values()), 1)
-            inventory = simulated_ledger.Inventory(
-                total, total - max(most - reserved, 0))
-        inventories[resource_class] = inventory
-    return inventories
+                {consumer: self.migrations[consumer] for consumer in of_host
+                 if consumer in self.migrations})
+            inventories = {}
+            for resource_class, account in accounts.items():
+                inventory = account.inventory()
+                inventories[resource_class] = simulated_ledger.Inventory(
+                    inventory.total, inventory.reserved)
+            providers[uuid].inventories = inventories
