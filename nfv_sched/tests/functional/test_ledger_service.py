@@ -145,6 +145,20 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual((1, 20, 1, 1.0), tuple(inventory[key] for key in (
             'min_unit', 'max_unit', 'step_size', 'allocation_ratio')))
 
+    def test_found_when_complete(self):
+        """Whoever finds a provider by its trait finds what is in it."""
+        self.start_host('host1')
+        found = []
+
+        def look(method, path):
+            if method == 'PUT' and path.endswith('/traits'):
+                found.append(self.inventory('host1'))
+                found.append(self.inventory('host1', ledger.RULES))
+
+        self.placement_api.before = look
+        self.publish()
+        self.assertEqual([(20, 2), (100, 0)], found)
+
     def test_nothing_changes(self):
         """The second round writes nothing and hardly reads anything."""
         for host in ('host1', 'host2'):
@@ -504,6 +518,24 @@ class RaceTest(LedgerTestCase):
         self.placement_api.before = lambda method, path: None
         self.assertEqual({'host1': Action.CHANGED, 'host2': Action.UNCHANGED},
                          self.publish(made))
+
+    def test_host_that_another_has_published(self):
+        """It is not taken for a leftover by one that knows less of Nova."""
+        self.start_host('host1')
+        real = publisher.nova_compat.compute_nodes
+
+        def outdated():
+            result = real()
+            patch.cleanUp()
+            self.start_host('host2')
+            self.publish()
+            return result
+
+        patch = fixtures.MonkeyPatch(
+            'nfv_sched.nova_compat.compute_nodes', outdated)
+        patch.setUp()
+        self.publish()
+        self.assertEqual((20, 2), self.inventory('host2'))
 
     def test_two_publishers(self):
         """Both come to the same result, whoever writes first."""
