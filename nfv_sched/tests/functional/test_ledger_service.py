@@ -268,6 +268,22 @@ class PublicationTest(LedgerTestCase):
             self.publish(made)
         self.assertEqual((20, 5), self.inventory('host1'))
 
+    def test_changed_by_hand(self):
+        """It is changed back; what is not the ledger's is left alone."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        path = f'/resource_providers/{self.provider("host1")}/inventories'
+        body = self.placement.get(path).body
+        body['inventories'][ledger.PORTS]['reserved'] = 0
+        del body['inventories'][ledger.RULES]
+        body['inventories']['VGPU'] = {'total': 1}
+        self.assertEqual(200, self.placement.put(path, body).status)
+        self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
+        self.assertEqual((20, 2), self.inventory('host1'))
+        self.assertEqual((100, 0), self.inventory('host1', ledger.RULES))
+        self.assertEqual((1, 0), self.inventory('host1', 'VGPU'))
+
     def test_limit_below_what_is_used(self):
         """The total stays above what is allocated; all of it is reserved."""
         self.start_host('host1')
