@@ -99,12 +99,11 @@ class RequestNote:
     :ivar settings: options as they are for this request
     :ivar wishes: what is asked beyond Nova's rules, by active policies
     :ivar instance: UUID of the server that is placed now
-    :ivar previous: UUID of the one that was placed before it, or None
     :ivar network: what the filters of network limits know
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
-                 'wishes', 'instance', 'previous', 'network', '_key',
+                 'wishes', 'instance', 'network', '_key',
                  '_extra_specs', '_pristine')
 
     def __init__(self):
@@ -115,7 +114,6 @@ class RequestNote:
         self.settings: ty.Any = None
         self.wishes: dict = {}
         self.instance: str | None = None
-        self.previous: str | None = None
         self.network: ty.Any = None
         self._key: tuple = ()
         self._extra_specs: dict = {}
@@ -128,9 +126,7 @@ class RequestNote:
         :param spec_obj: ``nova.objects.RequestSpec``
         """
         self.settings = None
-        instance = _get(spec_obj, 'instance_uuid')
-        if instance != self.instance:
-            self.previous, self.instance = self.instance, instance
+        self.instance = _get(spec_obj, 'instance_uuid')
         if index != self.index or index is None:
             self.index = index
             self.rejected = []

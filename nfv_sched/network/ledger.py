@@ -82,6 +82,9 @@ def placement_client(conf=CONF):
     """
     try:
         auth = ks_loading.load_auth_from_conf_options(conf, _GROUP)
+        if auth is None:
+            raise PlacementError(
+                'no connection to Placement: [placement] auth_type is not set')
         session = ks_loading.load_session_from_conf_options(
             conf, _GROUP, auth=auth)
         if session.timeout is None:

@@ -96,9 +96,6 @@ class Client:
         except ledger.PlacementError as exc:
             raise UnavailableError(str(exc)) from exc
         session = self._adapter.session
-        if session.auth is None:
-            raise UnavailableError(
-                'no connection to Placement: [placement] auth_type is not set')
         for scheme in ('http://', 'https://'):
             session.session.mount(scheme, ks_session.TCPKeepAliveAdapter(
                 pool_connections=1, pool_maxsize=threads))
