@@ -312,6 +312,18 @@ class TestPlaced(NetworkTestCase):
         self.assertEqual({UUIDS[0], UUIDS[1]},
                          set(claims.CLAIMS._hosts['host1']))
 
+    def test_last_pass(self):
+        """Nova filters once more for the last server, after placing it."""
+        host, spec = self.host(), self.spec(2)
+        for index in range(2):
+            spec.instance_uuid = UUIDS[index]
+            self.passing([host], spec, index=index)
+            host.consume_from_request(spec)
+        self.assertEqual([], self.passing([host], spec, index=1))
+        objects.Selection.from_host_state(host)
+        self.assertEqual({UUIDS[0], UUIDS[1]},
+                         set(claims.CLAIMS._hosts['host1']))
+
     def unseen(self):
         snapshot = self.source.value
         return claims.CLAIMS.unseen(snapshot.host('host1'), snapshot.taken)
