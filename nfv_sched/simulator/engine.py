@@ -369,7 +369,7 @@ class Simulation:
         for step in self.cloud.steps:
             first = len(self.outcomes)
             if step.action == 'neutron':
-                self.network.become(step.state)
+                self.network.become(step.state, self._owners())
                 self.outcomes.append(Outcome(
                     step.number, step.action, '', True, '',
                     notes=(step.state,)))

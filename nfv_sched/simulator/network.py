@@ -304,12 +304,15 @@ class Network:
         return [self._groups[name] if name != DEFAULT_GROUP else name
                 for name in names or (DEFAULT_GROUP,)]
 
-    def become(self, state: str) -> None:
+    def become(self, state: str, servers: Iterable[Owner]) -> None:
         """Neutron comes or goes.
 
-        :param state: ``UP``; ``STALE``: it has not been read for long;
-            ``DOWN``: it has never been read
+        :param state: ``UP``; ``STALE``: it has been read up to now, but will
+            not have been for long; ``DOWN``: it has never been read
+        :param servers: all servers
         """
+        if state == STALE and self._state == UP:
+            self.refresh(servers)
         self._state = state
 
     def refresh(self, servers: Iterable[Owner]) -> None:

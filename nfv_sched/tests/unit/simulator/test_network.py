@@ -130,20 +130,24 @@ class FiguresTest(NetworkTestCase):
               expect: {refused: 1, reason: 0 ports on lan, ports: {east: 7}}
             - live_migrate: s
               expect: {ports: {east: 4, west: 7}}
+            - detach: s
+              network: wan
+              count: 2
+              expect: {ports: {west: 5}}
             - attach: s
               network: lan
-              expect: {ports: {west: 8}}
+              expect: {ports: {west: 6}}
             - shelve: s
             - attach: s
               network: lan
               expect: {refused: 1, reason: SHELVED}
             - unshelve: s
               host: west
-              expect: {ports: {west: 8}}
+              expect: {ports: {west: 6}}
             - host_down: west
             - detach: s
               network: lan
-              expect: {refused: 1, reason: is down, ports: {west: 8}}
+              expect: {refused: 1, reason: is down, ports: {west: 6}}
             """)
 
     def test_ports_beside_the_switch(self):
@@ -273,6 +277,26 @@ aggregates:
   - {name: x, hosts: east, metadata: {security_rules_per_node: 8}}
 """)
 
+    def test_rules_of_security_groups(self):
+        self.each("""\
+            - {boot: a, flavor: f, networks: [lan], host: east,
+               expect: {rules: {east: 3}}}
+            - {boot: b, flavor: f, networks: [lan], host: east,
+               security_groups: [web],
+               expect: {refused: 1, reason: '10 needed, 5 of 8 free'}}
+            - {boot: c, flavor: f, networks: [lan], host: west,
+               security_groups: [web], expect: {placed: 1}}
+            - {cold_migrate: c,
+               expect: {refused: 1, reason: '10 needed, 5 of 8 free'}}
+            - {shelve: c}
+            - {unshelve: c, host: east,
+               expect: {refused: 1, reason: '10 needed, 5 of 8 free'}}
+            - {unshelve: c, expect: {host: west}}
+            """, head=HEAD + """\
+aggregates:
+  - {name: x, hosts: east, metadata: {security_rules_per_node: 8}}
+""")
+
     def test_several_in_one_request(self):
         self.each("""\
             - {boot: a, flavor: f, networks: [lan], count: 7,
@@ -298,6 +322,16 @@ aggregates:
             - {cold_migrate: a, expect: {host: west, ports: {west: 6}}}
             - {live_migrate: a, expect: {host: east, ports: {west: 4}}}
             """, ', vswitch_ports_per_node: 6')
+
+    def test_resize_that_claims_on_its_own_host(self):
+        """What the migration holds there covers the ports there."""
+        self.each("""\
+            - {boot: a, flavor: f, networks: [lan, lan], host: east}
+            - {resize: a, flavor: g, same_host: true, host: east,
+               expect: {placed: 1, host: east, ports: {east: 6}}}
+            - {boot: b, flavor: f, networks: [lan, lan], host: east,
+               expect: {placed: 1}}
+            """, ', vswitch_ports_per_node: 8')
 
     def test_room_is_kept_until_a_move_is_confirmed(self):
         """Only claims know of a server that may come back."""
@@ -482,6 +516,33 @@ class OutageTest(NetworkTestCase):
         for state in ('stale', 'down'):
             self.met(self.STEPS % (
                 state, 'refused: 1, reason: fewer than 2 free'), placement)
+
+    def test_the_ledger_stays_as_it_is_without(self):
+        self.met("""\
+            - {boot: a, flavor: f, networks: [lan, lan], host: east}
+            - neutron: stale
+            - {boot: b, flavor: f, networks: [lan, lan], host: east,
+               expect: {refused: 1}}
+            - {delete: a}
+            - {boot: c, flavor: f, networks: [lan, lan], host: east,
+               expect: {placed: 1}}
+            """, self.HEAD % ', ledger: placement')
+
+    def test_moves_without_figures(self):
+        """Nova itself knows the interfaces of a server."""
+        for state in ('stale', 'down'):
+            result = self.met("""\
+                - {boot: a, flavor: f, networks: [lan], host: east,
+                   security_groups: [web]}
+                - {attach: a, network: wan, security_groups: [web]}
+                - neutron: %s
+                - {live_migrate: a, expect: {placed: 1}}
+                """ % state, self.HEAD % ', ledger: placement')
+            # Neutron alone knows their rules.
+            self.assertEqual(
+                {ledger.PORTS: 2, **(
+                    {ledger.RULES: 20} if state == 'stale' else {})},
+                result.loads['west'].claimed)
 
     def test_hosts_that_have_no_ledger_yet(self):
         result = self.met("""\
