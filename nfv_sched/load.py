@@ -16,8 +16,11 @@ filters of limits are thin, what they share is here.  It is worked out once per
 request and kept with it, so that all filters see the same snapshot.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterator
+import math
 import time
+import typing as ty
 
 from nfv_sched.network import claims
 from nfv_sched.network import demand as network_demand
@@ -27,10 +30,13 @@ from nfv_sched.network import neutron
 from nfv_sched.network import usage
 from nfv_sched import nova_compat
 from nfv_sched.numa import pci
+from nfv_sched import reasons
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
 
 CONF = nova_compat.CONF
+
+Refusal = Callable[[float], reasons.Reason]
 
 #: Seconds that a request waits for the ledger before its last host is
 #: refused for what an older reading said.
@@ -51,11 +57,17 @@ class NetworkNote:
         be: what they say now counts more than figures from Neutron
     :ivar doubted: a host was refused that may have room by now
     :ivar note: the request's note
+    :ivar passed: names of the hosts that passed the last filter of limits
+    :ivar asked: those that Nova has come to for its claim
+    :ivar explain: to be called if none of them has room any more; raises if
+        the reason may be told
+    :ivar attempt: host for which the guest has taken its claim, and the number
+        of servers on it then
     """
 
     __slots__ = ('note', 'request', 'instance', 'snapshot', 'fresh', 'deny',
                  'demand', 'limits', 'reading', 'renewed', 'doubted',
-                 '_wanted')
+                 'passed', 'asked', 'explain', 'attempt', '_wanted')
 
     def __init__(self, request_note: RequestNote, request: Request):
         self.note = request_note
@@ -70,6 +82,10 @@ class NetworkNote:
         self.reading = (
             ledger.SOURCE.get() if options.ledger == 'placement' else None)
         self.renewed = self.doubted = False
+        self.passed: set[str] = set()
+        self.asked: set[str] = set()
+        self.explain: Callable[[], None] | None = None
+        self.attempt: tuple[ty.Any, int] | None = None
         self._wanted: set[tuple[str, int]] = set()
         self.demand = network_demand.of_request(
             request.nics, _count(request.demands, 'VF'),
@@ -126,8 +142,89 @@ def of(request_note: RequestNote, request: Request) -> NetworkNote:
     note = request_note.network
     if note is None or note.request is not request or (
             note.instance != request_note.instance):
-        note = request_note.network = NetworkNote(request_note, request)
+        previous, note = note, NetworkNote(request_note, request)
+        if previous is not None and previous.instance == note.instance:
+            # Nova decides once more when the last server is placed.
+            note.attempt = previous.attempt
+        request_note.network = note
     return note
+
+
+class Contested(list):
+    """Allocation candidates of a host that others may fill meanwhile.
+
+    Nova looks whether there are any right before it claims the first.  Many
+    requests at once have all found the same room by then; here each takes it,
+    or finds it gone, in which case the host has no candidates any more and
+    Nova goes on to the next.  If it was the last, the request is refused with
+    the reason, for which Nova has no place after that.
+
+    Only what this process places is known.  The rest is up to Placement.
+
+    :ivar network: what is known for the request
+    :ivar ports: ports that are left on the host without what Neutron does not
+        show; infinity if that does not count
+    :ivar rules: the same of rules
+    :ivar no_ports: why the host is refused, from the ports that are left
+    :ivar no_rules: the same of rules
+    """
+
+    __slots__ = ('network', 'ports', 'rules', 'no_ports', 'no_rules',
+                 '_host_state')
+
+    def __init__(self, candidates, host_state, network: NetworkNote):
+        super().__init__(candidates)
+        self.network = network
+        self.ports = self.rules = math.inf
+        self.no_ports: Refusal | None = None
+        self.no_rules: Refusal | None = None
+        self._host_state = host_state
+
+    def __bool__(self):
+        return len(self) > 0 and self._take()
+
+    def _take(self) -> bool:
+        network, host_state = self.network, self._host_state
+        attempt = network.attempt
+        if attempt is not None:
+            before, servers = attempt
+            if before.num_instances > servers:
+                return True  # it is placed, and Nova looks for alternates
+            network.attempt = None
+            claims.CLAIMS.release(before.host, network.instance)
+        if not network.fresh or network.instance is None:
+            return True
+        network.asked.add(host_state.host)
+        left = claims.CLAIMS.take(
+            network.snapshot.host(host_state.host), network.snapshot.taken,
+            network.instance, network.demand, self.ports, self.rules)
+        if left is None:
+            network.attempt = (host_state, host_state.num_instances)
+            return True
+        note = network.note
+        ports, rules = left
+        if ports < network.demand.vswitch_ports and self.no_ports is not None:
+            note.rejected.append((host_state.host, self.no_ports(ports)))
+        elif self.no_rules is not None:
+            note.rejected.append((host_state.host, self.no_rules(rules)))
+        if note.index == 0 and network.explain is not None and (
+                network.passed <= network.asked):
+            network.explain()
+        return False
+
+
+def contest(host_state, network: NetworkNote) -> Contested:
+    """Let the guest take its claim on a host right before Nova does.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState`` that passes
+    :param network: what is known for the request
+    """
+    candidates = host_state.allocation_candidates
+    if candidates.__class__ is Contested and candidates.network is network:
+        return candidates
+    contested = host_state.allocation_candidates = Contested(
+        candidates, host_state, network)
+    return contested
 
 
 class WatchedLimits(dict):
@@ -158,15 +255,14 @@ class WatchedLimits(dict):
         self._last = network.instance
         self._recorded = 0
 
-    def count(self, network: NetworkNote) -> int:
-        """Servers of the request on the host, before one more is placed.
+    def count(self, network: NetworkNote) -> None:
+        """Notice the servers on the host before one more is placed.
 
         :param network: what is known for that one
         """
         self._notice()
         self._network = network
         self._last = network.instance
-        return len(self.placed)
 
     def _notice(self) -> None:
         number = self._host_state.num_instances - self.base
@@ -210,16 +306,19 @@ def watch(host_state, network: NetworkNote) -> None:
 
 
 def placed(host_state, network: NetworkNote) -> int:
-    """Servers that this request has placed on a host already.
+    """Servers that this request has placed on a host, and no claim shows.
 
     :param host_state: ``nova.scheduler.host_manager.HostState``
     :param network: what is known for the request
     """
     limits = host_state.limits
     watched = getattr(limits, 'watched', limits)
-    if watched.__class__ is WatchedLimits and watched.note is network.note:
-        return watched.count(network)
-    return 0
+    if watched.__class__ is not WatchedLimits or (
+            watched.note is not network.note):
+        return 0
+    watched.count(network)
+    return sum(not claims.CLAIMS.has(host_state.host, instance)
+               for instance in watched.placed)
 
 
 def carried(snapshot: usage.Snapshot,

@@ -251,7 +251,9 @@ class HostNote:
 
 def _first(candidates_left):
     """The allocation candidate that Nova claims, or None."""
-    return candidates_left[0] if candidates_left else None
+    # Not by its truth: see load.Contested.
+    return candidates_left[0] if candidates_left is not None and len(
+        candidates_left) else None
 
 
 @functools.lru_cache(maxsize=1024)

@@ -105,7 +105,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                 host_states, request, request_note)
         request_note.rejected += refused
         if not passed:
-            self._explain(request_note, spec_obj, index)
+            self._explain(request_note, index)
         elif LOG.isEnabledFor(logging.DEBUG):
             for host, reason in request_note.rejected:
                 LOG.debug('Host %s refused: %s', host,
@@ -171,7 +171,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             reasons.HOST, type(self).__name__,
             'the data of the host cannot be used')
 
-    def _explain(self, request_note: nfv_request.RequestNote, spec_obj,
+    def _explain(self, request_note: nfv_request.RequestNote,
                  index: int | None) -> None:
         """No host is left: tell the log and, if allowed, the tenant."""
         rejected = [(host, self._resolve(reason))
@@ -179,8 +179,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         plain = [reason for _host, reason in rejected]
         LOG.info('%s refused the last host for server %s: %s',
                  type(self).__name__,
-                 getattr(spec_obj, 'instance_uuid', None),
-                 reasons.summary_text(plain))
+                 request_note.instance, reasons.summary_text(plain))
         if LOG.isEnabledFor(logging.DEBUG):
             LOG.debug('Refused hosts: %s', reasons.hosts_text(
                 rejected, _LOGGED_HOSTS_BYTES))

@@ -129,6 +129,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         if request.error is not None:
             return super()._pass_all(host_states, request, request_note)
         common = self._begin(request, request_note)
+        network = common.network
+        network.explain = functools.partial(self._explain, request_note, 0)
         passed, refused = [], []
         for host_state in host_states:
             try:
@@ -139,6 +141,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
                 passed.append(host_state)
             else:
                 refused.append((host_state.host, reason))
+        network.passed = {host_state.host for host_state in passed}
         return passed, refused
 
     def _begin(self, request: nfv_request.Request,
@@ -177,7 +180,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         if not need:
             return None
         network = common.network
-        free, own = math.inf, 0
+        free, own, left = math.inf, 0, math.inf
         if network.fresh:
             shown = common.hosts.get(host_state.host, _NOTHING)
             reason = self.host_refusal(allowance.limits, shown)
@@ -188,11 +191,14 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             if guest is not None:
                 own = self.own(guest)
                 free += own
+            left = free
             if claims.CLAIMS.any_on(host_state.host):
                 free -= self.unseen(
                     *load.carried(network.snapshot, host_state)[1:])
             if network.note.index:
-                free -= need * load.placed(host_state, network)
+                before = need * load.placed(host_state, network)
+                free -= before
+                left -= before
         if network.published(host_state):
             roomy = self._in_ledger(host_state, network, need, free, own)
         else:
@@ -201,7 +207,17 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             return functools.partial(
                 self._full, need, free, allowance.limit)
         load.watch(host_state, network)
+        if free >= need:
+            # Else only Placement knows how much there is.
+            self.leave(
+                load.contest(host_state, network), left, functools.partial(
+                    self._full, need, limit=allowance.limit))
         return None
+
+    @abc.abstractmethod
+    def leave(self, contested: load.Contested, left: float,
+              refusal: load.Refusal) -> None:
+        """Say how much is left on a host, and what if that is too little."""
 
     def _in_ledger(self, host_state, network: load.NetworkNote, need: int,
                    free: float, own: int) -> bool:
@@ -219,6 +235,9 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             if free - own >= need:
                 ledger.claim(host_state, self.resource_class, need)
             return True
+        if free < need and claims.CLAIMS.in_flight(host_state.host):
+            # Others are taking what is left; the ledger may not have it yet.
+            return False
         room = network.room(self.resource_class, need)
         known_full = room is not None and (
             ledger.provider_uuid(host_state.uuid) not in room)

@@ -39,7 +39,8 @@ class NFVTopologyFilter(base.NFVHostFilter):
     def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""
         if request.guest is not None and host_state.numa_topology:
-            if not host_state.allocation_candidates:
+            candidates = host_state.allocation_candidates
+            if candidates is None or not len(candidates):
                 return _NO_CANDIDATES
             if request.plain and None not in (
                     host_state.cpu_allocation_ratio,

@@ -53,6 +53,10 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
         """The limit; nothing else takes of it."""
         return (limits.security_rules_per_node,) * 2
 
+    def leave(self, contested, left, refusal):
+        """Rules that are left."""
+        contested.rules, contested.no_rules = left, refusal
+
     def guest_refusal(self, demand, limits):
         """A port with more rules than a port may have."""
         need, most = demand.port_rules, limits.security_rules_per_port

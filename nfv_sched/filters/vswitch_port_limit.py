@@ -57,6 +57,10 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
         limit = limits.vswitch_ports_per_node
         return limit, limit - limits.vswitch_physical_ports
 
+    def leave(self, contested, left, refusal):
+        """Ports that are left."""
+        contested.ports, contested.no_ports = left, refusal
+
     def guest_refusal(self, demand, limits):
         """More interfaces or devices than a guest may have."""
         for what, need, most in (

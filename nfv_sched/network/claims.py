@@ -16,10 +16,14 @@ them here until Neutron shows their ports, so that the next request does not
 take their room for free.  What other processes place meanwhile is not known;
 for that there is the ledger in Placement.
 
+Requests that are decided at the same time take their claim before Nova makes
+its own, so that they do not all take the same room.
+
 It may count too much for a short time: a guest that was deleted, or whose
 build failed, counts until a reading was made some time after it was placed.
 """
 
+import math
 import threading
 import time
 import typing as ty
@@ -29,6 +33,9 @@ from nfv_sched.network import usage
 
 #: Seconds after which a guest's ports should be bound to its host.
 BUILD_SECONDS = 60.0
+
+#: Seconds that Nova has for the claim in Placement.
+TAKE_SECONDS = 10.0
 
 # Claims older than this are dropped whatever has been read.
 _LOST_SECONDS = 3600.0
@@ -40,11 +47,13 @@ class Claim(ty.NamedTuple):
     :ivar ports: ports of the virtual switch
     :ivar rules: security-group rules on them
     :ivar when: seconds of ``time.monotonic()``
+    :ivar until: when it ends if Nova does not place the guest
     """
 
     ports: int
     rules: int
     when: float
+    until: float = math.inf
 
 
 class Claims:
@@ -63,15 +72,71 @@ class Claims:
         :param instance: UUID of the server
         :param demand: what it takes
         """
-        now = time.monotonic()
-        claim = Claim(demand.vswitch_ports, demand.rules, now)
         with self._lock:
-            # Replaced, not changed: others may be reading it.
-            self._hosts[host] = {
-                **self._hosts.get(host, {}), instance: claim}
-            if now - self._swept > _LOST_SECONDS:
-                self._swept = now
-                self._sweep(now - _LOST_SECONDS)
+            self._add(host, instance, demand, math.inf)
+
+    def _add(self, host: str, instance: str,
+             demand: network_demand.NetworkDemand, seconds: float) -> None:
+        now = time.monotonic()
+        # Replaced, not changed: others may be reading it.
+        self._hosts[host] = {
+            **self._hosts.get(host, {}), instance: Claim(
+                demand.vswitch_ports, demand.rules, now, now + seconds)}
+        if now - self._swept > _LOST_SECONDS:
+            self._swept = now
+            self._sweep(now - _LOST_SECONDS)
+
+    def take(
+        self, usage_of_host: usage.HostUsage, taken: float, instance: str,
+        demand: network_demand.NetworkDemand, ports: float, rules: float,
+    ) -> tuple[float, float] | None:
+        """Claim room on a host for a moment, if there is enough.
+
+        :param usage_of_host: what Neutron showed on the host
+        :param taken: when reading began
+        :param instance: UUID of the server
+        :param demand: what it takes
+        :param ports: ports that are left without what Neutron does not show
+        :param rules: rules that are left in the same way
+        :returns: None, or the ports and rules that are left if they are too
+            few
+        """
+        with self._lock:
+            more_ports, more_rules, _old = self._unseen(
+                usage_of_host, taken, instance)
+            ports -= more_ports
+            rules -= more_rules
+            if ports < demand.vswitch_ports or rules < demand.rules:
+                return ports, rules
+            self._add(usage_of_host.host, instance, demand, TAKE_SECONDS)
+            return None
+
+    def release(self, host: str, instance: str) -> None:
+        """Give back what was taken and not claimed.
+
+        :param host: ``host_state.host``
+        :param instance: UUID of the server
+        """
+        claim = self._hosts.get(host, {}).get(instance)
+        if claim is not None and claim.until != math.inf:
+            self._drop(host, [instance])
+
+    def in_flight(self, host: str) -> bool:
+        """Whether guests have taken room that Nova may not have claimed yet.
+
+        :param host: ``host_state.host``
+        """
+        now = time.monotonic()
+        return any([now <= claim.until < math.inf
+                    for claim in self._hosts.get(host, {}).values()])
+
+    def has(self, host: str, instance: str) -> bool:
+        """Whether a server is known to be placed, or taken, on a host.
+
+        :param host: ``host_state.host``
+        :param instance: UUID of the server
+        """
+        return instance in self._hosts.get(host, {})
 
     def _sweep(self, oldest: float) -> None:
         self._hosts = {
@@ -93,14 +158,25 @@ class Claims:
         :param usage_of_host: what Neutron showed on the host
         :param taken: when reading began, seconds of ``time.monotonic()``
         """
-        claims = self._hosts.get(usage_of_host.host)
-        if not claims:
-            return 0, 0
+        ports, rules, old = self._unseen(usage_of_host, taken, None)
+        if old:
+            self._drop(usage_of_host.host, old)
+        return ports, rules
+
+    def _unseen(
+        self, usage_of_host: usage.HostUsage, taken: float,
+        without: str | None,
+    ) -> tuple[int, int, list[str]]:
+        """Ports and rules, and the servers that do not count any more."""
         ports = rules = 0
-        old = []
-        for instance, claim in claims.items():
-            if claim.when + BUILD_SECONDS < taken:
+        old: list[str] = []
+        now = time.monotonic()
+        for instance, claim in self._hosts.get(
+                usage_of_host.host, {}).items():
+            if claim.when + BUILD_SECONDS < taken or claim.until < now:
                 old.append(instance)
+                continue
+            if instance == without:
                 continue
             seen = usage_of_host.guests.get(instance)
             if seen is None:
@@ -110,9 +186,7 @@ class Claims:
                 # Its ports are bound one after the other.
                 ports += max(claim.ports - len(seen.ports), 0)
                 rules += max(claim.rules - seen.rules, 0)
-        if old:
-            self._drop(usage_of_host.host, old)
-        return ports, rules
+        return ports, rules, old
 
     def _drop(self, host: str, instances: list[str]) -> None:
         with self._lock:

@@ -11,6 +11,9 @@
 #    under the License.
 """Limits of ports and rules, on Nova's HostState and RequestSpec."""
 
+import time
+
+import fixtures
 from nova import exception
 from nova import objects
 from nova.scheduler import filters as nova_filters
@@ -21,6 +24,7 @@ from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.filters import vswitch_port_limit
 from nfv_sched.network import claims
+from nfv_sched.network import demand as network_demand
 from nfv_sched.network import ledger
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
@@ -348,6 +352,151 @@ class TestPlaced(NetworkTestCase):
                              set(claims.CLAIMS._hosts[host.host]))
             self.assertIn('nfv_vswitch', selection.limits.numa_topology
                           .network_metadata.physnets)
+
+
+class TestContested(NetworkTestCase):
+    """Requests that are decided at the same time."""
+
+    def setUp(self):
+        super().setUp()
+        # Room for three ports.
+        self.source = self.neutron(
+            {'number': 5}, {'number': 5, 'host': 'host2'})
+
+    def hosts(self, *names):
+        return [self.host(name, uuid=UUIDS[6]) for name in names]
+
+    def claim(self, hosts, spec):
+        """What Nova does with hosts that are left, until one is claimed.
+
+        :returns: name of the host, None if Nova finds no candidates
+        """
+        for host in hosts:
+            if not host.allocation_candidates:
+                continue
+            self.assertIn('allocations', host.allocation_candidates[0])
+            host.consume_from_request(spec)
+            return host.host
+        return None
+
+    def requests(self, number, ports, *names, **kwargs):
+        """Requests that have all passed the filters."""
+        found = []
+        for index in range(number):
+            spec = self.spec(ports, instance=UUIDS[index], **kwargs)
+            hosts = self.hosts(*names)
+            self.assertEqual(list(names), self.passing(hosts, spec))
+            found.append((hosts, spec))
+        return found
+
+    def test_taken(self):
+        """Each takes its part, and who finds none is told why."""
+        first, second, third = self.requests(3, 2, 'host1', 'host2')
+        self.assertEqual('host1', self.claim(*first))
+        self.assertEqual('host2', self.claim(*second))
+        error = self.assertRaises(
+            exception.NoValidHost, self.claim, *third)
+        self.assertEqual(
+            'vSwitch ports: 2 needed, best host: 1 of 10 free (2 hosts)',
+            error.kwargs['reason'])
+        self.assertIn(UUIDS[2], self.log.output)
+
+    def test_rules(self):
+        """The reason names what is missing."""
+        self.flags(security_rules_per_node=80)
+        self.neutron({'number': 5, 'groups': ['a']}, rules={'a': 10})
+        first, second = self.requests(2, 2, 'host1', groups=['a'])
+        self.flags(vswitch_ports_per_node=0)
+        self.assertEqual('host1', self.claim(*first))
+        error = self.assertRaises(
+            exception.NoValidHost, self.claim, *second)
+        self.assertEqual(
+            'vSwitch ports: 2 needed, 1 of 10 free (1 host)',
+            error.kwargs['reason'])
+        claims.CLAIMS.clear()
+        first, second = self.requests(2, 2, 'host1', groups=['a'])
+        self.assertEqual('host1', self.claim(*first))
+        error = self.assertRaises(
+            exception.NoValidHost, self.claim, *second)
+        self.assertEqual(
+            'security-group rules: 20 needed, 10 of 80 free (1 host)',
+            error.kwargs['reason'])
+
+    def test_silent(self):
+        """Where tenants read no reasons, Nova goes on by itself."""
+        self.flags(expose_reasons='none')
+        first, second = self.requests(2, 2, 'host1')
+        self.claim(*first)
+        self.assertIsNone(self.claim(*second))
+
+    def test_later_server(self):
+        """A later server of a request does not raise: claims were made."""
+        hosts, spec = self.hosts('host1'), self.spec(2)
+        self.passing(hosts, spec, index=0)
+        claims.CLAIMS.add('host1', UUIDS[3], network_demand.NetworkDemand(
+            vswitch_ports=1))
+        self.assertEqual('host1', self.claim(hosts, spec))
+        spec.instance_uuid = UUIDS[1]
+        self.assertEqual([], self.passing(hosts, spec, index=1))
+
+    def test_lost_claim(self):
+        """A host where Nova's claim failed is given back."""
+        (hosts, spec), = self.requests(1, 2, 'host1', 'host2')
+        self.assertTrue(hosts[0].allocation_candidates)
+        self.assertEqual({UUIDS[0]}, set(claims.CLAIMS._hosts['host1']))
+        self.assertTrue(hosts[1].allocation_candidates)
+        self.assertNotIn('host1', claims.CLAIMS._hosts)
+        self.assertEqual({UUIDS[0]}, set(claims.CLAIMS._hosts['host2']))
+
+    def test_alternates(self):
+        """Alternates take nothing."""
+        (hosts, spec), = self.requests(1, 2, 'host1', 'host2')
+        self.claim(hosts, spec)
+        self.assertTrue(hosts[1].allocation_candidates)
+        self.assertEqual(['host1'], list(claims.CLAIMS._hosts))
+
+    def test_not_placed(self):
+        """What Nova does not place after all ends by itself."""
+        (hosts, spec), = self.requests(1, 2, 'host1')
+        self.assertTrue(hosts[0].allocation_candidates)
+        now = time.monotonic()
+        self.useFixture(fixtures.MonkeyPatch(
+            'time.monotonic', lambda: now + claims.TAKE_SECONDS + 1))
+        self.assertEqual(['host1'], self.passing(
+            self.hosts('host1'), self.spec(3, instance=UUIDS[1])))
+
+    def test_placed_stays(self):
+        """What Nova places does not end with that."""
+        (hosts, spec), = self.requests(1, 2, 'host1')
+        self.claim(hosts, spec)
+        objects.Selection.from_host_state(hosts[0])
+        now = time.monotonic()
+        self.useFixture(fixtures.MonkeyPatch(
+            'time.monotonic', lambda: now + claims.TAKE_SECONDS + 1))
+        self.assertEqual([], self.passing(
+            self.hosts('host1'), self.spec(2, instance=UUIDS[1]), index=1))
+
+    def test_multi_create(self):
+        """Servers of one request count once each."""
+        hosts, spec = self.hosts('host1'), self.spec(1)
+        for index in range(3):
+            spec.instance_uuid = UUIDS[index]
+            self.assertEqual(['host1'], self.passing(
+                hosts, spec, index=index))
+            self.assertEqual('host1', self.claim(hosts, spec))
+        spec.instance_uuid = UUIDS[3]
+        self.assertEqual([], self.passing(hosts, spec, index=3))
+
+    def test_other_filters(self):
+        """A look at the candidates by our own filters takes nothing."""
+        host = self.host()
+        spec = clouds.spec('strict')
+        spec.requested_networks = objects.NetworkRequestList(objects=[
+            objects.NetworkRequest(network_id='net')])
+        self.assertEqual(['host1'], self.passing(
+            [host], spec, PORTS, nfv_topology.NFVTopologyFilter(),
+            vswitch_numa_affinity.VSwitchNUMAAffinityFilter(), RULES))
+        self.assertEqual({}, claims.CLAIMS._hosts)
 
 
 class TestLedger(NetworkTestCase):
