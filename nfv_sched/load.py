@@ -200,6 +200,7 @@ class Contested(list):
             network.instance, network.demand, self.ports, self.rules)
         if left is None:
             network.attempt = (host_state, host_state.num_instances)
+            network.note.taken.append((host_state.host, network.instance))
             return True
         note = network.note
         ports, rules = left
@@ -207,10 +208,25 @@ class Contested(list):
             note.rejected.append((host_state.host, self.no_ports(ports)))
         elif self.no_rules is not None:
             note.rejected.append((host_state.host, self.no_rules(rules)))
-        if note.index == 0 and network.explain is not None and (
-                network.passed <= network.asked):
-            network.explain()
+        if network.passed <= network.asked:
+            give_back(note)
+            if note.index == 0 and network.explain is not None:
+                network.explain()
         return False
+
+
+def give_back(request_note: RequestNote) -> None:
+    """No host is left for a server: the others of its request go, too.
+
+    :param request_note: the request's note
+    """
+    taken = request_note.taken
+    if any([instance == request_note.instance and
+            claims.CLAIMS.has(host, instance) for host, instance in taken]):
+        return  # Nova decides once more when the last server is placed
+    for host, instance in taken:
+        claims.CLAIMS.release(host, instance)
+    request_note.taken = []
 
 
 def contest(host_state, network: NetworkNote) -> Contested:

@@ -100,10 +100,12 @@ class RequestNote:
     :ivar wishes: what is asked beyond Nova's rules, by active policies
     :ivar instance: UUID of the server that is placed now
     :ivar network: what the filters of network limits know
+    :ivar taken: (host, UUID of the server) of room that was taken; see
+        ``load.Contested``
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
-                 'wishes', 'instance', 'network', '_key',
+                 'wishes', 'instance', 'network', 'taken', '_key',
                  '_extra_specs', '_pristine')
 
     def __init__(self):
@@ -115,6 +117,7 @@ class RequestNote:
         self.wishes: dict = {}
         self.instance: str | None = None
         self.network: ty.Any = None
+        self.taken: list[tuple[str, str]] = []
         self._key: tuple = ()
         self._extra_specs: dict = {}
         self._pristine: topology.Guest | None = None

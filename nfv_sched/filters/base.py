@@ -24,6 +24,7 @@ from nova.scheduler import filters
 from oslo_log import log as logging
 
 from nfv_sched import conf
+from nfv_sched import load
 from nfv_sched import nova_compat
 from nfv_sched.numa import pci
 from nfv_sched.numa import steering
@@ -105,6 +106,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                 host_states, request, request_note)
         request_note.rejected += refused
         if not passed:
+            load.give_back(request_note)
             self._explain(request_note, index)
         elif LOG.isEnabledFor(logging.DEBUG):
             for host, reason in request_note.rejected:

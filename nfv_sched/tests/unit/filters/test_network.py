@@ -487,6 +487,26 @@ class TestContested(NetworkTestCase):
         spec.instance_uuid = UUIDS[3]
         self.assertEqual([], self.passing(hosts, spec, index=3))
 
+    def test_failed_multi_create(self):
+        """A request that fails keeps nothing; Nova gives all back."""
+        hosts, spec = self.hosts('host1'), self.spec(2)
+        self.assertEqual(['host1'], self.passing(hosts, spec))
+        self.assertEqual('host1', self.claim(hosts, spec))
+        self.assertEqual({UUIDS[0]}, set(claims.CLAIMS._hosts['host1']))
+        spec.instance_uuid = UUIDS[1]
+        self.assertEqual([], self.passing(hosts, spec, index=1))
+        self.assertEqual({}, claims.CLAIMS._hosts)
+
+    def test_last_pass_without_hosts(self):
+        """Without alternates the servers of a request stay all the same."""
+        hosts, spec = self.hosts('host1'), self.spec(1)
+        for index in range(3):
+            spec.instance_uuid = UUIDS[index]
+            self.passing(hosts, spec, index=index)
+            self.claim(hosts, spec)
+        self.assertEqual([], self.passing(hosts, spec, index=2))
+        self.assertEqual(set(UUIDS[:3]), set(claims.CLAIMS._hosts['host1']))
+
     def test_other_filters(self):
         """A look at the candidates by our own filters takes nothing."""
         host = self.host()
