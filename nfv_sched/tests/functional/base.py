@@ -56,6 +56,9 @@ from oslo_utils import uuidutils
 from testtools import content
 
 from nfv_sched import conf
+from nfv_sched.network import claims
+from nfv_sched.network import ledger
+from nfv_sched.network import neutron
 
 CONF = nova.conf.CONF
 # Tests set options before the scheduler loads the filters.
@@ -257,6 +260,8 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         #: The last domain XML of each guest.
         self.domains = {}
         self._declare_per_host()
+        self._forget_network()
+        self.addCleanup(self._forget_network)
         super().setUp()
         self.ctxt = context.get_admin_context()
         self.neutron = self.useFixture(NeutronFixture(self))
@@ -275,6 +280,17 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             'migrate_disk_and_power_off', return_value='{}'))
         self.useFixture(fixtures.MockPatch(
             'nova.virt.libvirt.driver.LibvirtDriver.snapshot'))
+
+    @staticmethod
+    def _forget_network():
+        """Nothing is left of what another test's cloud was like.
+
+        The weighers start to read Neutron in any of them, and where there is
+        none they try again and again, with longer and longer pauses.
+        """
+        neutron.SOURCE.stop()
+        ledger.SOURCE.stop()
+        claims.CLAIMS.clear()
 
     # -- the cloud ----------------------------------------------------------
 
