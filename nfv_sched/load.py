@@ -21,6 +21,7 @@ from collections.abc import Iterator
 import math
 import time
 import typing as ty
+import weakref
 
 from nfv_sched.network import claims
 from nfv_sched.network import demand as network_demand
@@ -61,13 +62,14 @@ class NetworkNote:
     :ivar asked: those that Nova has come to for its claim
     :ivar explain: to be called if none of them has room any more; raises if
         the reason may be told
-    :ivar attempt: host for which the guest has taken its claim, and the number
-        of servers on it then
+    :ivar attempt: weak reference to the host for which the guest has taken its
+        claim, and the number of servers on it then
+    :ivar asks: (resource class, host) -> for how much room the ledger is asked
     """
 
     __slots__ = ('note', 'request', 'instance', 'snapshot', 'fresh', 'deny',
                  'demand', 'limits', 'reading', 'renewed', 'doubted',
-                 'passed', 'asked', 'explain', 'attempt', '_wanted')
+                 'passed', 'asked', 'explain', 'attempt', 'asks', '_wanted')
 
     def __init__(self, request_note: RequestNote, request: Request):
         self.note = request_note
@@ -86,6 +88,7 @@ class NetworkNote:
         self.asked: set[str] = set()
         self.explain: Callable[[], None] | None = None
         self.attempt: tuple[ty.Any, int] | None = None
+        self.asks: dict[tuple[str, str], int] = {}
         self._wanted: set[tuple[str, int]] = set()
         self.demand = network_demand.of_request(
             request.nics, _count(request.demands, 'VF'),
@@ -146,6 +149,8 @@ def of(request_note: RequestNote, request: Request) -> NetworkNote:
         if previous is not None and previous.instance == note.instance:
             # Nova decides once more when the last server is placed.
             note.attempt = previous.attempt
+        for host, instance in request_note.taken:
+            claims.CLAIMS.prolong(host, instance)
         request_note.network = note
     return note
 
@@ -178,28 +183,31 @@ class Contested(list):
         self.ports = self.rules = math.inf
         self.no_ports: Refusal | None = None
         self.no_rules: Refusal | None = None
-        self._host_state = host_state
+        # Not the other way round too: a host would not go with its request.
+        self._host_state = weakref.ref(host_state)
 
     def __bool__(self):
         return len(self) > 0 and self._take()
 
     def _take(self) -> bool:
-        network, host_state = self.network, self._host_state
+        network, host_state = self.network, self._host_state()
+        if host_state is None or not network.fresh or (
+                network.instance is None):
+            return True
         attempt = network.attempt
         if attempt is not None:
-            before, servers = attempt
-            if before.num_instances > servers:
+            before, servers = attempt[0](), attempt[1]
+            if before is not None and before.num_instances > servers:
                 return True  # it is placed, and Nova looks for alternates
             network.attempt = None
-            claims.CLAIMS.release(before.host, network.instance)
-        if not network.fresh or network.instance is None:
-            return True
+            if before is not None:
+                claims.CLAIMS.release(before.host, network.instance)
         network.asked.add(host_state.host)
         left = claims.CLAIMS.take(
             network.snapshot.host(host_state.host), network.snapshot.taken,
             network.instance, network.demand, self.ports, self.rules)
         if left is None:
-            network.attempt = (host_state, host_state.num_instances)
+            network.attempt = (self._host_state, host_state.num_instances)
             network.note.taken.append((host_state.host, network.instance))
             return True
         note = network.note
@@ -264,7 +272,7 @@ class WatchedLimits(dict):
         self.base = host_state.num_instances
         self.placed: tuple[str | None, ...] = ()
         self.note = network.note
-        self._host_state = host_state
+        self._host_state = weakref.ref(host_state)
         self._network = network
         # The server that the host was last decided on for; Nova also decides
         # once more when it has placed the last one.
@@ -281,16 +289,20 @@ class WatchedLimits(dict):
         self._last = network.instance
 
     def _notice(self) -> None:
-        number = self._host_state.num_instances - self.base
+        host_state = self._host_state()
+        if host_state is None:
+            return
+        number = host_state.num_instances - self.base
         if number > len(self.placed):
             self.placed += (self._last,) * (number - len(self.placed))
 
     def record(self) -> None:
         """Nova hands the limits over: the servers stay where they are."""
         self._notice()
-        for instance in self.placed[self._recorded:]:
+        host_state = self._host_state()
+        for instance in self.placed[self._recorded:] if host_state else ():
             claims.CLAIMS.add(
-                self._host_state.host, instance, self._network.demand)
+                host_state.host, instance, self._network.demand)
         self._recorded = len(self.placed)
 
     def keys(self):
@@ -337,14 +349,26 @@ def placed(host_state, network: NetworkNote) -> int:
                for instance in watched.placed)
 
 
-def carried(snapshot: usage.Snapshot,
-            host_state) -> tuple[usage.HostUsage, int, int]:
+def in_flight(network: NetworkNote, host: str) -> tuple[int, int]:
+    """Ports and rules that other requests are taking on a host.
+
+    :param network: what is known for the request
+    :param host: ``host_state.host``
+    """
+    own = {instance for _host, instance in network.note.taken}
+    return claims.CLAIMS.in_flight(host, own | {network.instance})
+
+
+def carried(
+    snapshot: usage.Snapshot, host_state, without: str | None = None,
+) -> tuple[usage.HostUsage, int, int]:
     """What a host carries.
 
     :param snapshot: figures from Neutron
     :param host_state: ``nova.scheduler.host_manager.HostState``
+    :param without: UUID of a server that does not count
     :returns: usage as Neutron shows it, and ports and rules of guests that
         it does not show yet
     """
     shown = snapshot.host(host_state.host)
-    return shown, *claims.CLAIMS.unseen(shown, snapshot.taken)
+    return shown, *claims.CLAIMS.unseen(shown, snapshot.taken, without)

@@ -739,7 +739,8 @@ def _judge_candidates(
         # Nova claims the first. The order stays where nothing is preferred.
         kept.sort(key=lambda item: -item[0].value)
         decision = kept[0][0]
-        host_state.allocation_candidates = [
+        # In place: the list may be one that notices Nova's claim.
+        host_state.allocation_candidates[:] = [
             candidate for _made, candidate in kept]
     note.decide(decision, host_state)
     return decision

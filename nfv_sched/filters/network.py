@@ -159,7 +159,9 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         reason = None
         if not network.request.is_move:
             reason = self.guest_refusal(network.demand, limits)
-        if reason is None and common.need and network.deny:
+        # Without figures the rules are not known, but the ports are.
+        need = common.need or network.demand.vswitch_ports
+        if reason is None and need and network.deny:
             reason = functools.partial(
                 self._stale, common.need, network.snapshot)
         limit, room = self.room(limits)
@@ -183,18 +185,18 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         free, own, left = math.inf, 0, math.inf
         if network.fresh:
             shown = common.hosts.get(host_state.host, _NOTHING)
-            reason = self.host_refusal(allowance.limits, shown)
-            if reason is not None:
-                return reason
             free = allowance.room - self.carried(shown)
             guest = shown.guests.get(network.instance)
             if guest is not None:
                 own = self.own(guest)
                 free += own
+            reason = self.host_refusal(allowance.limits, shown)
+            if reason is not None and guest is None:
+                return reason
             left = free
             if claims.CLAIMS.any_on(host_state.host):
-                free -= self.unseen(
-                    *load.carried(network.snapshot, host_state)[1:])
+                free -= self.unseen(*load.carried(
+                    network.snapshot, host_state, network.instance)[1:])
             if network.note.index:
                 before = need * load.placed(host_state, network)
                 free -= before
@@ -232,13 +234,20 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             # that.
             if free < need:
                 return False
-            if free - own >= need:
+            room = network.room(self.resource_class, need)
+            if free - own >= need and (
+                    room is None or
+                    ledger.provider_uuid(host_state.uuid) in room):
                 ledger.claim(host_state, self.resource_class, need)
             return True
-        if free < need and claims.CLAIMS.in_flight(host_state.host):
-            # Others are taking what is left; the ledger may not have it yet.
-            return False
-        room = network.room(self.resource_class, need)
+        ask = need
+        if free < need:
+            # Neutron may show what is gone, but what others are taking at
+            # this moment the ledger may not have yet.
+            ask = network.asks.setdefault(
+                (self.resource_class, host_state.host),
+                need + self.unseen(*load.in_flight(network, host_state.host)))
+        room = network.room(self.resource_class, ask)
         known_full = room is not None and (
             ledger.provider_uuid(host_state.uuid) not in room)
         if known_full or (free < need and not network.renewed):
@@ -261,8 +270,9 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def _stale(self, need: int,
                snapshot: usage.Snapshot | None) -> reasons.Reason:
         return reasons.Reason(
-            self.order, self.noun, f'{need} needed',
-            'no figures from Neutron' if snapshot is None else
+            self.order, self.noun, f'{need} needed' if need else
+            'figures needed', 'no figures from Neutron' if snapshot is None
+            else
             f'the figures from Neutron are {snapshot.age():.0f} s old')
 
     def _allowed(self, what: str, need: int, most: float) -> reasons.Reason:

@@ -23,6 +23,7 @@ It may count too much for a short time: a guest that was deleted, or whose
 build failed, counts until a reading was made some time after it was placed.
 """
 
+from collections.abc import Collection
 import math
 import threading
 import time
@@ -121,14 +122,33 @@ class Claims:
         if claim is not None and claim.until != math.inf:
             self._drop(host, [instance])
 
-    def in_flight(self, host: str) -> bool:
-        """Whether guests have taken room that Nova may not have claimed yet.
+    def in_flight(self, host: str,
+                  without: Collection[str]) -> tuple[int, int]:
+        """Ports and rules taken that Nova may not have claimed yet.
 
         :param host: ``host_state.host``
+        :param without: UUIDs of servers that do not count
         """
+        ports = rules = 0
         now = time.monotonic()
-        return any([now <= claim.until < math.inf
-                    for claim in self._hosts.get(host, {}).values()])
+        for instance, claim in self._hosts.get(host, {}).items():
+            if now <= claim.until < math.inf and instance not in without:
+                ports += claim.ports
+                rules += claim.rules
+        return ports, rules
+
+    def prolong(self, host: str, instance: str) -> None:
+        """Nova is not done yet with the request of a server.
+
+        :param host: ``host_state.host``
+        :param instance: UUID of the server
+        """
+        with self._lock:
+            claims = self._hosts.get(host, {})
+            claim = claims.get(instance)
+            if claim is not None and claim.until != math.inf:
+                self._hosts[host] = {**claims, instance: claim._replace(
+                    until=time.monotonic() + TAKE_SECONDS)}
 
     def has(self, host: str, instance: str) -> bool:
         """Whether a server is known to be placed, or taken, on a host.
@@ -151,14 +171,15 @@ class Claims:
         """
         return host in self._hosts
 
-    def unseen(self, usage_of_host: usage.HostUsage,
-               taken: float) -> tuple[int, int]:
+    def unseen(self, usage_of_host: usage.HostUsage, taken: float,
+               without: str | None = None) -> tuple[int, int]:
         """Ports and rules that a reading of Neutron does not show.
 
         :param usage_of_host: what Neutron showed on the host
         :param taken: when reading began, seconds of ``time.monotonic()``
+        :param without: UUID of a server that does not count
         """
-        ports, rules, old = self._unseen(usage_of_host, taken, None)
+        ports, rules, old = self._unseen(usage_of_host, taken, without)
         if old:
             self._drop(usage_of_host.host, old)
         return ports, rules

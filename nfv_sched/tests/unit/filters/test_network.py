@@ -11,7 +11,9 @@
 #    under the License.
 """Limits of ports and rules, on Nova's HostState and RequestSpec."""
 
+import gc
 import time
+import weakref
 
 import fixtures
 from nova import exception
@@ -23,9 +25,11 @@ from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.filters import vswitch_port_limit
+from nfv_sched import load
 from nfv_sched.network import claims
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import ledger
+from nfv_sched import request as nfv_request
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.network import snapshots
@@ -250,6 +254,16 @@ class TestRules(NetworkTestCase):
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec(1, ['a', 'b'], move=True)))
 
+    def test_no_figures(self):
+        """Whether there are rules is not known without figures."""
+        self.useFixture(snapshots.Source(None))
+        self.flags(stale_snapshot_policy='deny')
+        self.assertEqual(
+            'security-group rules: figures needed, no figures from Neutron '
+            '(1 host)', self.refused([self.host()], self.spec(1), RULES))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(0), RULES))
+
     def test_no_rules(self):
         """A guest without rules goes where there is room for none."""
         self.neutron({'number': 10, 'groups': ['a']}, rules={'a': 10})
@@ -455,6 +469,41 @@ class TestContested(NetworkTestCase):
         self.assertTrue(hosts[1].allocation_candidates)
         self.assertEqual(['host1'], list(claims.CLAIMS._hosts))
 
+    def test_again(self):
+        """A server that is asked for once more does not stand in its way."""
+        (hosts, spec), = self.requests(1, 2, 'host1')
+        self.claim(hosts, spec)
+        objects.Selection.from_host_state(hosts[0])
+        self.assertEqual(['host1'], self.passing(
+            self.hosts('host1'), self.spec(2)))
+
+    def test_long_multi_create(self):
+        """A request keeps what it took while it goes on."""
+        hosts, spec = self.hosts('host1'), self.spec(1)
+        now = time.monotonic()
+        for index in range(3):
+            spec.instance_uuid = UUIDS[index]
+            with fixtures.MonkeyPatch(
+                    'time.monotonic', lambda: now + 8 * index):
+                self.assertEqual(['host1'], self.passing(
+                    hosts, spec, index=index))
+                self.assertEqual('host1', self.claim(hosts, spec))
+        with fixtures.MonkeyPatch('time.monotonic', lambda: now + 17):
+            self.assertEqual([], self.passing(
+                self.hosts('host1'), self.spec(1, instance=UUIDS[4]),
+                index=None))
+
+    def test_hosts_go_with_their_request(self):
+        """Nothing of ours keeps a HostState alive."""
+        gc.disable()
+        self.addCleanup(gc.enable)
+        (hosts, spec), = self.requests(1, 2, 'host1')
+        self.claim(hosts, spec)
+        gone = weakref.ref(hosts[0])
+        hosts.clear()
+        del spec
+        self.assertIsNone(gone())
+
     def test_not_placed(self):
         """What Nova does not place after all ends by itself."""
         (hosts, spec), = self.requests(1, 2, 'host1')
@@ -504,7 +553,9 @@ class TestContested(NetworkTestCase):
             spec.instance_uuid = UUIDS[index]
             self.passing(hosts, spec, index=index)
             self.claim(hosts, spec)
-        self.assertEqual([], self.passing(hosts, spec, index=2))
+        # The last server's own room does not stand in its way.
+        self.assertEqual(['host1'], self.passing(hosts, spec, index=2))
+        load.give_back(nfv_request.note_of(spec))
         self.assertEqual(set(UUIDS[:3]), set(claims.CLAIMS._hosts['host1']))
 
     def test_other_filters(self):
@@ -630,8 +681,44 @@ class TestLedger(NetworkTestCase):
         self.neutron({'number': 2, 'instance': UUIDS[0]}, {'number': 4})
         self.assertEqual(['host1'], self.passing(
             [host], self.spec(2, move=True)))
+        # Placement would refuse it.
+        self.assertEqual([None], self.claimed(host))
+        self.ledgers()
+        self.assertEqual(['host1'], self.passing(
+            [host], self.spec(2, move=True)))
         self.assertEqual([{'resources': {ledger.PORTS: 2}}],
                          self.claimed(host))
+
+    def test_multi_create_after_a_delete(self):
+        """The request's own servers are no others that take what is left."""
+        self.ledgers(renewed={(ledger.PORTS, 2): [self.provider],
+                              (ledger.PORTS, 4): []})
+        self.neutron({'number': 6})
+        host, spec = self.host(), self.spec(2)
+        for index in range(3):
+            spec.instance_uuid = UUIDS[index]
+            self.assertEqual(['host1'], self.passing(
+                [host], spec, index=index))
+            self.assertTrue(host.allocation_candidates)
+            host.consume_from_request(spec)
+
+    def test_others_take_what_is_left(self):
+        """The ledger is asked for room beside what others are taking."""
+        self.neutron({'number': 6})
+        for renewed, passing in (
+            ({(ledger.PORTS, 3): [self.provider]}, ['host1']),
+            ({(ledger.PORTS, 3): [], (ledger.PORTS, 1): [self.provider]}, []),
+        ):
+            claims.CLAIMS.clear()
+            source = self.ledgers(renewed=renewed)
+            first = self.spec(2)
+            host = self.host()
+            self.passing([host], first, PORTS)
+            self.assertTrue(host.allocation_candidates)
+            self.assertEqual(passing, self.passing(
+                [self.host()], self.spec(1, instance=UUIDS[1]), PORTS,
+                index=None))
+            self.assertIn((ledger.PORTS, 3), source.wanted)
 
     def test_stale(self):
         """Without figures ports are claimed all the same."""
