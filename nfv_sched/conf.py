@@ -208,9 +208,9 @@ by ``SecurityRuleLimitFilter`` for new guests.
                      'processes that place guests at once can exceed a limit '
                      'by what the others have placed.'),
             ('placement', 'Ports and rules are also claimed in Placement '
-                          'together with CPUs and memory, so that no limit '
-                          'is exceeded whatever happens at once. Needs the '
-                          'service nfv-sched-ledger.'),
+                          'together with CPUs and memory, so that '
+                          'requests that are decided at once do not exceed '
+                          'a limit. Needs the service nfv-sched-ledger.'),
         ],
         help="""
 Where ports and security-group rules are accounted for.

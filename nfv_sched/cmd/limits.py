@@ -172,8 +172,12 @@ class Show(lister.Lister):
 
 def _free(client, provider: str) -> dict[str, int]:
     """What is left of each resource class of a ledger."""
-    _generation, inventories = client.inventories(provider)
-    _generation, allocations = client.allocations(provider)
+    from nfv_sched.network import providers
+    try:
+        _generation, inventories = client.inventories(provider)
+        _generation, allocations = client.allocations(provider)
+    except providers.NotFoundError:
+        return {}  # gone since it was listed
     return {
         name: inventory['total'] - inventory['reserved'] - sum(
             amounts.get(name, 0) for amounts in allocations.values())
@@ -191,7 +195,7 @@ def _row(node, limits, snapshot, books: dict[str, int] | None):
         shown and shown.rules, limits.security_rules_per_node,
         (books or {}).get(ledger.RULES))
     sources = ([] if shown is None else [f'neutron ({snapshot.source})']) + (
-        [] if books is None else ['ledger'])
+        ['ledger'] if books else [])
     return (
         node.host, *ports.cells(), *rules.cells(),
         shown.dhcp_servers if shown and snapshot.dhcp_known else None,

@@ -18,7 +18,8 @@ class VSwitchPortWeigher(network.NetworkLoadWeigher):
     """Prefer hosts whose virtual switch has fewer ports.
 
     Physical ports count, those of guests, DHCP servers and routers, and those
-    of guests that this process has placed there lately.
+    of guests that this process has placed there lately, if a filter of limits
+    is enabled that remembers them.
     """
 
     multiplier = 'vswitch_port_weight_multiplier'
