@@ -17,28 +17,17 @@ database, here over HTTP.  A test can count the requests, let others come in
 between, and take the server away.
 """
 
-import contextlib
-import http.server
 import io
-import socket
 import sys
 import threading
 import urllib.parse
 
 from placement import deploy
 
-
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def handle_error(self, request, client_address):
-        # Connections are cut off when the server goes.
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)
+from nfv_sched.tests import http_server
 
 
-class PlacementAPI:
+class PlacementAPI(http_server.LocalServer):
     """A server.
 
     :param conf: configuration of Placement with ``auth_strategy = noauth2``
@@ -48,37 +37,16 @@ class PlacementAPI:
         instead, or None
     """
 
+    expected = OSError
+
     def __init__(self, conf):
+        super().__init__(_handler_class(self))
         self._app = deploy.loadapp(conf)
         # SQLite has one writer.
         self._lock = threading.Lock()
         self.requests = []
         self.before = lambda method, path: None
         self.fault = lambda method, path: None
-        self.connections = set()
-        self._server = _Server(('127.0.0.1', 0), _handler_class(self))
-        self.address = self._server.server_address
-        self.url = 'http://%s:%d' % self.address
-        self._thread = None
-
-    def start(self):
-        """Listen, also again after :meth:`stop`, at the same address."""
-        if self._server is None:
-            self._server = _Server(self.address, _handler_class(self))
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-
-    def stop(self):
-        """Cut off all connections, and refuse new ones from now on."""
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._thread.join()
-            for connection in list(self.connections):
-                with contextlib.suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
-            self._server = None
 
     def writes(self):
         """What was asked that changes anything."""
@@ -121,21 +89,7 @@ class PlacementAPI:
 
 def _handler_class(api):
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = 'HTTP/1.1'
-        timeout = 60
-        disable_nagle_algorithm = True
-
-        def setup(self):
-            super().setup()
-            api.connections.add(self.connection)
-
-        def finish(self):
-            api.connections.discard(self.connection)
-            super().finish()
-
-        def log_message(self, *args):
-            pass
+    class Handler(http_server.Handler):
 
         def _any(self):
             body = self.rfile.read(

@@ -16,14 +16,11 @@ links; agents, which Neutron does not page, all at once.  A test can make any
 resource misbehave.
 """
 
-import contextlib
-import http.server
 import json
-import socket
-import sys
-import threading
 import urllib.parse
 import uuid
+
+from nfv_sched.tests import http_server
 
 TOKEN = 'gAAAAAB-not-a-real-token'
 PASSWORD = 'not-a-real-password'
@@ -78,16 +75,7 @@ def agent(agent_type, host, alive=True, **configurations):
     }
 
 
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request, client_address):
-        # Readers that give up close their connections; that is no error.
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
-
-
-class NeutronAPI:
+class NeutronAPI(http_server.LocalServer):
     """A server on a port of its own.
 
     :ivar ports: what it has; so are ``rules``, ``groups`` and ``agents``
@@ -100,6 +88,8 @@ class NeutronAPI:
     """
 
     def __init__(self):
+        super().__init__(_handler_class(self))
+        self.catalog_url = self.url
         self.ports = []
         self.rules = []
         self.groups = []
@@ -109,30 +99,6 @@ class NeutronAPI:
         self.faults = {}
         self.missing = set()
         self.requests = []
-        self.connections = set()
-        self._server = _Server(('127.0.0.1', 0), _handler_class(self))
-        self.address = self._server.server_address
-        self.url = self.catalog_url = 'http://%s:%d' % self.address
-        self._thread = None
-
-    def start(self):
-        """Listen, also again after :meth:`stop`, at the same address."""
-        if self._server is None:
-            self._server = _Server(self.address, _handler_class(self))
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-
-    def stop(self):
-        """Cut off all connections, and refuse new ones from now on."""
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._thread.join()
-            for connection in list(self.connections):
-                with contextlib.suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
-            self._server = None
 
     def asked(self, resource):
         """Queries for one resource, in order."""
@@ -218,21 +184,7 @@ class NeutronAPI:
 
 def _handler_class(api):
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = 'HTTP/1.1'
-        timeout = 60
-        disable_nagle_algorithm = True
-
-        def setup(self):
-            super().setup()
-            api.connections.add(self.connection)
-
-        def finish(self):
-            api.connections.discard(self.connection)
-            super().finish()
-
-        def log_message(self, *args):
-            pass
+    class Handler(http_server.Handler):
 
         def reply(self, body, status=200, headers=()):
             data = body if isinstance(body, bytes) else (
