@@ -28,7 +28,6 @@ from nfv_sched.network import demand as network_demand
 from nfv_sched.network import ledger
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
-from nfv_sched.network import usage
 from nfv_sched import nova_compat
 from nfv_sched.numa import pci
 from nfv_sched import reasons
@@ -79,7 +78,7 @@ class NetworkNote:
         self.snapshot = neutron.SOURCE.get()
         self.fresh = neutron.SOURCE.is_fresh(self.snapshot)
         self.deny = not self.fresh and options.stale_snapshot_policy == 'deny'
-        self.limits = network_limits.HostLimits(
+        self.limits = network_limits.by_host(
             network_limits.defaults(CONF))
         self.reading = (
             ledger.SOURCE.get() if options.ledger == 'placement' else None)
@@ -204,8 +203,8 @@ class Contested(list):
                 claims.CLAIMS.release(before.host, network.instance)
         network.asked.add(host_state.host)
         left = claims.CLAIMS.take(
-            network.snapshot.host(host_state.host), network.snapshot.taken,
-            network.instance, network.demand, self.ports, self.rules)
+            network.snapshot, host_state.host, network.instance,
+            network.demand, self.ports, self.rules)
         if left is None:
             network.attempt = (self._host_state, host_state.num_instances)
             network.note.taken.append((host_state.host, network.instance))
@@ -357,18 +356,3 @@ def in_flight(network: NetworkNote, host: str) -> tuple[int, int]:
     """
     own = {instance for _host, instance in network.note.taken}
     return claims.CLAIMS.in_flight(host, own | {network.instance})
-
-
-def carried(
-    snapshot: usage.Snapshot, host_state, without: str | None = None,
-) -> tuple[usage.HostUsage, int, int]:
-    """What a host carries.
-
-    :param snapshot: figures from Neutron
-    :param host_state: ``nova.scheduler.host_manager.HostState``
-    :param without: UUID of a server that does not count
-    :returns: usage as Neutron shows it, and ports and rules of guests that
-        it does not show yet
-    """
-    shown = snapshot.host(host_state.host)
-    return shown, *claims.CLAIMS.unseen(shown, snapshot.taken, without)

@@ -18,6 +18,7 @@ change in Nova is met in one file.  The simulator, which drives far more of
 Nova, has a module of its own for that.
 """
 
+from collections.abc import Callable
 import functools
 import importlib.metadata
 import math
@@ -31,6 +32,8 @@ from oslo_log import log as logging
 LOG = logging.getLogger(__name__)
 
 CONF = nova.conf.CONF
+
+T = ty.TypeVar('T')
 
 
 def request_is_rebuild(spec_obj) -> bool:
@@ -64,11 +67,18 @@ def aggregate_numbers(host_state, name: str) -> list[float]:
     :param host_state: ``nova.scheduler.host_manager.HostState``, or whatever
         else has ``host`` and ``aggregates``
     :param name: metadata key
-    :returns: one for each aggregate that has a number under the key
+    :returns: one for each aggregate that has a number under the key; none if
+        the aggregates cannot be read
     """
+    try:
+        values = [aggregate.metadata.get(name)
+                  for aggregate in host_state.aggregates]
+    except Exception as exc:
+        LOG.warning('The aggregates of host %s cannot be read: %s',
+                    getattr(host_state, 'host', host_state), exc)
+        return []
     numbers = []
-    for aggregate in host_state.aggregates:
-        value = aggregate.metadata.get(name)
+    for value in values:
         if value is None:
             continue
         try:
@@ -92,14 +102,39 @@ def aggregate_limit(host_state, name: str, default: float) -> float:
         a number
     :returns: infinity if there is no limit, that is for 0 or less
     """
-    try:
-        numbers = aggregate_numbers(host_state, name)
-    except Exception as exc:
-        LOG.warning('The aggregates of host %s cannot be read: %s',
-                    getattr(host_state, 'host', host_state), exc)
-        numbers = []
-    return min([number if number > 0 else math.inf
-                for number in numbers or [default]])
+    return min([
+        number if number > 0 else math.inf
+        for number in aggregate_numbers(host_state, name) or [default]])
+
+
+class PerAggregates(ty.Generic[T]):
+    """What all hosts with the same aggregates have in common.
+
+    To be used while the hosts are there, as for one request.
+
+    :param work_out: called with a host for the first one of its kind
+    """
+
+    __slots__ = ('_work_out', '_known')
+
+    def __init__(self, work_out: Callable[[ty.Any], T]):
+        self._work_out = work_out
+        # With the aggregates, so that none is taken for one that is gone.
+        self._known: dict[tuple[int, ...], tuple[T, ty.Any]] = {}
+
+    def of(self, host_state) -> T:
+        """What is so for a host.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``, or
+            whatever else has ``aggregates``
+        """
+        aggregates = host_state.aggregates
+        key = tuple(map(id, aggregates)) if aggregates else ()
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = (
+                self._work_out(host_state), list(aggregates or ()))
+        return known[0]
 
 
 def extra_spec_validator_class():

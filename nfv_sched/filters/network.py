@@ -23,6 +23,7 @@ from nfv_sched.network import demand as network_demand
 from nfv_sched.network import ledger
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import usage
+from nfv_sched import nova_compat
 from nfv_sched.numa import steering
 from nfv_sched import reasons
 from nfv_sched import request as nfv_request
@@ -36,14 +37,14 @@ class _Allowance(ty.NamedTuple):
 
     :ivar reason: why the guest is not for them, or None
     :ivar limits: all limits
-    :ivar limit: that of the filter
-    :ivar room: what is left of it without guests
+    :ivar room: what is left of the filter's limit without guests
+    :ivar full: why a host is refused, from what is left on it
     """
 
     reason: reasons.Lazy | None
     limits: network_limits.Limits
-    limit: float
     room: float
+    full: load.Refusal
 
 
 class _Common:
@@ -52,16 +53,19 @@ class _Common:
     :ivar network: what is known for the request
     :ivar need: how much the guest takes
     :ivar hosts: what Neutron shows
-    :ivar allowances: by the identities of a host's aggregates
+    :ivar allowances: what the limits of each host mean
     """
 
     __slots__ = ('network', 'need', 'hosts', 'allowances')
 
-    def __init__(self, network: load.NetworkNote, need: int):
+    def __init__(
+        self, network: load.NetworkNote, need: int,
+        allowances: nova_compat.PerAggregates[_Allowance],
+    ):
         self.network = network
         self.need = need
         self.hosts = network.snapshot.hosts if network.snapshot else {}
-        self.allowances: dict[tuple[int, ...], _Allowance] = {}
+        self.allowances = allowances
 
 
 class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
@@ -147,35 +151,29 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def _begin(self, request: nfv_request.Request,
                request_note: nfv_request.RequestNote) -> '_Common':
         network = load.of(request_note, request)
-        return _Common(network, self.need(network.demand))
+        need = self.need(network.demand)
+        return _Common(network, need, nova_compat.PerAggregates(
+            functools.partial(self._allowance, network, need)))
 
-    def _allowance(self, host_state, common: '_Common') -> '_Allowance':
-        """What the limits of a host mean for the guest.
-
-        Hosts with the same aggregates have the same limits.
-        """
-        network = common.network
+    def _allowance(self, network: load.NetworkNote, need: int,
+                   host_state) -> '_Allowance':
+        """What the limits of a host mean for the guest."""
         limits = network.limits.of(host_state)
         reason = None
         if not network.request.is_move:
             reason = self.guest_refusal(network.demand, limits)
         # Without figures the rules are not known, but the ports are.
-        need = common.need or network.demand.vswitch_ports
-        if reason is None and need and network.deny:
-            reason = functools.partial(
-                self._stale, common.need, network.snapshot)
+        if reason is None and network.deny and (
+                need or network.demand.vswitch_ports):
+            reason = functools.partial(self._stale, need, network.snapshot)
         limit, room = self.room(limits)
-        return _Allowance(reason, limits, limit, room)
+        return _Allowance(reason, limits, room, functools.partial(
+            self._full, need, limit))
 
     def _refusal(self, host_state,
                  common: '_Common') -> reasons.Lazy | None:
         """Why a host is refused; None, with all that follows, if not."""
-        aggregates = host_state.aggregates
-        key = tuple(map(id, aggregates)) if aggregates else ()
-        allowance = common.allowances.get(key)
-        if allowance is None:
-            allowance = common.allowances[key] = self._allowance(
-                host_state, common)
+        allowance = common.allowances.of(host_state)
         if allowance.reason is not None:
             return allowance.reason
         need = common.need
@@ -195,8 +193,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
                 return reason
             left = free
             if claims.CLAIMS.any_on(host_state.host):
-                free -= self.unseen(*load.carried(
-                    network.snapshot, host_state, network.instance)[1:])
+                free -= self.unseen(*claims.CLAIMS.unseen(
+                    network.snapshot, host_state.host, network.instance))
             if network.note.index:
                 before = need * load.placed(host_state, network)
                 free -= before
@@ -206,14 +204,12 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         else:
             roomy = free >= need
         if not roomy:
-            return functools.partial(
-                self._full, need, free, allowance.limit)
+            return functools.partial(allowance.full, free)
         load.watch(host_state, network)
         if free >= need:
             # Else only Placement knows how much there is.
             self.leave(
-                load.contest(host_state, network), left, functools.partial(
-                    self._full, need, limit=allowance.limit))
+                load.contest(host_state, network), left, allowance.full)
         return None
 
     @abc.abstractmethod
@@ -256,7 +252,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         ledger.claim(host_state, self.resource_class, need)
         return True
 
-    def _full(self, need: int, free: float, limit: float) -> reasons.Reason:
+    def _full(self, need: int, limit: float, free: float) -> reasons.Reason:
         left = max(int(free), 0) if math.isfinite(free) else None
         if left is None or left >= need:
             # What the ledger says; it knows what others have placed.

@@ -88,13 +88,13 @@ class Claims:
             self._sweep(now - _LOST_SECONDS)
 
     def take(
-        self, usage_of_host: usage.HostUsage, taken: float, instance: str,
+        self, snapshot: usage.Snapshot, host: str, instance: str,
         demand: network_demand.NetworkDemand, ports: float, rules: float,
     ) -> tuple[float, float] | None:
         """Claim room on a host for a moment, if there is enough.
 
-        :param usage_of_host: what Neutron showed on the host
-        :param taken: when reading began
+        :param snapshot: what Neutron showed
+        :param host: ``host_state.host``
         :param instance: UUID of the server
         :param demand: what it takes
         :param ports: ports that are left without what Neutron does not show
@@ -104,12 +104,12 @@ class Claims:
         """
         with self._lock:
             more_ports, more_rules, _old = self._unseen(
-                usage_of_host, taken, instance)
+                snapshot, host, instance)
             ports -= more_ports
             rules -= more_rules
             if ports < demand.vswitch_ports or rules < demand.rules:
                 return ports, rules
-            self._add(usage_of_host.host, instance, demand, TAKE_SECONDS)
+            self._add(host, instance, demand, TAKE_SECONDS)
             return None
 
     def release(self, host: str, instance: str) -> None:
@@ -171,35 +171,35 @@ class Claims:
         """
         return host in self._hosts
 
-    def unseen(self, usage_of_host: usage.HostUsage, taken: float,
+    def unseen(self, snapshot: usage.Snapshot, host: str,
                without: str | None = None) -> tuple[int, int]:
         """Ports and rules that a reading of Neutron does not show.
 
-        :param usage_of_host: what Neutron showed on the host
-        :param taken: when reading began, seconds of ``time.monotonic()``
+        :param snapshot: what Neutron showed
+        :param host: ``host_state.host``
         :param without: UUID of a server that does not count
         """
-        ports, rules, old = self._unseen(usage_of_host, taken, without)
+        ports, rules, old = self._unseen(snapshot, host, without)
         if old:
-            self._drop(usage_of_host.host, old)
+            self._drop(host, old)
         return ports, rules
 
     def _unseen(
-        self, usage_of_host: usage.HostUsage, taken: float,
-        without: str | None,
+        self, snapshot: usage.Snapshot, host: str, without: str | None,
     ) -> tuple[int, int, list[str]]:
         """Ports and rules, and the servers that do not count any more."""
+        guests = snapshot.host(host).guests
         ports = rules = 0
         old: list[str] = []
         now = time.monotonic()
-        for instance, claim in self._hosts.get(
-                usage_of_host.host, {}).items():
-            if claim.when + BUILD_SECONDS < taken or claim.until < now:
+        for instance, claim in self._hosts.get(host, {}).items():
+            if claim.when + BUILD_SECONDS < snapshot.taken or (
+                    claim.until < now):
                 old.append(instance)
                 continue
             if instance == without:
                 continue
-            seen = usage_of_host.guests.get(instance)
+            seen = guests.get(instance)
             if seen is None:
                 ports += claim.ports
                 rules += claim.rules

@@ -15,6 +15,7 @@ From the options, and from the metadata of the host's aggregates.  Without
 limit is infinity.  No I/O.
 """
 
+import functools
 import math
 import typing as ty
 
@@ -72,36 +73,16 @@ def of_host(host_state, options: Limits) -> Limits:
 
 
 def _physical_ports(host_state, options: Limits) -> int:
-    try:
-        numbers = nova_compat.aggregate_numbers(host_state, _PHYSICAL_PORTS)
-    except Exception:
-        numbers = []  # said in the log for the limits
-    numbers = [number for number in numbers if math.isfinite(number)]
+    numbers = [
+        number for number in nova_compat.aggregate_numbers(
+            host_state, _PHYSICAL_PORTS) if math.isfinite(number)]
     return max(int(max(numbers, default=options.vswitch_physical_ports)), 0)
 
 
-class HostLimits:
+def by_host(options: Limits) -> nova_compat.PerAggregates[Limits]:
     """The limits of many hosts; those with the same aggregates are alike.
-
-    To be used while the hosts are there, as for one request.
 
     :param options: what the options say
     """
-
-    __slots__ = ('_options', '_known')
-
-    def __init__(self, options: Limits):
-        self._options = options
-        self._known: dict[tuple[int, ...], Limits] = {}
-
-    def of(self, host_state) -> Limits:
-        """The limits of a host.
-
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        """
-        aggregates = host_state.aggregates
-        key = tuple(map(id, aggregates)) if aggregates else ()
-        limits = self._known.get(key)
-        if limits is None:
-            limits = self._known[key] = of_host(host_state, self._options)
-        return limits
+    return nova_compat.PerAggregates(
+        functools.partial(of_host, options=options))

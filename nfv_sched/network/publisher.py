@@ -197,7 +197,7 @@ class Publisher:
         if self._reader is None:
             self._reader = neutron.Reader(self._conf, self._stopped)
         self._snapshot = self._reader.read(self._snapshot)
-        host_limits = nfv_limits.HostLimits(nfv_limits.defaults(self._conf))
+        host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
         # One after the other: what an aggregate says wrongly is logged once.
         tasks = [(node, published.get(node.uuid), host_limits.of(node))
                  for node in wanted]

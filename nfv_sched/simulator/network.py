@@ -274,7 +274,7 @@ class Network:
         self._ledgers = Ledgers(placement)
         self._state = UP
         self._snapshot: usage.Snapshot | None = None
-        host_limits = network_limits.HostLimits(
+        host_limits = network_limits.by_host(
             network_limits.defaults(CONF))
         self._limits = {
             name: host_limits.of(_Node(name, aggregates(name)))

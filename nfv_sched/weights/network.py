@@ -12,12 +12,12 @@
 """What the weighers of network load have in common."""
 
 import abc
+import functools
 
 from nova.scheduler import weights
 from oslo_log import log as logging
 
 from nfv_sched import conf
-from nfv_sched import load
 from nfv_sched.network import claims
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
@@ -28,33 +28,6 @@ LOG = logging.getLogger(__name__)
 
 CONF = nova_compat.CONF
 conf.register_opts(CONF)
-
-
-class _Multipliers:
-    """The multiplier of each host of a request.
-
-    :param name: option, and aggregate metadata
-    """
-
-    __slots__ = ('_name', '_default', '_known')
-
-    def __init__(self, name: str):
-        self._name = name
-        self._default = CONF.nfv_sched[name]
-        # With the aggregates, so that none is taken for one that is gone.
-        self._known: dict[tuple[int, ...], tuple[float, list]] = {}
-
-    def of(self, host_state) -> float:
-        """The multiplier of a host."""
-        aggregates = host_state.aggregates
-        if not aggregates:
-            return self._default
-        key = tuple(map(id, aggregates))
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = (nova_compat.weight_multiplier(
-                host_state, self._name, self._default), list(aggregates))
-        return known[0]
 
 
 class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
@@ -71,13 +44,16 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def __init__(self):
         super().__init__()
-        self._multipliers: _Multipliers | None = None
+        self._multipliers: nova_compat.PerAggregates[float] | None = None
+
+    def _read_multipliers(self) -> nova_compat.PerAggregates[float]:
+        return nova_compat.PerAggregates(functools.partial(
+            nova_compat.weight_multiplier, name=self.multiplier,
+            default=CONF.nfv_sched[self.multiplier]))
 
     def weight_multiplier(self, host_state):
         """The option, or the metadata of the host's aggregates."""
-        multipliers = self._multipliers
-        if multipliers is None:
-            multipliers = _Multipliers(self.multiplier)
+        multipliers = self._multipliers or self._read_multipliers()
         return multipliers.of(host_state)
 
     @abc.abstractmethod
@@ -90,7 +66,7 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         loads = None
         # Read anew for each request. If another thread's comes in between,
         # it is as good.
-        self._multipliers = _Multipliers(self.multiplier)
+        self._multipliers = self._read_multipliers()
         try:
             snapshot = neutron.SOURCE.get()
             if neutron.SOURCE.is_fresh(snapshot):
@@ -109,7 +85,7 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
 def ports_of(snapshot: usage.Snapshot, host_states: list) -> list[float]:
     """Ports of the virtual switch of each host."""
-    limits = network_limits.HostLimits(network_limits.defaults(CONF))
+    limits = network_limits.by_host(network_limits.defaults(CONF))
     shown = snapshot.hosts
     ports = []
     placed = claims.CLAIMS.any_on
@@ -119,6 +95,6 @@ def ports_of(snapshot: usage.Snapshot, host_states: list) -> list[float]:
         if name in shown:
             used += shown[name].vswitch_ports
         if placed(name):
-            used += load.carried(snapshot, host_state)[1]
+            used += claims.CLAIMS.unseen(snapshot, name)[0]
         ports.append(float(used))
     return ports

@@ -344,7 +344,7 @@ class TestPlaced(NetworkTestCase):
 
     def unseen(self):
         snapshot = self.source.value
-        return claims.CLAIMS.unseen(snapshot.host('host1'), snapshot.taken)
+        return claims.CLAIMS.unseen(snapshot, 'host1')
 
     def test_with_steering(self):
         """Limits with labels notice it too, in whatever order."""

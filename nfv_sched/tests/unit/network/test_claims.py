@@ -31,7 +31,7 @@ class ClaimsTest(base.TestCase):
         self.claims = claims.Claims()
 
     def unseen(self, snapshot, host='host1'):
-        return self.claims.unseen(snapshot.host(host), snapshot.taken)
+        return self.claims.unseen(snapshot, host)
 
     def test_until_shown(self):
         """A claim counts as far as Neutron does not show the ports."""
