@@ -19,6 +19,7 @@ from nova import objects
 from nova.pci import request as pci_request
 from nova.scheduler import filters as nova_filters
 from nova.scheduler.filters import numa_topology_filter
+from nova.scheduler.filters import pci_passthrough_filter
 from nova.scheduler import weights as nova_weights
 from nova.virt import hardware
 from oslo_serialization import jsonutils
@@ -257,6 +258,33 @@ class TestPCI(JointTestCase):
         before = list(host.allocation_candidates)
         self.assertEqual(['host1'], self.passing([host], spec))
         self.assertEqual(before, host.allocation_candidates)
+
+    def test_preferred_and_several_candidates(self):
+        """What Nova's search for one leaves behind counts for the next."""
+        host = objects.NUMATopology(cells=[objects.NUMACell(
+            id=node, cpuset={2 * node, 2 * node + 1}, pcpuset=set(),
+            memory=8192, cpu_usage=0, memory_usage=0, pinned_cpus=set(),
+            siblings=[{2 * node}, {2 * node + 1}], mempages=pages, socket=0)
+            for node, pages in enumerate(([], [], [
+                objects.NUMAPagesTopology(
+                    size_kb=4, total=8192 * 256, used=0, reserved=0)]))])
+        guest = objects.InstanceNUMATopology(cells=[
+            objects.InstanceNUMACell(
+                id=index, cpuset=cpuset, pcpuset=set(), memory=128)
+            for index, cpuset in enumerate(({0}, {1, 2}))])
+        for topology in (numa_topology_filter.NUMATopologyFilter(),
+                         nfv_topology.NFVTopologyFilter()):
+            state = strategies.host_state(
+                strategies.clone(host), 4.0, 1.5, candidates=[
+                    {'allocations': {}, 'mappings': {'': [strategies.ROOT]}}
+                    for _ in range(3)])
+            state.pci_stats = clouds.pci_stats(state.numa_topology, {0: 1})
+            spec = strategies.request_spec(
+                strategies.clone(guest), None, {},
+                pci=[clouds.pci_request(policy='preferred')])
+            self.assertTrue(topology.host_passes(state, spec))
+            self.assertTrue(pci_passthrough_filter.PciPassthroughFilter()
+                            .host_passes(state, spec))
 
     def test_prefer_picks_the_node(self):
         # Node 1 has more devices in all, and Nova tries it first.

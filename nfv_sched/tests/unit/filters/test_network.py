@@ -22,6 +22,7 @@ from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
 
 from nfv_sched.filters import nfv_topology
+from nfv_sched.filters import pci_numa_affinity
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.filters import vswitch_port_limit
@@ -200,6 +201,16 @@ class TestPorts(NetworkTestCase):
             'DHCP servers and routers: at most 5 allowed, 6 on the host '
             '(1 host)', self.refused([self.host()], self.spec()))
 
+    def test_services_and_a_guest_that_stays(self):
+        """It adds no DHCP server, so it is not sent away for them."""
+        self.flags(network_services_per_node=5)
+        self.neutron({'instance': UUIDS[0]}, dhcp={'host1': 3},
+                     routers={'host1': 3})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(move=True)))
+        self.assertEqual([], self.passing(
+            [self.host()], self.spec(move=True, instance=UUIDS[1]), index=1))
+
     def test_same_host(self):
         """A guest that stays takes nothing that it does not have."""
         self.neutron({'number': 4}, {'number': 4, 'instance': UUIDS[0]})
@@ -220,6 +231,16 @@ class TestPorts(NetworkTestCase):
             '(1 host)', self.refused([self.host()], self.spec()))
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec(0)))
+        host = self.host()
+        self.flags(stale_snapshot_policy='allow')
+        self.passing([host], self.spec())
+        source.value = None
+        passed = self.host()
+        self.passing([passed], self.spec())
+        for each in host, passed:
+            self.assertTrue(each.allocation_candidates)
+        self.assertEqual({}, claims.CLAIMS._hosts)
+        self.flags(stale_snapshot_policy='deny')
         source.value = None
         self.assertEqual(
             'vSwitch ports: 1 needed, no figures from Neutron (1 host)',
@@ -453,6 +474,57 @@ class TestContested(NetworkTestCase):
         spec.instance_uuid = UUIDS[1]
         self.assertEqual([], self.passing(hosts, spec, index=1))
 
+    def test_gone_for_a_later_server(self):
+        """Nova is left to give back the claims that it has made."""
+        hosts, spec = self.hosts('host1'), self.spec(1)
+        self.passing(hosts, spec, index=0)
+        self.assertEqual('host1', self.claim(hosts, spec))
+        spec.instance_uuid = UUIDS[1]
+        self.assertEqual(['host1'], self.passing(hosts, spec, index=1))
+        claims.CLAIMS.add('host1', UUIDS[3], network_demand.NetworkDemand(
+            vswitch_ports=2))
+        self.assertIsNone(self.claim(hosts, spec))
+        self.assertEqual({UUIDS[3]}, set(claims.CLAIMS._hosts['host1']))
+
+    def test_placed_past_us(self):
+        """Another filter may replace the candidates: its servers count."""
+        hosts, spec = self.hosts('host1'), self.spec(1)
+        self.passing(hosts, spec, index=0)
+        hosts[0].allocation_candidates = list(hosts[0].allocation_candidates)
+        self.assertEqual('host1', self.claim(hosts, spec))
+        spec.instance_uuid = UUIDS[1]
+        self.assertEqual(['host1'], self.passing(hosts, spec, index=1))
+        claims.CLAIMS.add('host1', UUIDS[3], network_demand.NetworkDemand(
+            vswitch_ports=2))
+        self.assertIsNone(self.claim(hosts, spec))
+
+    def test_candidates_dropped(self):
+        """Our filters that drop candidates keep the claim with them."""
+        host = clouds.host(devices={0: 1, 1: 1})
+        host.uuid, host.aggregates = UUIDS[6], []
+        spec = clouds.spec(
+            'strict', devices=[clouds.pci_request(1)], extra_specs={
+                'nfv:pci_numa_affinity': 'strict'})
+        request_id = spec.pci_requests.requests[0].request_id
+        for number, pool in enumerate(host.pci_stats.pools):
+            pool['rp_uuid'] = UUIDS[number]
+        host.allocation_candidates = [
+            {'allocations': {}, 'number': number,
+             'mappings': {f'{request_id}-0': [UUIDS[number]]}}
+            for number in range(2)]
+        spec.requested_networks = objects.NetworkRequestList(objects=[
+            objects.NetworkRequest(network_id='net')])
+        spec.instance_uuid = UUIDS[0]
+        self.assertEqual(['host1'], self.passing(
+            [host], spec, PORTS, nfv_topology.NFVTopologyFilter(),
+            vswitch_numa_affinity.VSwitchNUMAAffinityFilter(),
+            pci_numa_affinity.PCINUMAAffinityFilter()))
+        self.assertEqual(
+            [1], [candidate['number'] for candidate in list(
+                host.allocation_candidates)])
+        self.assertTrue(host.allocation_candidates)
+        self.assertEqual({UUIDS[0]}, set(claims.CLAIMS._hosts['host1']))
+
     def test_lost_claim(self):
         """A host where Nova's claim failed is given back."""
         (hosts, spec), = self.requests(1, 2, 'host1', 'host2')
@@ -466,6 +538,15 @@ class TestContested(NetworkTestCase):
         """Alternates take nothing."""
         (hosts, spec), = self.requests(1, 2, 'host1', 'host2')
         self.claim(hosts, spec)
+        self.assertTrue(hosts[1].allocation_candidates)
+        self.assertEqual(['host1'], list(claims.CLAIMS._hosts))
+
+    def test_alternates_of_a_changed_request(self):
+        """Alternates take nothing if the request was read anew either."""
+        (hosts, spec), = self.requests(1, 2, 'host1', 'host2')
+        self.claim(hosts, spec)
+        spec.flavor = objects.Flavor(name='other', extra_specs={})
+        self.assertEqual(['host1', 'host2'], self.passing(hosts, spec))
         self.assertTrue(hosts[1].allocation_candidates)
         self.assertEqual(['host1'], list(claims.CLAIMS._hosts))
 

@@ -107,3 +107,10 @@ class DemandTest(base.TestCase):
             NIC('n', 'newest'), snapshot=snapshot, port_devices=1, vfs=1,
             instance='vm')
         self.assertEqual((3, 1 + 11 + 100), (got.vswitch_ports, got.rules))
+
+    def test_rules_of_a_move_beside_the_switch(self):
+        """Ports that only their devices tell of take no rules either."""
+        snapshot = snapshots.snapshot(rules={'a': 10})
+        got = self.of(NIC('n'), NIC('n'), snapshot=snapshot, vfs=1,
+                      port_devices=1, groups=('a',))
+        self.assertEqual((1, 10), (got.vswitch_ports, got.rules))
