@@ -183,8 +183,7 @@ def main():
             ledger.provider_uuid(state.uuid)
             for state in host_states(names, aggregates))
         ledger.SOURCE = Source(ledger.Reading(published, {
-            (ledger.PORTS, 2): published, (ledger.RULES, 32): published},
-            time.monotonic()))
+            (ledger.PORTS, 2): published, (ledger.RULES, 32): published}))
         stock, _passed = seconds(names, aggregates, STOCK, args.rounds)
         for kind in 'none', 'placement':
             conf.set_override('ledger', kind, group='nfv_sched')

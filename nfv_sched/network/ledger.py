@@ -122,12 +122,10 @@ class Reading(ty.NamedTuple):
     :ivar published: UUIDs of the nested providers
     :ivar room: (resource class, amount) -> those of them that had so much
         left; only for amounts that were asked for lately
-    :ivar taken: when reading began, seconds of ``time.monotonic()``
     """
 
     published: frozenset[str]
     room: Mapping[tuple[str, int], frozenset[str]]
-    taken: float
 
 
 class _Refresher(background.Refresher[Reading]):
@@ -161,20 +159,20 @@ class _Refresher(background.Refresher[Reading]):
 
     def read(self) -> Reading:
         """Read the ledgers once."""
-        taken = time.monotonic()
+        now = time.monotonic()
         if self._client is None:
             self._client = placement_client(self._conf)
         with self._wanted_lock:
             latest = sorted(self._amounts.items(), key=lambda item: -item[1])
             self._amounts = dict([
                 item for item in latest[:self.MOST]
-                if taken - item[1] < self.LATELY])
+                if now - item[1] < self.LATELY])
             amounts = list(self._amounts)
         published = self._providers('')
         return Reading(published, {
             (resource_class, amount): self._providers(
                 f'&resources={resource_class}:{amount}') if published
-            else published for resource_class, amount in amounts}, taken)
+            else published for resource_class, amount in amounts})
 
     def _providers(self, query: str) -> frozenset[str]:
         url = f'/resource_providers?required={TRAIT}{query}'

@@ -133,8 +133,7 @@ class Ledgers:
                 uuid for uuid, provider in self._placement.providers.items()
                 if ledger.TRAIT in provider.traits)
             self.reading = ledger.Reading(
-                published, _Room(self._placement, published),
-                time.monotonic())
+                published, _Room(self._placement, published))
         return self.reading
 
     def stop(self) -> None:

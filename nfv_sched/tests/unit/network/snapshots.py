@@ -116,7 +116,7 @@ class Ledger(fixtures.Fixture):
     def _reading(self, room):
         if room is not NOBODY:
             room = {key: frozenset(hosts) for key, hosts in room.items()}
-        return ledger.Reading(self.published, room, time.monotonic())
+        return ledger.Reading(self.published, room)
 
     def get(self):
         """See ``LedgerSource``."""
