@@ -50,6 +50,7 @@ from nova.scheduler.weights import ram as ram_weigher  # noqa: E402
 from nfv_sched.filters import security_rule_limit  # noqa: E402
 from nfv_sched.filters import vswitch_port_limit  # noqa: E402
 from nfv_sched.network import ledger  # noqa: E402
+from nfv_sched.network import ledger_reader  # noqa: E402
 from nfv_sched.network import neutron  # noqa: E402
 from nfv_sched.network import usage  # noqa: E402
 from nfv_sched.weights import dhcp_server  # noqa: E402
@@ -182,7 +183,7 @@ def main():
         published = frozenset(
             ledger.provider_uuid(state.uuid)
             for state in host_states(names, aggregates))
-        ledger.SOURCE = Source(ledger.Reading(published, {
+        ledger_reader.SOURCE = Source(ledger_reader.Reading(published, {
             (ledger.PORTS, 2): published, (ledger.RULES, 32): published}))
         stock, _passed = seconds(names, aggregates, STOCK, args.rounds)
         for kind in 'none', 'placement':

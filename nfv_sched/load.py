@@ -26,6 +26,7 @@ import weakref
 from nfv_sched.network import claims
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import ledger
+from nfv_sched.network import ledger_reader
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
 from nfv_sched import nova_compat
@@ -80,8 +81,8 @@ class NetworkNote:
         self.deny = not self.fresh and options.stale_snapshot_policy == 'deny'
         self.limits = network_limits.by_host(
             network_limits.defaults(CONF))
-        self.reading = (
-            ledger.SOURCE.get() if options.ledger == 'placement' else None)
+        self.reading = (ledger_reader.SOURCE.get()
+                        if options.ledger == 'placement' else None)
         self.renewed = self.doubted = False
         self.passed: set[str] = set()
         self.asked: set[str] = set()
@@ -104,7 +105,8 @@ class NetworkNote:
         """
         if not self.doubted or self.renewed:
             return False
-        reading = ledger.SOURCE.renew(time.monotonic(), RENEWAL_TIMEOUT)
+        reading = ledger_reader.SOURCE.renew(
+            time.monotonic(), RENEWAL_TIMEOUT)
         self.renewed = True
         # If there is none, Placement shall decide.
         self.reading = reading or self.reading._replace(room={})
@@ -127,7 +129,7 @@ class NetworkNote:
         key = (resource_class, amount)
         if key not in self._wanted:
             self._wanted.add(key)
-            ledger.SOURCE.want(*key)
+            ledger_reader.SOURCE.want(*key)
         return self.reading.room.get(key)
 
 

@@ -16,21 +16,38 @@ Every write is guarded by the generation that was read before, or does nothing
 when it is repeated, so that several writers do not undo each other's work.
 """
 
+from collections.abc import Callable
 from collections.abc import Mapping
 import dataclasses
+import operator
+import typing as ty
 
+from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import exceptions as ks_exceptions
+from keystoneauth1 import loading as ks_loading
 from keystoneauth1 import session as ks_session
 
 from nfv_sched.network import ledger
 
+_GROUP = 'placement'  # section of nova.conf
+_MICROVERSION = '1.38'
+_TIMEOUT = 30.0  # seconds, unless [placement] timeout says otherwise
 _IN_USE = ('placement.resource_provider.inuse', 'placement.inventory.inuse')
 _NAME_LENGTH = 200
 _SUFFIX = '_nfv_ledger'
 
+Found = ty.TypeVar('Found')
 
-class PlacementError(ledger.PlacementError):
-    """Placement did not do what was asked, for one provider."""
+
+class PlacementError(Exception):
+    """Placement did not do what was asked.
+
+    :ivar status: HTTP status of an answer that is none of success, else None
+    :ivar detail: what that answer says
+    """
+
+    status: int | None = None
+    detail: str = ''
 
 
 class UnavailableError(PlacementError):
@@ -91,10 +108,7 @@ class Client:
     """
 
     def __init__(self, conf, threads: int = 1):
-        try:
-            self._adapter = ledger.placement_client(conf)
-        except ledger.PlacementError as exc:
-            raise UnavailableError(str(exc)) from exc
+        self._adapter = _connect(conf)
         session = self._adapter.session
         for scheme in ('http://', 'https://'):
             session.session.mount(scheme, ks_session.TCPKeepAliveAdapter(
@@ -113,22 +127,54 @@ class Client:
 
     def providers(self) -> list[Provider]:
         """All providers of the ledger."""
-        path = f'/resource_providers?required={ledger.TRAIT}'
-        try:
-            answer = self._request('GET', path)
-        except PlacementError as exc:
-            # 400 if nobody has created the trait, hence no provider, yet.
-            if getattr(exc, 'status', None) == 400 and (
-                    ledger.TRAIT in str(exc)):
-                return []
-            raise
         # Whoever else uses the trait has to look after it.
         return [
-            Provider(found['uuid'], found['name'],
-                     found['parent_provider_uuid'], found['generation'])
-            for found in answer['resource_providers']
-            if found['parent_provider_uuid'] and found['uuid'] ==
-            ledger.provider_uuid(found['parent_provider_uuid'])]
+            provider for provider in self._find(_provider)
+            if provider.compute and (
+                provider.uuid == ledger.provider_uuid(provider.compute))]
+
+    def uuids(
+        self, resource_class: str | None = None, amount: int = 0,
+    ) -> frozenset[str]:
+        """UUIDs of all providers of the ledger, or of those with room.
+
+        Those are among them that somebody else has given the trait.
+
+        :param resource_class: what there must be room for, ``ledger.PORTS``
+            or ``ledger.RULES``; None for all providers
+        :param amount: how much room, more than 0
+        """
+        return frozenset(self._find(
+            operator.itemgetter('uuid'), resource_class, amount))
+
+    def _find(
+        self, read: Callable[[dict], Found],
+        resource_class: str | None = None, amount: int = 0,
+    ) -> list[Found]:
+        """Find providers by the trait.
+
+        :param read: makes of what Placement tells of one what is wanted
+        :param resource_class: see :meth:`uuids`
+        :param amount: see :meth:`uuids`
+        """
+        path = f'/resource_providers?required={ledger.TRAIT}'
+        names = [ledger.TRAIT]
+        if resource_class is not None:
+            path += f'&resources={resource_class}:{amount}'
+            names.append(resource_class)
+        try:
+            answer = self._request('GET', path)
+            return [read(found) for found in answer['resource_providers']]
+        except PlacementError as exc:
+            # Nobody has created the trait or the class, hence no provider
+            # that has it, yet.
+            if exc.status == 400 and any(
+                    name in exc.detail for name in names):
+                return []
+            raise
+        except (KeyError, TypeError) as exc:
+            raise PlacementError(f'GET {path}: the answer is malformed') from (
+                exc)
 
     def create(self, compute: str, hypervisor: str) -> int | None:
         """Create the provider of a compute node.
@@ -252,6 +298,32 @@ class Client:
         raise _error(method, path, response)
 
 
+def _connect(conf) -> ks_adapter.Adapter:
+    """A way to Placement, by the section ``[placement]`` of nova.conf.
+
+    :raises UnavailableError: if the section cannot be used
+    """
+    try:
+        auth = ks_loading.load_auth_from_conf_options(conf, _GROUP)
+        if auth is None:
+            raise UnavailableError(
+                'no connection to Placement: [placement] auth_type is not set')
+        session = ks_loading.load_session_from_conf_options(
+            conf, _GROUP, auth=auth)
+        if session.timeout is None:
+            session.timeout = _TIMEOUT
+        return ks_loading.load_adapter_from_conf_options(
+            conf, _GROUP, session=session, auth=auth,
+            default_microversion=_MICROVERSION)
+    except (ks_exceptions.ClientException, OSError) as exc:
+        raise UnavailableError(f'no connection to Placement: {exc}') from exc
+
+
+def _provider(found: dict) -> Provider:
+    return Provider(found['uuid'], found['name'],
+                    found['parent_provider_uuid'], found['generation'])
+
+
 def _error(method: str, path: str, response) -> PlacementError:
     """What an answer with another status means."""
     status = response.status_code
@@ -272,5 +344,5 @@ def _error(method: str, path: str, response) -> PlacementError:
         # Others than these: two have created the same at the same moment.
         kind = InUseError if code in _IN_USE else ConflictError
     exc = kind(f'{method} {path}: {status} {detail}')
-    exc.status = status
+    exc.status, exc.detail = status, detail
     return exc

@@ -25,6 +25,7 @@ import typing as ty
 
 from nfv_sched.network import claims
 from nfv_sched.network import ledger
+from nfv_sched.network import ledger_reader
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
 from nfv_sched.network import publication
@@ -116,9 +117,9 @@ class Ledgers:
         self, placement: simulated_ledger.Ledger | None = None,
     ) -> None:
         self._placement = placement
-        self.reading: ledger.Reading | None = None
+        self.reading: ledger_reader.Reading | None = None
 
-    def get(self) -> ledger.Reading | None:
+    def get(self) -> ledger_reader.Reading | None:
         """What was read last."""
         return self.reading
 
@@ -126,13 +127,13 @@ class Ledgers:
         """Nothing has to be asked for."""
 
     def renew(self, since: float,
-              timeout: float) -> ledger.Reading | None:
+              timeout: float) -> ledger_reader.Reading | None:
         """Read again."""
         if self._placement is not None:
             published = frozenset(
                 uuid for uuid, provider in self._placement.providers.items()
                 if ledger.TRAIT in provider.traits)
-            self.reading = ledger.Reading(
+            self.reading = ledger_reader.Reading(
                 published, _Room(self._placement, published))
         return self.reading
 
@@ -147,13 +148,13 @@ def replaced(figures: Figures, ledgers: Ledgers) -> Iterator[None]:
     :param figures: in place of the figures from Neutron
     :param ledgers: in place of what is read from Placement
     """
-    before = neutron.SOURCE, ledger.SOURCE, claims.CLAIMS
-    neutron.SOURCE, ledger.SOURCE = figures, ledgers
+    before = neutron.SOURCE, ledger_reader.SOURCE, claims.CLAIMS
+    neutron.SOURCE, ledger_reader.SOURCE = figures, ledgers
     claims.CLAIMS = claims.Claims()
     try:
         yield
     finally:
-        neutron.SOURCE, ledger.SOURCE, claims.CLAIMS = before
+        neutron.SOURCE, ledger_reader.SOURCE, claims.CLAIMS = before
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

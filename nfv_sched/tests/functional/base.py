@@ -57,7 +57,7 @@ from testtools import content
 
 from nfv_sched import conf
 from nfv_sched.network import claims
-from nfv_sched.network import ledger
+from nfv_sched.network import ledger_reader
 from nfv_sched.network import neutron
 
 CONF = nova.conf.CONF
@@ -289,7 +289,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         none they try again and again, with longer and longer pauses.
         """
         neutron.SOURCE.stop()
-        ledger.SOURCE.stop()
+        ledger_reader.SOURCE.stop()
         claims.CLAIMS.clear()
 
     # -- the cloud ----------------------------------------------------------

@@ -28,6 +28,7 @@ from oslo_utils import uuidutils
 
 from nfv_sched.network import claims
 from nfv_sched.network import ledger
+from nfv_sched.network import ledger_reader
 from nfv_sched.network import publisher
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
@@ -49,7 +50,7 @@ class LedgerTestCase(network.NetworkCloudTestCase):
         self.addCleanup(self.placement_api.stop)
         self.flags(auth_type='none', endpoint_override=self.placement_api.url,
                    group='placement')
-        self.addCleanup(ledger.SOURCE.stop)
+        self.addCleanup(ledger_reader.SOURCE.stop)
 
     def setUp(self):
         super().setUp()
@@ -115,7 +116,8 @@ class LedgerTestCase(network.NetworkCloudTestCase):
 
     def read_ledger(self):
         """Let the scheduler read the ledger now."""
-        self.assertIsNotNone(ledger.SOURCE.renew(time.monotonic(), 20.0))
+        self.assertIsNotNone(
+            ledger_reader.SOURCE.renew(time.monotonic(), 20.0))
 
     def release(self, consumer):
         self.assertEqual(204, self.placement.delete(

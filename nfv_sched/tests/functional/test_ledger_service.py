@@ -28,6 +28,7 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.cmd import ledger as command
 from nfv_sched.network import ledger
+from nfv_sched.network import providers
 from nfv_sched.network import publisher
 from nfv_sched.tests.functional import base
 from nfv_sched.tests import placement_api
@@ -663,6 +664,47 @@ class MoveTest(LedgerTestCase):
         self.publish(made)
         self.assertEqual((20, 3), self.inventory('host1'))
         self.allocate(uuids.guest, 'host1', 17)
+
+
+class FindTest(LedgerTestCase):
+    """Which providers of the ledger there are, and which have room."""
+
+    def setUp(self):
+        super().setUp()
+        self.client = providers.Client(publisher.CONF)
+        self.addCleanup(self.client.close)
+
+    def test_nothing_published(self):
+        """Placement knows neither the trait nor the resource classes."""
+        self.assertEqual([], self.client.providers())
+        self.assertEqual(frozenset(), self.client.uuids())
+        self.assertEqual(frozenset(), self.client.uuids(ledger.PORTS, 1))
+        answer = self.placement.put(f'/traits/{ledger.TRAIT}', {},
+                                    version='1.6')
+        self.assertEqual(201, answer.status)
+        self.assertEqual(frozenset(), self.client.uuids())
+        self.assertEqual(frozenset(), self.client.uuids(ledger.PORTS, 1))
+
+    def test_room(self):
+        for host in ('host1', 'host2'):
+            self.start_host(host)
+        self.publish()
+        self.allocate(uuids.guest, 'host1', 3)
+        both = {self.provider('host1'), self.provider('host2')}
+        self.assertEqual(both, self.client.uuids())
+        self.assertEqual(
+            both, {provider.uuid for provider in self.client.providers()})
+        self.assertEqual(both, self.client.uuids(ledger.PORTS, 15))
+        self.assertEqual({self.provider('host2')},
+                         self.client.uuids(ledger.PORTS, 16))
+        self.assertEqual(frozenset(), self.client.uuids(ledger.PORTS, 19))
+
+    def test_refused(self):
+        """A 400 for any other reason does not mean that there is none."""
+        self.placement_api.fault = lambda method, path: 400
+        for find in (self.client.providers, self.client.uuids,
+                     lambda: self.client.uuids(ledger.PORTS, 1)):
+            self.assertRaises(providers.PlacementError, find)
 
 
 class FailureTest(LedgerTestCase):

@@ -15,7 +15,7 @@ import time
 
 import fixtures
 
-from nfv_sched.network import ledger
+from nfv_sched.network import ledger_reader
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
 
@@ -111,12 +111,12 @@ class Ledger(fixtures.Fixture):
 
     def _setUp(self):
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.ledger.SOURCE', self))
+            'nfv_sched.network.ledger_reader.SOURCE', self))
 
     def _reading(self, room):
         if room is not NOBODY:
             room = {key: frozenset(hosts) for key, hosts in room.items()}
-        return ledger.Reading(self.published, room)
+        return ledger_reader.Reading(self.published, room)
 
     def get(self):
         """See ``LedgerSource``."""

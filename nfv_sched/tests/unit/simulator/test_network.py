@@ -15,6 +15,7 @@
 
 from nfv_sched.network import claims
 from nfv_sched.network import ledger
+from nfv_sched.network import ledger_reader
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
 from nfv_sched.simulator import loader
@@ -217,11 +218,11 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                       failures[1])
 
     def test_nothing_is_left_behind(self):
-        before = neutron.SOURCE, ledger.SOURCE, claims.CLAIMS
+        before = neutron.SOURCE, ledger_reader.SOURCE, claims.CLAIMS
         self.met('- {boot: s, flavor: f, networks: [lan], count: 3, '
                  'multi_create: true, expect: {placed: 3}}\n',
                  OPTIONS % 'ledger: placement' + HEAD)
-        self.assertEqual(before, (neutron.SOURCE, ledger.SOURCE,
+        self.assertEqual(before, (neutron.SOURCE, ledger_reader.SOURCE,
                                   claims.CLAIMS))
         self.assertEqual({}, claims.CLAIMS._hosts)
 
@@ -236,7 +237,7 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
             simulation._progress = fail
             self.assertRaises(ZeroDivisionError, simulation.run)
             self.assertIs(inside, neutron.SOURCE)
-        self.assertEqual(before, (neutron.SOURCE, ledger.SOURCE,
+        self.assertEqual(before, (neutron.SOURCE, ledger_reader.SOURCE,
                                   claims.CLAIMS))
 
 
