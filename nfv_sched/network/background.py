@@ -13,7 +13,8 @@
 
 :class:`Source` has the latest value at hand in every process that asks for
 it, so that those who ask never wait for the service that it comes from, but
-for a bounded time at the very first.
+for a bounded time at the very first.  :class:`Repeated` is what its thread has
+in common with whatever else is tried again after a failure.
 
 Only the standard threading primitives are used, which also work where
 ``nova-scheduler`` is patched by eventlet.
@@ -26,6 +27,8 @@ import threading
 import time
 import typing as ty
 
+from oslo_log import log as logging
+
 Value = ty.TypeVar('Value')
 
 
@@ -33,20 +36,75 @@ class Stopped(Exception):
     """Reading is not wanted any more."""
 
 
-class Refresher(ty.Generic[Value], metaclass=abc.ABCMeta):
-    """The thread that reads in one process, and what it has read."""
+class Repeated(metaclass=abc.ABCMeta):
+    """Something that is done again and again, sooner after a failure.
+
+    :ivar failures: how many attempts have failed since the last that did not
+    :ivar failing_since: when the first of them began, seconds of
+        ``time.monotonic()``
+    """
 
     #: Pause after a first failure, in seconds; it doubles with each further
-    #: one, up to the interval.
+    #: one, up to the longest.
     FIRST_PAUSE = 1.0
+
+    #: Where the end of an outage is told, and in which words.
+    log: logging.KeywordArgumentAdapter
+    again: str
+
+    def __init__(self):
+        self.failures = 0
+        self.failing_since = 0.0
+
+    @abc.abstractmethod
+    def interval(self) -> float:
+        """Seconds from one attempt to the next."""
+
+    def longest_pause(self) -> float:
+        """Seconds of pause after any number of failures; the interval."""
+        return self.interval()
+
+    def _count_failure(self, began: float) -> None:
+        """An attempt has failed.
+
+        :param began: when it began, seconds of ``time.monotonic()``
+        """
+        if not self.failures:
+            self.failing_since = began
+        self.failures += 1
+
+    def _end_failures(self) -> None:
+        """An attempt has not failed; the log is told if others had."""
+        if self.failures:
+            self.log.info('%s, after %d failed attempts in %.0f s',
+                          self.again, self.failures,
+                          time.monotonic() - self.failing_since)
+        self.failures = 0
+
+    def _pause(self, took: float) -> float:
+        """Seconds until the next attempt.
+
+        :param took: seconds that the last one took
+        """
+        if self.failures:
+            pause = min(
+                self.FIRST_PAUSE * 2 ** min(self.failures - 1, 32),
+                self.longest_pause())
+        else:
+            pause = max(self.interval() - took, took)
+        # Processes that started together do not stay together.
+        return pause * random.uniform(0.9, 1.1)
+
+
+class Refresher(Repeated, ty.Generic[Value]):
+    """The thread that reads in one process, and what it has read."""
 
     #: Name of the thread.
     name: str
 
     def __init__(self):
+        super().__init__()
         self.value: Value | None = None
-        self.failures = 0
-        self.failing_since = 0.0
         self.stopped = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -55,10 +113,6 @@ class Refresher(ty.Generic[Value], metaclass=abc.ABCMeta):
         self._wanted = threading.Event()
         self._done = threading.Condition()
         self._done_began = 0.0
-
-    @abc.abstractmethod
-    def interval(self) -> float:
-        """Seconds from one reading to the next."""
 
     @abc.abstractmethod
     def first_timeout(self) -> float:
@@ -75,7 +129,7 @@ class Refresher(ty.Generic[Value], metaclass=abc.ABCMeta):
         """Close connections, after a failure and at the end."""
 
     def succeeded(self, took: float) -> None:
-        """Tell the log, if there is anything to tell.
+        """Tell the log, if there is anything more to tell.
 
         :param took: seconds that reading took
         """
@@ -138,33 +192,17 @@ class Refresher(ty.Generic[Value], metaclass=abc.ABCMeta):
                 break
             except Exception as exc:
                 self.close()
-                if not self.failures:
-                    self.failing_since = began
-                self.failures += 1
+                self._count_failure(began)
                 self.failed(exc)
             else:
+                self._end_failures()
                 self.succeeded(time.monotonic() - began)
-                self.failures = 0
             self._tried.set()
             with self._done:
                 self._done_began = began
                 self._done.notify_all()
             self._wanted.wait(self._pause(time.monotonic() - began))
         self.close()
-
-    def _pause(self, took: float) -> float:
-        """Seconds until the next reading.
-
-        :param took: seconds that the last one took
-        """
-        interval = self.interval()
-        if self.failures:
-            pause = min(
-                self.FIRST_PAUSE * 2 ** min(self.failures - 1, 32), interval)
-        else:
-            pause = max(interval - took, took)
-        # Workers that started together do not stay together.
-        return pause * random.uniform(0.9, 1.1)
 
 
 class Source(ty.Generic[Value], metaclass=abc.ABCMeta):

@@ -50,6 +50,8 @@ class _Refresher(background.Refresher[Reading]):
     """The thread that reads the ledgers in one process."""
 
     name = 'nfv-sched-ledger'
+    log = LOG
+    again = 'The ledger in Placement can be read again'
 
     #: Amounts asked for within so many seconds are read, and how many.
     LATELY = 60.0
@@ -96,13 +98,6 @@ class _Refresher(background.Refresher[Reading]):
         client, self._client = self._client, None
         if client is not None:
             client.close()
-
-    def succeeded(self, took: float) -> None:
-        """Tell of the end of an outage."""
-        if self.failures:
-            LOG.info('The ledger in Placement can be read again, after %d '
-                     'failed attempts in %.0f s', self.failures,
-                     time.monotonic() - self.failing_since)
 
     def failed(self, exc: Exception) -> None:
         """Tell of the first of several failures."""

@@ -319,6 +319,8 @@ class _Refresher(background.Refresher[usage.Snapshot]):
     """The thread that reads Neutron in one process."""
 
     name = 'nfv-sched-neutron'
+    log = LOG
+    again = 'Neutron can be read again'
 
     def __init__(self, conf):
         super().__init__()
@@ -348,13 +350,9 @@ class _Refresher(background.Refresher[usage.Snapshot]):
             reader.close()
 
     def succeeded(self, took: float) -> None:
-        """Tell of the end of an outage, and of readings that take long."""
+        """Tell of readings that take long."""
         options = self._conf.nfv_sched
         snapshot = self.value
-        if self.failures:
-            LOG.info('Neutron can be read again, after %d failed attempts in '
-                     '%.0f s', self.failures,
-                     time.monotonic() - self.failing_since)
         LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
                   len(snapshot.hosts), len(snapshot.ports), snapshot.source)
         # The next snapshot comes after a pause and as long a reading.

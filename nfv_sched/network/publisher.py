@@ -39,6 +39,7 @@ import typing as ty
 from oslo_log import log as logging
 
 from nfv_sched import conf as nfv_conf
+from nfv_sched.network import background
 from nfv_sched.network import ledger
 from nfv_sched.network import limits as nfv_limits
 from nfv_sched.network import neutron
@@ -422,24 +423,30 @@ def _some(names: Iterable[str]) -> str:
                                         else '')
 
 
-class Keeper:
+class Keeper(background.Repeated):
     """Does rounds until it is told to stop.
 
     :param conf: see :class:`Publisher`
     """
 
-    #: Pause after a first failure, in seconds; it doubles with each further
-    #: one, up to the interval.
-    FIRST_PAUSE = 1.0
+    log = LOG
+    again = 'The ledger is kept up to date again'
 
     def __init__(self, conf=CONF):
+        super().__init__()
         self._conf = conf
         self._stopped = threading.Event()
         self._publisher = Publisher(conf, self._stopped)
-        self._failures = 0
-        self._failing_since = 0.0
         self._cells: list[str] = []
         self._failed: frozenset[str] = frozenset()
+
+    def interval(self) -> float:
+        """``ledger_publish_interval``."""
+        return self._conf.nfv_sched.ledger_publish_interval
+
+    def longest_pause(self) -> float:
+        """The interval, but not less than after a first failure."""
+        return max(self.interval(), self.FIRST_PAUSE)
 
     def stop(self) -> None:
         """Let :meth:`run` return, after the requests that are under way."""
@@ -455,44 +462,24 @@ class Keeper:
                 except Exception as exc:
                     if self._stopped.is_set():
                         break
+                    self._count_failure(began)
                     self._went_wrong(exc)
                 else:
+                    self._end_failures()
                     self._went_well(done)
                 self._stopped.wait(self._pause(time.monotonic() - began))
 
-    def _pause(self, took: float) -> float:
-        """Seconds until the next round.
-
-        :param took: seconds that the last one took
-        """
-        interval = self._conf.nfv_sched.ledger_publish_interval
-        if self._failures:
-            pause = min(
-                self.FIRST_PAUSE * 2 ** min(self._failures - 1, 32),
-                max(interval, self.FIRST_PAUSE))
-        else:
-            pause = max(interval - took, took)
-        # Instances that started together do not stay together.
-        return pause * random.uniform(0.9, 1.1)
-
     def _went_wrong(self, exc: Exception) -> None:
-        self._failures += 1
-        if self._failures > 1:
+        if self.failures > 1:
             LOG.debug('Attempt %d to bring the ledger up to date failed: %s',
-                      self._failures, exc)
+                      self.failures, exc)
             return
-        self._failing_since = time.monotonic()
         LOG.warning(
             'The ledger cannot be brought up to date; what is published stays '
             'as it is, and it is tried again: %s', str(exc).rstrip('.'),
             exc_info=not isinstance(exc, RoundError))
 
     def _went_well(self, done: Round) -> None:
-        if self._failures:
-            LOG.info('The ledger is kept up to date again, after %d failed '
-                     'attempts in %.0f s', self._failures,
-                     time.monotonic() - self._failing_since)
-        self._failures = 0
         if done.failures and not self._cells:
             LOG.warning('Compute nodes that are not known now keep what is '
                         'published: %s', '; '.join(done.failures))
