@@ -15,6 +15,7 @@
 Others may add subcommands in the entry-point group ``nfv_sched.cli``.
 """
 
+import argparse
 from collections.abc import Sequence
 import importlib.metadata
 import logging
@@ -23,6 +24,7 @@ import sys
 
 from cliff import app
 from cliff import commandmanager
+from cliff import lister
 
 NAMESPACE = 'nfv_sched.cli'
 
@@ -77,6 +79,26 @@ class NFVSched(app.App):
         for handler in logging.getLogger('').handlers:
             if self.options.debug:
                 handler.setLevel(logging.DEBUG)
+
+
+class Lister(lister.Lister):
+    """A subcommand that shows a table.
+
+    Its docstring and its epilog are shown by ``--help`` as they are laid out.
+    """
+
+    #: What is shown after the options.
+    epilog: str
+
+    def get_epilog(self) -> str:
+        """The epilog, without a line about where the command comes from."""
+        return self.epilog
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser; subclasses add their options."""
+        parser = super().get_parser(prog_name)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        return parser
 
 
 def discard_output() -> None:

@@ -18,8 +18,6 @@ import fnmatch
 import math
 import typing as ty
 
-from cliff import lister
-
 from nfv_sched.cmd import cli
 
 _EPILOG = """\
@@ -72,7 +70,7 @@ def _shown(number: float | None):
     return 'unlimited' if math.isinf(number) else int(number)
 
 
-class Show(lister.Lister):
+class Show(cli.Lister):
     """Show how the limits of ports and rules stand on each host.
 
     Ports are those of the virtual switch, physical ones included; rules those
@@ -81,13 +79,10 @@ class Show(lister.Lister):
     Neutron shows.
     """
 
-    def get_epilog(self) -> str:
-        return _EPILOG
+    epilog = _EPILOG
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = _EPILOG
         parser.add_argument(
             '--host', action='append', default=[], metavar='PATTERN',
             help='only these hosts; * and ? stand for anything; can be '

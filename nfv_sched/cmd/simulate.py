@@ -18,7 +18,6 @@ import sys
 import typing as ty
 import warnings
 
-from cliff import lister
 from oslo_serialization import jsonutils
 import yaml
 
@@ -58,7 +57,7 @@ class _UsageError(Exception):
     """A command line that cannot be used."""
 
 
-class Simulate(lister.Lister):
+class Simulate(cli.Lister):
     """Place the servers of a cloud file with Nova's own scheduler and claims.
 
     CLOUD is a YAML file with hosts, flavors, networks and steps: boots,
@@ -68,17 +67,10 @@ class Simulate(lister.Lister):
     only the expectations are told, one line a file.
     """
 
-    @property
-    def formatter_default(self) -> str:
-        return 'table'
-
-    def get_epilog(self) -> str:
-        return _EPILOG
+    epilog = _EPILOG
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = _EPILOG
         parser.set_defaults(fit_width=True)
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument(
