@@ -1,0 +1,390 @@
+# shellcheck shell=bash disable=SC2154
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+#
+# The DevStack plugin nfv-sched. Sourced by stack.sh, unstack.sh and clean.sh
+# with the mode and the phase as arguments.
+
+_XTRACE_NFV_SCHED=$(set +o | grep xtrace)
+set +o xtrace
+
+# shellcheck source=devstack/lib/nova-conf
+source "$NFV_SCHED_DIR/devstack/lib/nova-conf"
+# shellcheck source=devstack/lib/host-numa
+source "$NFV_SCHED_DIR/devstack/lib/host-numa"
+
+# Options of [nfv_sched] that settings named NFV_SCHED_<OPTION> give.
+_NFV_SCHED_OPTIONS=(
+    ledger
+    vswitch_label
+    node_label_prefix
+    vswitch_ports_per_node
+    vswitch_physical_ports
+    vnics_per_guest
+    sriov_vfs_per_guest
+    pci_nics_per_guest
+    network_services_per_node
+    security_rules_per_node
+    security_rules_per_port
+    expose_reasons
+)
+
+# Settings
+# --------
+
+# Print the setting of option $1 of [nfv_sched].
+function _nfv_sched_setting {
+    local name=NFV_SCHED_${1^^}
+    echo "${!name:-}"
+}
+
+# Die if the virtual switch is said to be on a NUMA node that is not there:
+# nova-compute would not start.
+function _nfv_sched_check_vswitch_nodes {
+    local given=$NFV_SCHED_VSWITCH_NUMA_NODES node nodes
+    nodes=$(nfv_host_nodes)
+    for node in ${given//,/ }; do
+        # shellcheck disable=SC2086
+        if ! nfv_has_word "$node" $nodes; then
+            die $LINENO "NFV_SCHED_VSWITCH_NUMA_NODES=$given: this machine" \
+                "has no NUMA node $node with CPUs (it has: $nodes)"
+        fi
+    done
+}
+
+# Die if a set of CPUs is not of this machine, or if the two have CPUs in
+# common.
+function _nfv_sched_check_cpu_sets {
+    local dedicated=${NFV_SCHED_CPU_DEDICATED_SET/none/}
+    local shared=${NFV_SCHED_CPU_SHARED_SET/none/}
+    local common
+    if [[ -n $dedicated ]]; then
+        nfv_host_check_cpus NFV_SCHED_CPU_DEDICATED_SET "$dedicated"
+    fi
+    if [[ -n $shared ]]; then
+        nfv_host_check_cpus NFV_SCHED_CPU_SHARED_SET "$shared"
+    fi
+    common=$(comm -12 <(nfv_host_expand "$dedicated" | sort) \
+        <(nfv_host_expand "$shared" | sort) | paste -s -d ' ')
+    if [[ -n $common ]]; then
+        die $LINENO "NFV_SCHED_CPU_DEDICATED_SET=$dedicated and" \
+            "NFV_SCHED_CPU_SHARED_SET=$shared have CPUs in common: $common"
+    fi
+}
+
+# Die early if the settings are wrong, and say what is wrong.
+function nfv_sched_check_settings {
+    if [[ $NFV_SCHED_LEDGER != placement && $NFV_SCHED_LEDGER != none ]]; then
+        die $LINENO "NFV_SCHED_LEDGER=$NFV_SCHED_LEDGER must be placement" \
+            "or none"
+    fi
+    if is_service_enabled n-cpu; then
+        _nfv_sched_check_vswitch_nodes
+        _nfv_sched_check_cpu_sets
+    fi
+}
+
+# Configuration
+# -------------
+
+# Enable the filters and weighers; keep all that are enabled.
+function _nfv_sched_enable_filters {
+    local section=filter_scheduler words
+    words=$(nfv_conf_words lines $section available_filters)
+    words=$(nfv_add_words "$words" \
+        "nova.scheduler.filters.all_filters nfv_sched.filters.all_filters")
+    nfv_conf_set_words lines $section available_filters "$words"
+
+    words=$(nfv_conf_words list $section weight_classes)
+    words=$(nfv_add_words "$words" nfv_sched.weights.all_weighers)
+    nfv_conf_set_words list $section weight_classes "$words"
+
+    words=$(nfv_conf_words list $section enabled_filters)
+    # shellcheck disable=SC2086
+    if nfv_has_word NFVTopologyFilter ${NFV_SCHED_FILTERS//,/ }; then
+        words=$(nfv_replace_word \
+            "$words" NUMATopologyFilter NFVTopologyFilter)
+    fi
+    words=$(nfv_add_words "$words" "${NFV_SCHED_FILTERS//,/ }")
+    nfv_conf_set_words list $section enabled_filters "$words"
+    # For plugins that come later, and for Tempest.
+    # shellcheck disable=SC2034
+    NOVA_FILTERS=${words// /,}
+}
+
+function configure_nfv_sched_scheduler {
+    local option value
+    _nfv_sched_enable_filters
+    for option in "${_NFV_SCHED_OPTIONS[@]}"; do
+        value=$(_nfv_sched_setting "$option")
+        if [[ -n $value ]]; then
+            nfv_conf_set nfv_sched "$option" "$value"
+        fi
+    done
+    nfv_conf_set workarounds disable_fallback_pcpu_query \
+        "$NFV_SCHED_DISABLE_FALLBACK_PCPU_QUERY"
+    if [[ $NFV_SCHED_LEDGER == placement ]] && \
+            ! is_service_enabled nfv-sched-ledger; then
+        warn $LINENO "The service nfv-sched-ledger is disabled here: run it \
+on another node, or set NFV_SCHED_LEDGER=none"
+    fi
+}
+
+# Declare labels for the NUMA nodes of this machine.
+function _nfv_sched_label_nodes {
+    local label=$NFV_SCHED_VSWITCH_LABEL
+    local section=neutron_physnet_$label
+    local node nodes words
+    nodes=$(nfv_host_nodes)
+    words=$(nfv_conf_words list neutron physnets)
+    words=$(nfv_add_words "$words" "$label")
+    for node in $nodes; do
+        words=$(nfv_add_words "$words" "$NFV_SCHED_NODE_LABEL_PREFIX$node")
+    done
+    nfv_conf_set_words list neutron physnets "$words"
+
+    if [[ -n $NFV_SCHED_VSWITCH_NUMA_NODES ]]; then
+        nfv_conf_set "$section" numa_nodes "$NFV_SCHED_VSWITCH_NUMA_NODES"
+    elif ! nfv_conf_is_foreign "$section" numa_nodes; then
+        nfv_conf_set "$section" numa_nodes "${nodes%% *}"
+    fi
+    for node in $nodes; do
+        section=neutron_physnet_$NFV_SCHED_NODE_LABEL_PREFIX$node
+        nfv_conf_set "$section" numa_nodes "$node"
+    done
+}
+
+# Divide the CPUs of this machine into halves, unless that has been done.
+function _nfv_sched_halve_cpus {
+    local dedicated
+    if nfv_conf_is_foreign compute cpu_dedicated_set ||
+            nfv_conf_is_foreign compute cpu_shared_set; then
+        return 0
+    fi
+    dedicated=$(nfv_host_half dedicated)
+    if [[ -z $dedicated ]]; then
+        warn $LINENO "No NUMA node of this machine has two cores: there will \
+be no dedicated CPUs, and no pinned guests"
+        return 0
+    fi
+    nfv_conf_set compute cpu_dedicated_set "$dedicated"
+    nfv_conf_set compute cpu_shared_set "$(nfv_host_half shared)"
+}
+
+function _nfv_sched_divide_cpus {
+    local option value
+    if [[ -z $NFV_SCHED_CPU_DEDICATED_SET$NFV_SCHED_CPU_SHARED_SET ]]; then
+        _nfv_sched_halve_cpus
+        return 0
+    fi
+    for option in cpu_dedicated_set cpu_shared_set; do
+        value=$(_nfv_sched_setting "$option")
+        if [[ -n $value && $value != none ]]; then
+            nfv_conf_set compute "$option" "$value"
+        fi
+    done
+}
+
+# nova-compute reads a copy of nova.conf that DevStack makes when it starts it.
+function configure_nfv_sched_compute {
+    _nfv_sched_label_nodes
+    _nfv_sched_divide_cpus
+}
+
+function configure_nfv_sched {
+    # DevStack writes [neutron] of the same file in the background until then.
+    async_wait configure_neutron_nova
+    nfv_conf_begin
+    if is_service_enabled n-sch; then
+        configure_nfv_sched_scheduler
+    fi
+    if is_service_enabled n-cpu; then
+        configure_nfv_sched_compute
+    fi
+}
+
+# Run
+# ---
+
+# The section [[post-config|$NOVA_CONF]] of local.conf is merged into nova.conf
+# after the plugins have written to it.
+function nfv_sched_check_filters {
+    local missing
+    missing=$(nfv_drop_words "${NFV_SCHED_FILTERS//,/ }" \
+        "$(nfv_conf_words list filter_scheduler enabled_filters)")
+    if [[ -n $missing ]]; then
+        warn $LINENO "These filters are not enabled: $missing. Something has \
+replaced [filter_scheduler] enabled_filters since the plugin nfv-sched wrote \
+it. If it is [[post-config|\$NOVA_CONF]] in local.conf, take the option out \
+there and name your filters in NFV_SCHED_FILTERS"
+    fi
+}
+
+function start_nfv_sched_ledger {
+    if [[ $(iniget "$NOVA_CONF" nfv_sched ledger) == placement ]]; then
+        run_process nfv-sched-ledger \
+            "$NOVA_BIN_DIR/nfv-sched-ledger --config-file $NOVA_CONF"
+    fi
+}
+
+# The command line client, with a microversion at which Nova validates extra
+# specs.
+function _nfv_sched_openstack {
+    openstack --os-cloud devstack-admin --os-region-name "$REGION_NAME" \
+        --os-compute-api-version 2.86 "$@"
+}
+
+# Create flavor $1 with $2 vCPUs and the remaining arguments as extra specs, or
+# give it those. $_nfv_sched_flavors are the flavors that there are.
+function _nfv_sched_flavor {
+    local name=$1 vcpus=$2 property
+    local -a properties=()
+    shift 2
+    for property in "$@"; do
+        properties+=(--property "$property")
+    done
+    if grep -qxF "$name" <<< "$_nfv_sched_flavors"; then
+        _nfv_sched_openstack flavor set "${properties[@]}" "$name"
+    else
+        _nfv_sched_openstack flavor create --vcpus "$vcpus" --ram 512 \
+            --disk 1 "${properties[@]}" "$name"
+    fi
+}
+
+function create_nfv_sched_flavors {
+    local _nfv_sched_flavors
+    _nfv_sched_flavors=$(_nfv_sched_openstack flavor list --all \
+        -f value -c Name)
+    _nfv_sched_flavor nfv.vswitch-strict 1 \
+        hw:cpu_policy=dedicated nfv:vswitch_numa_affinity=strict
+    _nfv_sched_flavor nfv.vswitch-prefer 1 \
+        hw:cpu_policy=dedicated nfv:vswitch_numa_affinity=prefer
+    _nfv_sched_flavor nfv.pci-strict 1 \
+        hw:cpu_policy=dedicated nfv:pci_numa_affinity=strict
+    _nfv_sched_flavor nfv.pci-prefer 1 \
+        hw:cpu_policy=dedicated nfv:pci_numa_affinity=prefer
+    _nfv_sched_flavor nfv.shared-vcpu 2 \
+        hw:cpu_policy=mixed hw:cpu_dedicated_mask=^0 nfv:shared_vcpu=0
+    _nfv_sched_flavor nfv.node0 1 \
+        hw:cpu_policy=dedicated nfv:numa_node.0=0
+    _nfv_sched_flavor nfv.two-nodes 2 \
+        hw:cpu_policy=dedicated hw:numa_nodes=2 \
+        nfv:vswitch_numa_affinity=strict
+}
+
+# Tempest
+# -------
+
+# Print True if each NUMA node of this machine has two dedicated CPUs.
+function _nfv_sched_has_dedicated_cpus {
+    local dedicated node count
+    dedicated=$(nfv_host_expand \
+        "$(iniget "$NOVA_CONF" compute cpu_dedicated_set)")
+    for node in $(nfv_host_nodes); do
+        count=$(comm -12 <(sort <<< "$dedicated") \
+            <(nfv_host_node_cpus "$node" | sort) | wc -w)
+        if [[ $count -lt 2 ]]; then
+            echo False
+            return
+        fi
+    done
+    echo True
+}
+
+# Describe the compute nodes to Tempest: all are taken to be like this one.
+function _nfv_sched_describe_compute {
+    local section=neutron_physnet_$NFV_SCHED_VSWITCH_LABEL
+    local vswitch shared=False threads=none
+    vswitch=$(iniget "$NOVA_CONF" "$section" numa_nodes)
+    if [[ -n $(iniget "$NOVA_CONF" compute cpu_shared_set) ]]; then
+        shared=True
+    fi
+    if nfv_host_has_threads; then
+        threads=all
+    fi
+    iniset "$TEMPEST_CONFIG" nfv_sched numa_nodes "*:$(nfv_host_nodes | wc -w)"
+    iniset "$TEMPEST_CONFIG" nfv_sched vswitch_nodes "*:${vswitch//,/+}"
+    iniset "$TEMPEST_CONFIG" nfv_sched node_labels True
+    iniset "$TEMPEST_CONFIG" nfv_sched dedicated_cpus \
+        "$(_nfv_sched_has_dedicated_cpus)"
+    iniset "$TEMPEST_CONFIG" nfv_sched shared_cpus "$shared"
+    iniset "$TEMPEST_CONFIG" nfv_sched hyperthreading "$threads"
+}
+
+function configure_nfv_sched_tempest {
+    local words option value ledger=False
+    words=$(nfv_conf_words list filter_scheduler enabled_filters)
+    iniset "$TEMPEST_CONFIG" compute-feature-enabled \
+        scheduler_enabled_filters "${words// /,}"
+    iniset "$TEMPEST_CONFIG" service_available nfv_sched True
+    iniset "$TEMPEST_CONFIG" nfv_sched enabled_filters "${words// /,}"
+    if [[ $(iniget "$NOVA_CONF" nfv_sched ledger) == placement ]]; then
+        ledger=True
+    fi
+    iniset "$TEMPEST_CONFIG" nfv_sched ledger "$ledger"
+    for option in vnics_per_guest vswitch_physical_ports expose_reasons; do
+        value=$(iniget "$NOVA_CONF" nfv_sched "$option")
+        if [[ -n $value ]]; then
+            iniset "$TEMPEST_CONFIG" nfv_sched "$option" "$value"
+        fi
+    done
+    if is_service_enabled n-cpu; then
+        _nfv_sched_describe_compute
+    fi
+}
+
+# Phases
+# ------
+
+case "${1:-}/${2:-}" in
+    stack/pre-install)
+        nfv_sched_check_settings
+        ;;
+    stack/install)
+        if is_service_enabled n-sch n-api; then
+            echo_summary "Installing nfv-sched"
+            setup_develop "$NFV_SCHED_DIR"
+        fi
+        ;;
+    stack/post-config)
+        if is_service_enabled n-sch n-cpu; then
+            echo_summary "Configuring nfv-sched"
+            configure_nfv_sched
+        fi
+        ;;
+    stack/extra)
+        if is_service_enabled n-sch; then
+            nfv_sched_check_filters
+            echo_summary "Starting nfv-sched-ledger"
+            start_nfv_sched_ledger
+        fi
+        if is_service_enabled n-api && [[ $NFV_SCHED_FLAVORS == True ]]; then
+            echo_summary "Creating flavors of nfv-sched"
+            create_nfv_sched_flavors
+        fi
+        ;;
+    stack/test-config)
+        if is_service_enabled tempest && is_service_enabled n-sch &&
+                [[ $NFV_SCHED_TEMPEST == True ]]; then
+            echo_summary "Configuring Tempest for nfv-sched"
+            configure_nfv_sched_tempest
+        fi
+        ;;
+    unstack/)
+        stop_process nfv-sched-ledger
+        ;;
+    clean/)
+        nfv_conf_undo
+        ;;
+esac
+
+$_XTRACE_NFV_SCHED

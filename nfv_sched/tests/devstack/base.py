@@ -1,0 +1,163 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Base class of the tests of the DevStack plugin.
+
+The phases of the plugin run in bash, with a stand-in for the functions of
+DevStack, on copies of nova.conf; what comes out is read by Nova.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import fixtures
+from nova.conf import neutron as neutron_conf
+from nova.scheduler import host_manager
+from oslo_config import iniparser
+
+from nfv_sched.tests import base
+
+HERE = pathlib.Path(__file__).parent
+REPOSITORY = HERE.parents[2]
+
+CONTROLLER = 'n-api,n-sch,n-cond,placement-api,q-svc,tempest'
+ALL_IN_ONE = CONTROLLER + ',n-cpu'
+
+# The phases of stack.sh.
+STACK = ('stack/pre-install', 'stack/install', 'stack/post-config',
+         'stack/extra', 'stack/test-config')
+
+
+class _Parser(iniparser.BaseParser):
+    """Reads a file as oslo.config does."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.sections = {}
+        self._section = None
+        self.parse(text.splitlines(keepends=True))
+
+    def new_section(self, section):
+        self._section = section
+        self.sections.setdefault(section, {})
+
+    def assignment(self, key, value):
+        options = self.sections[self._section]
+        options.setdefault(key, []).append('\n'.join(value))
+
+
+def parse(text):
+    """The options of a file: section -> option -> values."""
+    return _Parser(text).sections
+
+
+class TestCase(base.TestCase):
+    """A machine with DevStack."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path)
+        self.nova_conf = self.directory / 'etc' / 'nova' / 'nova.conf'
+        self.nova_conf.parent.mkdir(parents=True)
+        # What DevStack calls the directory of Nova's programs.
+        self.settings = {'NOVA_BIN_DIR': os.path.dirname(sys.executable),
+                         'NFV_SCHED_SYSFS': str(self.directory / 'sys')}
+        self.machine([[['0'], ['1'], ['2'], ['3']],
+                      [['4'], ['5'], ['6'], ['7']]])
+        self.environment = dict(os.environ, PYTHONPATH=str(REPOSITORY))
+
+    def machine(self, nodes):
+        """Describe the machine as the kernel does.
+
+        :param nodes: for each NUMA node its cores, each a list of the CPUs
+            that are its threads
+        """
+        top = self.directory / 'sys'
+        shutil.rmtree(top, ignore_errors=True)
+        for number, cores in enumerate(nodes):
+            node = top / 'node' / f'node{number}'
+            node.mkdir(parents=True)
+            cpus = [cpu for core in cores for cpu in core]
+            (node / 'cpulist').write_text(','.join(cpus) + '\n')
+            for core in cores:
+                for cpu in core:
+                    topology = top / 'cpu' / f'cpu{cpu}' / 'topology'
+                    topology.mkdir(parents=True)
+                    (topology / 'thread_siblings_list').write_text(
+                        ','.join(core) + '\n')
+
+    def given(self, name, services=ALL_IN_ONE, **settings):
+        """Start with a nova.conf and with settings of local.conf.
+
+        :param name: name of a file in files/
+        """
+        shutil.copy(HERE / 'files' / name, self.nova_conf)
+        self.settings.update(ENABLED_SERVICES=services, **settings)
+
+    def run_phases(self, *phases, fails=False):
+        """Run phases of the plugin.
+
+        :returns: what they printed
+        """
+        lines = [f"{name}='{value}'\n"
+                 for name, value in self.settings.items()]
+        (self.directory / 'localrc').write_text(''.join(lines))
+        done = subprocess.run(
+            [HERE / 'standin' / 'run', self.directory, *phases],
+            env=self.environment, cwd=self.directory, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+        if fails:
+            self.assertNotEqual(0, done.returncode, done.stdout)
+        else:
+            self.assertEqual(0, done.returncode, done.stdout)
+        return done.stdout
+
+    def text(self):
+        return self.nova_conf.read_text()
+
+    def original(self, name):
+        return (HERE / 'files' / name).read_text()
+
+    def variables(self):
+        """Variables of DevStack as the plugin left them."""
+        lines = (self.directory / 'variables').read_text().splitlines()
+        return dict(line.split('=', 1) for line in lines)
+
+    def load(self, path=None):
+        """Have Nova read nova.conf.
+
+        :returns: Nova's configuration
+        """
+        conf = base.CONF
+        conf(['--config-file', str(path or self.nova_conf)],
+             project='nova', default_config_files=[], default_config_dirs=[])
+        neutron_conf.register_dynamic_opts(conf)
+        return conf
+
+    def host_manager(self):
+        """The part of nova-scheduler that loads filters and weighers.
+
+        The database, which it reads next, is left out.
+        """
+        self.load()
+        manager = host_manager.HostManager
+        for method in ('refresh_cells_caches', '_init_aggregates',
+                       '_init_instance_info'):
+            self.useFixture(fixtures.MockPatchObject(manager, method))
+        return manager()
+
+    def enabled_filters(self):
+        """Names of the filters that nova-scheduler runs, in their order."""
+        return [type(f).__name__ for f in self.host_manager().enabled_filters]

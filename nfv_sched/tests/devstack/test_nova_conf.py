@@ -1,0 +1,510 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the plugin makes of nova.conf, as Nova reads it, and that it undoes it.
+"""
+
+import shutil
+
+from nova import exception
+from nova.virt import hardware
+
+from nfv_sched.tests.devstack import base
+
+OURS = ['VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
+        'SharedVCPUFilter', 'CPUThreadPolicyFilter',
+        'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter']
+OUR_WEIGHERS = {'VSwitchNUMAAffinityWeigher', 'PCINUMAAffinityWeigher',
+                'SharedVCPUWeigher', 'DHCPServerWeigher', 'RouterWeigher',
+                'VSwitchPortWeigher'}
+STOCK_WEIGHERS = {'RAMWeigher', 'CPUWeigher', 'BuildFailureWeigher'}
+
+
+class TestFilters(base.TestCase):
+    """What nova-scheduler loads."""
+
+    def weighers(self):
+        return {type(w).__name__ for w in self.host_manager().weighers}
+
+    def test_devstack(self):
+        self.given('controller.conf', base.CONTROLLER)
+        self.run_phases('stack/post-config')
+        self.assertEqual(
+            ['ComputeFilter', 'ComputeCapabilitiesFilter',
+             'ImagePropertiesFilter', 'ServerGroupAntiAffinityFilter',
+             'ServerGroupAffinityFilter', 'SameHostFilter',
+             'DifferentHostFilter', 'PciPassthroughFilter',
+             'NFVTopologyFilter'] + OURS, self.enabled_filters())
+        self.assertLessEqual(
+            OUR_WEIGHERS | STOCK_WEIGHERS, self.weighers())
+
+    def test_other_plugins(self):
+        self.given('others.conf', base.CONTROLLER)
+        self.run_phases('stack/post-config')
+        self.assertEqual(
+            ['ComputeFilter', 'AggregateInstanceExtraSpecsFilter',
+             'LicenceFilter', 'NFVTopologyFilter',
+             'ComputeCapabilitiesFilter', 'PciPassthroughFilter'] + OURS,
+            self.enabled_filters())
+        self.assertLessEqual(
+            OUR_WEIGHERS | STOCK_WEIGHERS | {'LicenceWeigher'},
+            self.weighers())
+
+    def test_stock_defaults_where_nothing_is_set(self):
+        self.given('bare.conf', base.CONTROLLER)
+        conf = self.load()
+        stock = conf.filter_scheduler.enabled_filters
+        self.assertIn('ComputeFilter', stock)
+        self.run_phases('stack/post-config')
+        self.assertEqual(
+            stock + ['PciPassthroughFilter', 'NFVTopologyFilter'] + OURS,
+            self.enabled_filters())
+        self.assertLessEqual(
+            OUR_WEIGHERS | STOCK_WEIGHERS, self.weighers())
+
+    def test_stock_filters_stay_available(self):
+        """Also where another plugin has made only its own available."""
+        self.given('bare.conf', base.CONTROLLER)
+        with self.nova_conf.open('a') as nova_conf:
+            nova_conf.write(
+                '[filter_scheduler]\n'
+                'available_filters = nfv_sched.tests.devstack.others.'
+                'LicenceFilter\n')
+        self.assertRaises(exception.SchedulerHostFilterNotFound,
+                          self.host_manager)
+        self.run_phases('stack/post-config')
+        self.assertIn('ComputeFilter', self.enabled_filters())
+        self.assertIn('LicenceFilter', self.host_manager().filter_cls_map)
+
+    def test_numa_filter_goes_where_both_were_enabled(self):
+        self.given('others.conf', base.CONTROLLER)
+        self.nova_conf.write_text(self.text().replace(
+            'NUMATopologyFilter, ', 'NFVTopologyFilter,NUMATopologyFilter, '))
+        self.run_phases('stack/post-config')
+        enabled = self.enabled_filters()
+        self.assertEqual(1, enabled.count('NFVTopologyFilter'))
+        self.assertNotIn('NUMATopologyFilter', enabled)
+
+    def test_chosen_filters(self):
+        self.given('others.conf', base.CONTROLLER,
+                   NFV_SCHED_FILTERS='VSwitchPortLimitFilter,LicenceFilter')
+        self.run_phases('stack/post-config')
+        self.assertEqual(
+            ['ComputeFilter', 'AggregateInstanceExtraSpecsFilter',
+             'LicenceFilter', 'NUMATopologyFilter',
+             'ComputeCapabilitiesFilter', 'PciPassthroughFilter',
+             'VSwitchPortLimitFilter'], self.enabled_filters())
+
+    def test_later_plugins_see_the_filters(self):
+        self.given('controller.conf', base.CONTROLLER)
+        self.run_phases('stack/post-config')
+        self.assertEqual(
+            self.enabled_filters(),
+            self.variables()['NOVA_FILTERS'].split(','))
+
+    def test_replaced_by_local_conf(self):
+        """local.conf is merged after the plugin has written."""
+        self.given('controller.conf', base.CONTROLLER)
+        self.run_phases('stack/post-config')
+        self.assertNotIn('WARNING', self.run_phases('stack/extra'))
+        self.nova_conf.write_text(self.text().replace(
+            'VSwitchNUMAAffinityFilter,', ''))
+        self.assertIn(
+            'These filters are not enabled: VSwitchNUMAAffinityFilter. ',
+            self.run_phases('stack/extra'))
+
+
+class TestOptions(base.TestCase):
+    """The other options of nova-scheduler."""
+
+    def test_defaults(self):
+        self.given('controller.conf', base.CONTROLLER)
+        self.run_phases('stack/post-config')
+        conf = self.load()
+        self.assertEqual('placement', conf.nfv_sched.ledger)
+        self.assertEqual(254, conf.nfv_sched.vswitch_ports_per_node)
+        self.assertTrue(conf.workarounds.disable_fallback_pcpu_query)
+
+    def test_settings(self):
+        given = {
+            'ledger': 'none',
+            'vswitch_label': 'my_switch',
+            'node_label_prefix': 'my_node',
+            'vswitch_ports_per_node': 20,
+            'vswitch_physical_ports': 2,
+            'vnics_per_guest': 3,
+            'sriov_vfs_per_guest': 4,
+            'pci_nics_per_guest': 5,
+            'network_services_per_node': 6,
+            'security_rules_per_node': 700,
+            'security_rules_per_port': 80,
+            'expose_reasons': 'hosts',
+        }
+        self.given(
+            'others.conf', base.CONTROLLER,
+            NFV_SCHED_DISABLE_FALLBACK_PCPU_QUERY='no',
+            **{f'NFV_SCHED_{name.upper()}': value
+               for name, value in given.items()})
+        self.run_phases('stack/pre-install', 'stack/post-config')
+        conf = self.load()
+        for name, value in given.items():
+            self.assertEqual(value, conf.nfv_sched[name], name)
+        self.assertFalse(conf.workarounds.disable_fallback_pcpu_query)
+
+    def test_others_are_kept(self):
+        self.given('others.conf')
+        before = base.parse(self.text())
+        self.run_phases('stack/post-config')
+        after = base.parse(self.text())
+        changed = {
+            (section, option)
+            for section, options in before.items()
+            for option, values in options.items()
+            if after[section].get(option) != values}
+        self.assertEqual(
+            {('filter_scheduler', 'available_filters'),
+             ('filter_scheduler', 'enabled_filters'),
+             ('filter_scheduler', 'weight_classes'),
+             ('neutron', 'physnets'),
+             ('workarounds', 'disable_fallback_pcpu_query')}, changed)
+        conf = self.load()
+        self.assertEqual(6, conf.nfv_sched.vnics_per_guest)
+        self.assertEqual(2, len(conf.pci.alias))
+
+    def test_neutron_configured_meanwhile(self):
+        """Neither DevStack's background job nor the plugin loses a line."""
+        self.given('controller.conf')
+        self.run_phases('stack/post-config')
+        conf = self.load()
+        self.assertEqual('RegionOne',
+                         base.parse(self.text())['neutron']['region_name'][0])
+        self.assertIn('nfv_vswitch', conf.neutron.physnets)
+
+    def test_wrong_ledger(self):
+        self.given('controller.conf', NFV_SCHED_LEDGER='database')
+        self.assertIn(
+            'NFV_SCHED_LEDGER=database must be placement or none',
+            self.run_phases('stack/pre-install', fails=True))
+
+    def test_no_nova_conf(self):
+        self.given('controller.conf')
+        self.nova_conf.write_text('')
+        self.assertIn("nova.conf is missing or empty: enable Nova's services",
+                      self.run_phases('stack/post-config', fails=True))
+
+    def test_no_nova(self):
+        programs = self.directory / 'bin'
+        programs.mkdir()
+        python = programs / 'python3'
+        python.write_text('#!/bin/sh\nexec /bin/false\n')
+        python.chmod(0o755)
+        self.given('controller.conf', NOVA_BIN_DIR=programs)
+        self.assertIn("cannot read Nova's default options; is Nova installed",
+                      self.run_phases('stack/post-config', fails=True))
+
+
+class TestCompute(base.TestCase):
+    """Labels and CPU sets."""
+
+    def declared(self):
+        """The NUMA nodes of each physical network, as Nova reads them."""
+        conf = self.load()
+        return {physnet: conf[f'neutron_physnet_{physnet}'].numa_nodes
+                for physnet in conf.neutron.physnets}
+
+    def cpus(self):
+        self.load()
+        return (hardware.get_cpu_dedicated_set(),
+                hardware.get_cpu_shared_set())
+
+    def test_labels(self):
+        self.given('controller.conf')
+        self.run_phases('stack/post-config')
+        self.assertEqual(
+            {'nfv_vswitch': [0], 'nfv_node0': [0], 'nfv_node1': [1]},
+            self.declared())
+
+    def test_labels_join_networks(self):
+        self.given('others.conf')
+        self.run_phases('stack/post-config')
+        self.assertEqual(
+            {'physnet0': [0], 'physnet1': [1], 'nfv_vswitch': [0],
+             'nfv_node0': [0], 'nfv_node1': [1]}, self.declared())
+
+    def test_compute_node_only(self):
+        """No option of the scheduler is written there."""
+        self.given('compute.conf', 'n-cpu,ovn-controller',
+                   NFV_SCHED_VSWITCH_NUMA_NODES='0,1')
+        self.run_phases(*base.STACK)
+        self.assertEqual(
+            {'physnet0': [1], 'nfv_vswitch': [0, 1], 'nfv_node0': [0],
+             'nfv_node1': [1]}, self.declared())
+        self.assertEqual(({2, 3, 6, 7}, {0, 1, 4, 5}), self.cpus())
+        written = set(base.parse(self.text()))
+        self.assertFalse(
+            written & {'filter_scheduler', 'nfv_sched', 'workarounds'})
+        self.assertEqual('n-cpu,ovn-controller',
+                         self.variables()['ENABLED_SERVICES'])
+        self.assertFalse((self.directory / 'installed').exists())
+
+    def test_controller_only(self):
+        """No host is described where there is no nova-compute."""
+        self.given('controller.conf', base.CONTROLLER)
+        self.run_phases(*base.STACK)
+        self.assertEqual({}, self.declared())
+        self.assertEqual((None, None), self.cpus())
+
+    def test_label_of_others(self):
+        """What says where the switch runs is kept, or overridden."""
+        self.given('compute.conf')
+        with self.nova_conf.open('a') as nova_conf:
+            nova_conf.write('[neutron_physnet_nfv_vswitch]\nnuma_nodes = 1\n')
+        self.run_phases('stack/post-config')
+        self.assertEqual([1], self.declared()['nfv_vswitch'])
+        self.settings['NFV_SCHED_VSWITCH_NUMA_NODES'] = '0'
+        self.run_phases('stack/post-config')
+        self.assertEqual([0], self.declared()['nfv_vswitch'])
+        self.run_phases('clean')
+        conf = self.load()
+        self.assertEqual([1], conf.neutron_physnet_nfv_vswitch.numa_nodes)
+
+    def test_other_label_names(self):
+        self.given('controller.conf', NFV_SCHED_VSWITCH_LABEL='ovs',
+                   NFV_SCHED_NODE_LABEL_PREFIX='cell')
+        self.run_phases('stack/post-config')
+        self.assertEqual({'ovs': [0], 'cell0': [0], 'cell1': [1]},
+                         self.declared())
+        self.assertEqual('ovs', self.load().nfv_sched.vswitch_label)
+
+    def test_many_nodes(self):
+        """Numbers are sorted as numbers, and nodes without CPUs left out."""
+        self.given('controller.conf')
+        self.machine([[[str(2 * n)], [str(2 * n + 1)]] if n != 3 else []
+                      for n in range(12)])
+        self.run_phases('stack/post-config')
+        nodes = [n for n in range(12) if n != 3]
+        self.assertEqual(
+            ['nfv_vswitch'] + [f'nfv_node{n}' for n in nodes],
+            self.load().neutron.physnets)
+        self.assertEqual(({2 * n + 1 for n in nodes}, {2 * n for n in nodes}),
+                         self.cpus())
+
+    def test_kernel_without_numa(self):
+        self.given('controller.conf')
+        self.machine([[['0'], ['1'], ['2'], ['3']]])
+        shutil.rmtree(self.directory / 'sys' / 'node')
+        online = self.directory / 'sys' / 'cpu' / 'online'
+        online.write_text('0-3\n')
+        self.run_phases('stack/post-config')
+        self.assertEqual({'nfv_vswitch': [0], 'nfv_node0': [0]},
+                         self.declared())
+        self.assertEqual(({2, 3}, {0, 1}), self.cpus())
+
+    def test_threads_of_a_core_stay_together(self):
+        self.given('controller.conf')
+        self.machine([[['0', '8'], ['1', '9'], ['2', '10']],
+                      [['4', '12'], ['5', '13']]])
+        self.run_phases('stack/post-config')
+        self.assertEqual(({2, 10, 5, 13}, {0, 8, 1, 9, 4, 12}), self.cpus())
+
+    def test_one_core(self):
+        """Nothing can be dedicated, so all CPUs are left to all guests."""
+        self.given('controller.conf')
+        self.machine([[['0', '1']]])
+        self.assertIn('No NUMA node of this machine has two cores',
+                      self.run_phases('stack/post-config'))
+        self.assertEqual((None, None), self.cpus())
+
+    def test_cpus_of_others(self):
+        self.given('others.conf')
+        self.run_phases('stack/post-config')
+        self.assertEqual(({2, 3, 6, 7}, {1, 5}), self.cpus())
+
+    def test_given_cpus(self):
+        self.given('others.conf', NFV_SCHED_CPU_DEDICATED_SET='1-3,^2,5',
+                   NFV_SCHED_CPU_SHARED_SET='0,4')
+        self.run_phases('stack/pre-install', 'stack/post-config')
+        self.assertEqual(({1, 3, 5}, {0, 4}), self.cpus())
+
+    def test_one_given_set(self):
+        self.given('controller.conf', NFV_SCHED_CPU_DEDICATED_SET='1-7')
+        self.run_phases('stack/pre-install', 'stack/post-config')
+        self.assertEqual((set(range(1, 8)), None), self.cpus())
+
+    def test_no_sets(self):
+        self.given('controller.conf', NFV_SCHED_CPU_SHARED_SET='none')
+        self.run_phases('stack/pre-install', 'stack/post-config')
+        self.assertEqual((None, None), self.cpus())
+
+    def test_wrong_settings(self):
+        for settings, message in (
+                ({'VSWITCH_NUMA_NODES': '0,2'},
+                 'NFV_SCHED_VSWITCH_NUMA_NODES=0,2: this machine has no '
+                 'NUMA node 2 with CPUs (it has: 0 1)'),
+                ({'CPU_DEDICATED_SET': '2-9'},
+                 'NFV_SCHED_CPU_DEDICATED_SET=2-9: this machine has no CPU '
+                 '8 that is online (it has: 0 1 2 3 4 5 6 7)'),
+                ({'CPU_SHARED_SET': 'all'},
+                 'NFV_SCHED_CPU_SHARED_SET=all is not a set of CPUs'),
+                ({'CPU_DEDICATED_SET': '2,^2'},
+                 'NFV_SCHED_CPU_DEDICATED_SET=2,^2 is not a set of CPUs'),
+                ({'CPU_DEDICATED_SET': '2-7', 'CPU_SHARED_SET': '0-3'},
+                 'have CPUs in common: 2 3')):
+            self.given('controller.conf', **{
+                f'NFV_SCHED_{name}': value
+                for name, value in settings.items()})
+            printed = self.run_phases('stack/pre-install', fails=True)
+            self.assertIn(message, printed)
+            for name in settings:
+                del self.settings[f'NFV_SCHED_{name}']
+
+
+class TestTwice(base.TestCase):
+    """Running the plugin again, and undoing it."""
+
+    def check(self, name):
+        """Run twice, which changes nothing more, and undo it."""
+        self.given(name)
+        self.run_phases(*base.STACK)
+        once = self.text()
+        self.assertNotEqual(self.original(name), once)
+        self.run_phases(*base.STACK)
+        self.assertEqual(once, self.text())
+        self.run_phases('unstack', 'clean')
+        # Only what DevStack itself has written remains.
+        original = base.parse(self.original(name))
+        original.setdefault('neutron', {})['region_name'] = ['RegionOne']
+        self.assertEqual(original, base.parse(self.text()))
+        self.assertEqual(self.comments(self.original(name)),
+                         self.comments(self.text()))
+        self.assertEqual(['nova.conf'], [
+            path.name for path in self.nova_conf.parent.iterdir()])
+
+    @staticmethod
+    def comments(text):
+        return [line for line in text.splitlines() if line.startswith('#')]
+
+    def test_devstack(self):
+        self.check('controller.conf')
+
+    def test_other_plugins(self):
+        self.check('others.conf')
+
+    def test_compute_node(self):
+        self.check('compute.conf')
+
+    def test_bare(self):
+        self.check('bare.conf')
+
+    def test_undo_with_other_settings(self):
+        """What was written is undone, not what would be written now."""
+        self.given('others.conf')
+        self.run_phases('stack/post-config')
+        self.settings.update(NFV_SCHED_VSWITCH_LABEL='ovs',
+                             NFV_SCHED_LEDGER='none')
+        self.run_phases('unstack', 'clean')
+        original = base.parse(self.original('others.conf'))
+        original['neutron']['region_name'] = ['RegionOne']
+        self.assertEqual(original, base.parse(self.text()))
+
+    def test_undo_twice(self):
+        self.given('others.conf')
+        self.run_phases('stack/post-config')
+        self.run_phases('clean')
+        once = self.text()
+        self.run_phases('clean')
+        self.assertEqual(once, self.text())
+
+    def test_undo_without_anything(self):
+        self.given('others.conf')
+        self.run_phases('unstack', 'clean')
+        self.assertEqual(self.original('others.conf'), self.text())
+        self.nova_conf.unlink()
+        self.run_phases('unstack', 'clean')
+
+    def test_undo_leaves_what_others_have_added_since(self):
+        self.given('others.conf')
+        self.run_phases('stack/post-config')
+        text = self.text()
+        for old, new in (
+                ('SecurityRuleLimitFilter', 'SecurityRuleLimitFilter,Late'),
+                ('all_weighers\n', 'all_weighers,late.Weigher\n'),
+                ('available_filters = nfv_sched.filters.all_filters\n',
+                 'available_filters = nfv_sched.filters.all_filters\n'
+                 'available_filters = late.Filter\n'),
+                ('ledger = placement', 'ledger = none\nlate = 1')):
+            self.assertEqual(1, text.count(old), old)
+            text = text.replace(old, new)
+        self.nova_conf.write_text(text)
+        # Another run does not take theirs for what there was at first.
+        self.run_phases('stack/post-config')
+        self.run_phases('clean')
+        options = base.parse(self.text())
+        self.assertEqual(
+            ['ComputeFilter,AggregateInstanceExtraSpecsFilter,LicenceFilter,'
+             'NUMATopologyFilter,ComputeCapabilitiesFilter,'
+             'PciPassthroughFilter,Late'],
+            options['filter_scheduler']['enabled_filters'])
+        self.assertEqual(
+            ['nova.scheduler.weights.all_weighers,'
+             'nfv_sched.tests.devstack.others.LicenceWeigher,late.Weigher'],
+            options['filter_scheduler']['weight_classes'])
+        self.assertEqual(
+            ['nova.scheduler.filters.all_filters',
+             'nfv_sched.tests.devstack.others.LicenceFilter', 'late.Filter'],
+            options['filter_scheduler']['available_filters'])
+        self.assertEqual(['1'], options['nfv_sched']['late'])
+
+    def test_undo_leaves_a_changed_value(self):
+        self.given('controller.conf')
+        self.run_phases('stack/post-config')
+        self.nova_conf.write_text(self.text().replace(
+            'disable_fallback_pcpu_query = True',
+            'disable_fallback_pcpu_query = False'))
+        self.run_phases('clean')
+        self.assertEqual(
+            ['False'], base.parse(self.text())['workarounds'][
+                'disable_fallback_pcpu_query'])
+
+    def test_undo_of_a_default_that_others_have_extended(self):
+        """When they have taken theirs out again, it is as by default."""
+        self.given('bare.conf')
+        self.run_phases('stack/post-config')
+        text = self.text()
+        weighers = ('weight_classes = nova.scheduler.weights.all_weighers,'
+                    'nfv_sched.weights.all_weighers')
+        self.assertEqual(1, text.count(weighers))
+        self.nova_conf.write_text(text.replace(
+            weighers, 'weight_classes = nfv_sched.weights.all_weighers, '
+                      'nova.scheduler.weights.all_weighers'))
+        self.run_phases('clean')
+        self.assertNotIn('filter_scheduler', base.parse(self.text()))
+
+    def test_new_nova_conf(self):
+        """stack.sh makes nova.conf anew; the old record does not count."""
+        self.given('bare.conf')
+        self.run_phases('stack/post-config')
+        self.given('others.conf')
+        self.run_phases('stack/post-config')
+        self.assertIn('LicenceFilter', self.enabled_filters())
+        self.run_phases('clean')
+        original = base.parse(self.original('others.conf'))
+        original['neutron']['region_name'] = ['RegionOne']
+        self.assertEqual(original, base.parse(self.text()))
+
+    def test_lost_record(self):
+        self.given('controller.conf')
+        self.run_phases('stack/post-config')
+        (self.nova_conf.parent / 'nfv-sched-devstack.ini').unlink()
+        for phase in ('stack/post-config', 'clean'):
+            self.assertIn(
+                'nfv-sched-devstack.ini is gone, so it is not known what',
+                self.run_phases(phase, fails=True))
