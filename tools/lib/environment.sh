@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Functions shared by tools/bootstrap and .ci/run. To be sourced by bash, with
 # ROOT set to the top of the source tree.
 #
@@ -93,7 +94,7 @@ install_hash() {
     local venv=$1
     {
         "$venv/bin/python" -VV
-        cd "$ROOT"
+        cd "$ROOT" || exit
         cat constraints.txt requirements.txt test-requirements.txt \
             setup.cfg setup.py pyproject.toml
     } | sha256sum | cut -d' ' -f1
