@@ -194,12 +194,6 @@ class TestOptions(base.TestCase):
             'NFV_SCHED_LEDGER=database must be placement or none',
             self.run_phases('stack/pre-install', fails=True))
 
-    def test_no_nova_conf(self):
-        self.given('controller.conf')
-        self.nova_conf.write_text('')
-        self.assertIn("nova.conf is missing or empty: enable Nova's services",
-                      self.run_phases('stack/post-config', fails=True))
-
     def test_no_nova(self):
         programs = self.directory / 'bin'
         programs.mkdir()

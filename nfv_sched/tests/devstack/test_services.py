@@ -1,0 +1,226 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the plugin installs, runs, creates, and tells Tempest."""
+
+from nova.api.validation.extra_specs import validators
+from nova import objects
+from nova.virt import hardware
+
+from nfv_sched import policy
+from nfv_sched.tests.devstack import base
+
+
+class TestInstall(base.TestCase):
+
+    def installed(self):
+        path = self.directory / 'installed'
+        return path.read_text().split() if path.exists() else []
+
+    def test_where_filters_and_validators_run(self):
+        for services in ('n-sch', 'n-api', base.ALL_IN_ONE):
+            self.given('controller.conf', services)
+            (self.directory / 'installed').unlink(missing_ok=True)
+            self.run_phases('stack/install')
+            self.assertEqual([str(base.REPOSITORY)], self.installed())
+
+    def test_not_elsewhere(self):
+        self.given('compute.conf', 'n-cpu,tempest')
+        self.run_phases('stack/install')
+        self.assertEqual([], self.installed())
+
+
+class TestLedger(base.TestCase):
+    """The service nfv-sched-ledger."""
+
+    def running(self):
+        """Services and their commands."""
+        path = self.directory / 'running'
+        if not path.exists():
+            return {}
+        return {p.name: p.read_text().strip() for p in path.iterdir()}
+
+    def test_started_and_stopped(self):
+        self.given('controller.conf')
+        self.run_phases(*base.STACK[:-2])
+        self.assertEqual({}, self.running())
+        self.run_phases('stack/extra')
+        program = f'{self.settings["NOVA_BIN_DIR"]}/nfv-sched-ledger'
+        self.assertEqual(
+            {'nfv-sched-ledger': f'{program} --config-file {self.nova_conf}'},
+            self.running())
+        self.run_phases('unstack')
+        self.assertEqual({}, self.running())
+
+    def test_stopped_whatever_the_settings_say_by_then(self):
+        self.given('controller.conf')
+        self.run_phases('stack/post-config', 'stack/extra')
+        self.settings['NFV_SCHED_LEDGER'] = 'none'
+        self.run_phases('unstack')
+        self.assertEqual({}, self.running())
+
+    def test_none(self):
+        self.given('controller.conf', NFV_SCHED_LEDGER='none')
+        self.run_phases('stack/post-config', 'stack/extra')
+        self.assertEqual({}, self.running())
+
+    def test_none_by_local_conf(self):
+        self.given('controller.conf')
+        self.run_phases('stack/post-config')
+        self.nova_conf.write_text(self.text().replace(
+            'ledger = placement', 'ledger = none'))
+        self.run_phases('stack/extra')
+        self.assertEqual({}, self.running())
+
+    def test_disabled_here(self):
+        self.given('controller.conf', DISABLED_SERVICES='nfv-sched-ledger')
+        self.assertIn('The service nfv-sched-ledger is disabled here',
+                      self.run_phases('stack/post-config', 'stack/extra'))
+        self.assertEqual({}, self.running())
+
+    def test_not_on_compute_nodes(self):
+        self.given('compute.conf', 'n-cpu')
+        self.run_phases('stack/post-config', 'stack/extra')
+        self.assertEqual({}, self.running())
+
+
+class TestFlavors(base.TestCase):
+
+    def flavors(self):
+        """Extra specs of each flavor."""
+        return {
+            path.name: dict(line.split('=', 1)
+                            for line in path.read_text().splitlines())
+            for path in (self.directory / 'flavors').iterdir()}
+
+    def test_created(self):
+        """Nova's API accepts them, and so do Nova and the filters."""
+        self.given('controller.conf')
+        self.run_phases('stack/extra')
+        flavors = self.flavors()
+        self.assertEqual(
+            {'nfv.vswitch-strict', 'nfv.vswitch-prefer', 'nfv.pci-strict',
+             'nfv.pci-prefer', 'nfv.shared-vcpu', 'nfv.node0',
+             'nfv.two-nodes'}, set(flavors))
+        used = set()
+        for name, extra_specs in flavors.items():
+            for key, value in extra_specs.items():
+                validators.validate(key, value)
+            parsed = policy.parse(extra_specs)
+            self.assertEqual((), tuple(parsed.errors), name)
+            used.update(k for k in extra_specs if k.startswith('nfv:'))
+            vcpus = 2 if name in ('nfv.shared-vcpu', 'nfv.two-nodes') else 1
+            flavor = objects.Flavor(vcpus=vcpus, memory_mb=512,
+                                    extra_specs=extra_specs)
+            topology = hardware.numa_get_constraints(
+                flavor, objects.ImageMeta.from_dict({'properties': {}}))
+            self.assertIsNotNone(topology, name)
+        self.assertEqual({'nfv:vswitch_numa_affinity',
+                          'nfv:pci_numa_affinity', 'nfv:shared_vcpu',
+                          'nfv:numa_node.0'}, used)
+        calls = (self.directory / 'openstack').read_text().splitlines()
+        for call in calls:
+            self.assertIn('--os-compute-api-version 2.86', call)
+        created = [call for call in calls if 'flavor create' in call]
+        for call in created:
+            vcpus = 2 if call.endswith(('shared-vcpu', 'two-nodes')) else 1
+            self.assertIn(f' --vcpus {vcpus} ', call)
+
+    def test_again(self):
+        """One that is there already gets its extra specs."""
+        self.given('controller.conf')
+        self.run_phases('stack/extra')
+        once = self.flavors()
+        (self.directory / 'flavors' / 'nfv.node0').write_text('')
+        (self.directory / 'flavors' / 'nfv.node').write_text('')
+        self.run_phases('stack/extra')
+        self.assertEqual(dict(once, **{'nfv.node': {}}), self.flavors())
+
+    def test_not_wanted(self):
+        self.given('controller.conf', NFV_SCHED_FLAVORS='False')
+        self.run_phases('stack/extra')
+        self.assertFalse((self.directory / 'openstack').exists())
+
+    def test_not_without_the_api(self):
+        self.given('compute.conf', 'n-cpu')
+        self.run_phases('stack/extra')
+        self.assertFalse((self.directory / 'openstack').exists())
+
+
+class TestTempest(base.TestCase):
+
+    def tempest_conf(self):
+        path = self.directory / 'etc' / 'tempest.conf'
+        if not path.exists():
+            return {}
+        return {section: {key: values[-1] for key, values in options.items()}
+                for section, options in base.parse(path.read_text()).items()}
+
+    def test_described(self):
+        self.given('controller.conf', NFV_SCHED_VSWITCH_NUMA_NODES='0,1',
+                   NFV_SCHED_VNICS_PER_GUEST='5')
+        self.run_phases(*base.STACK)
+        tempest_conf = self.tempest_conf()
+        enabled = ','.join(self.enabled_filters())
+        self.assertEqual(
+            enabled, tempest_conf['compute-feature-enabled'][
+                'scheduler_enabled_filters'])
+        self.assertEqual('True', tempest_conf['service_available']['nfv_sched'])
+        self.assertEqual({
+            'enabled_filters': enabled,
+            'ledger': 'True',
+            'vnics_per_guest': '5',
+            'numa_nodes': '*:2',
+            'vswitch_nodes': '*:0+1',
+            'node_labels': 'True',
+            'dedicated_cpus': 'True',
+            'shared_cpus': 'True',
+            'hyperthreading': 'none',
+        }, tempest_conf['nfv_sched'])
+
+    def test_other_machine(self):
+        self.given('controller.conf', NFV_SCHED_LEDGER='none',
+                   NFV_SCHED_CPU_DEDICATED_SET='1-3')
+        self.machine([[['0', '4'], ['1', '5'], ['2', '6'], ['3', '7']]])
+        self.run_phases(*base.STACK)
+        described = self.tempest_conf()['nfv_sched']
+        self.assertEqual(
+            ('*:1', '*:0', 'True', 'False', 'all', 'False'),
+            tuple(described[name] for name in (
+                'numa_nodes', 'vswitch_nodes', 'dedicated_cpus',
+                'shared_cpus', 'hyperthreading', 'ledger')))
+
+    def test_few_dedicated_cpus(self):
+        self.given('controller.conf', NFV_SCHED_CPU_DEDICATED_SET='1-4')
+        self.run_phases(*base.STACK)
+        self.assertEqual('False',
+                         self.tempest_conf()['nfv_sched']['dedicated_cpus'])
+
+    def test_not_wanted(self):
+        self.given('controller.conf', NFV_SCHED_TEMPEST='False')
+        self.run_phases(*base.STACK)
+        self.assertEqual({}, self.tempest_conf())
+        self.assertEqual('', self.variables()['TEMPEST_PLUGINS'])
+
+    def test_plugin_is_installed_once(self):
+        for given, expected in (
+                ('0', str(base.REPOSITORY)),
+                ('/opt/other', f'/opt/other {base.REPOSITORY}'),
+                (f'{base.REPOSITORY}', f'{base.REPOSITORY}')):
+            self.given('controller.conf', TEMPEST_PLUGINS=given)
+            self.run_phases()
+            self.assertEqual(expected, self.variables()['TEMPEST_PLUGINS'])
+
+    def test_no_plugin_without_tempest(self):
+        self.given('controller.conf', 'n-sch', TEMPEST_PLUGINS='0')
+        self.run_phases(*base.STACK)
+        self.assertEqual('0', self.variables()['TEMPEST_PLUGINS'])
+        self.assertEqual({}, self.tempest_conf())
