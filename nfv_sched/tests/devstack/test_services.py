@@ -11,12 +11,38 @@
 #    under the License.
 """What the plugin installs, runs, creates, and tells Tempest."""
 
+import re
+
 from nova.api.validation.extra_specs import validators
 from nova import objects
 from nova.virt import hardware
 
 from nfv_sched import policy
 from nfv_sched.tests.devstack import base
+
+SETTING = re.compile(r'\bNFV_SCHED_[A-Z_]+\b')
+
+
+class TestDocuments(base.TestCase):
+    """README.md and the samples of local.conf."""
+
+    def settings_of(self, name):
+        text = (base.REPOSITORY / 'devstack' / name).read_text()
+        return set(SETTING.findall(
+            text.replace('`..._', '`NFV_SCHED_')))
+
+    def test_settings(self):
+        """All are described, and none is that is not there."""
+        # These are for the tests.
+        known = self.settings_of('settings') - {
+            'NFV_SCHED_DIR', 'NFV_SCHED_SYSFS'}
+        self.assertIn('NFV_SCHED_LEDGER', known)
+        self.assertEqual(
+            known, self.settings_of('README.md') - {'NFV_SCHED_DEVSTACK'})
+        for sample in (base.REPOSITORY / 'devstack').glob('local.conf.*'):
+            used = self.settings_of(sample.name)
+            self.assertNotEqual(set(), used)
+            self.assertLessEqual(used, known)
 
 
 class TestInstall(base.TestCase):
@@ -173,7 +199,8 @@ class TestTempest(base.TestCase):
         self.assertEqual(
             enabled, tempest_conf['compute-feature-enabled'][
                 'scheduler_enabled_filters'])
-        self.assertEqual('True', tempest_conf['service_available']['nfv_sched'])
+        self.assertEqual(
+            'True', tempest_conf['service_available']['nfv_sched'])
         self.assertEqual({
             'enabled_filters': enabled,
             'ledger': 'True',
