@@ -331,7 +331,7 @@ function configure_nfv_sched_tempest {
         ledger=True
     fi
     iniset "$TEMPEST_CONFIG" nfv_sched ledger "$ledger"
-    for option in vnics_per_guest vswitch_physical_ports expose_reasons; do
+    for option in vnics_per_guest expose_reasons; do
         value=$(iniget "$NOVA_CONF" nfv_sched "$option")
         if [[ -n $value ]]; then
             iniset "$TEMPEST_CONFIG" nfv_sched "$option" "$value"

@@ -117,7 +117,7 @@ class TestCase(base.TestCase):
         done = subprocess.run(
             [HERE / 'standin' / 'run', self.directory, *phases],
             env=self.environment, cwd=self.directory, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
         if fails:
             self.assertNotEqual(0, done.returncode, done.stdout)
         else:
