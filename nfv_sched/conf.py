@@ -36,7 +36,7 @@ _placement_opts = [
     cfg.StrOpt(
         'vswitch_label',
         default='nfv_vswitch',
-        regex=r'[^\s,]+',
+        regex=r'^[^\s,]+$',
         help="""
 Physical network name by which a compute node says where its virtual switch
 runs.
@@ -54,7 +54,7 @@ Related options:
     cfg.StrOpt(
         'node_label_prefix',
         default='nfv_node',
-        regex=r'[^\s,]+',
+        regex=r'^[^\s,]+$',
         help="""
 Prefix of the physical network names that identify single host NUMA nodes.
 

@@ -143,6 +143,15 @@ def extra_spec_validator_class():
     return base.ExtraSpecValidator
 
 
+def known_extra_specs() -> set[str]:
+    """The extra specs that the Nova API of this environment validates.
+
+    :raises Exception: whatever a validator of anybody raises
+    """
+    from nova.api.validation.extra_specs import validators
+    return set(validators.VALIDATORS)
+
+
 def enabled_filters() -> list[str]:
     """Names of the filters that the operator has enabled."""
     return CONF.filter_scheduler.enabled_filters
@@ -209,6 +218,7 @@ class ComputeNode(ty.NamedTuple):
     :ivar hypervisor_type: as the driver calls it
     :ivar cell: ``nova.objects.CellMapping`` of the cell where it is
     :ivar aggregates: ``nova.objects.Aggregate`` of the host
+    :ivar numa_topology: as the database has it, for :func:`numa_topology`
     """
 
     uuid: str
@@ -217,6 +227,7 @@ class ComputeNode(ty.NamedTuple):
     hypervisor_type: str
     cell: ty.Any
     aggregates: list
+    numa_topology: str | None
 
 
 def read_configuration(args: list[str], prog: str, description: str) -> None:
@@ -226,15 +237,30 @@ def read_configuration(args: list[str], prog: str, description: str) -> None:
     :param prog: name of the program
     :param description: what ``--help`` says of it
     """
+    parse_configuration(args, prog, description)
+    prepare_database()
+
+
+def parse_configuration(args: list[str], prog: str, description: str) -> None:
+    """Read nova.conf and the arguments, without any consequence.
+
+    :param args: arguments of the process
+    :param prog: name of the program
+    :param description: what ``--help`` says of it
+    """
     from nova import config
-    from nova.db.api import api as api_db
-    from nova.db.main import api as main_db
-    from nova import rpc
     from nova import version
     logging.register_options(CONF)
     config.set_lib_defaults()
     CONF(args, project='nova', prog=prog, description=description,
          version=version.version_string())
+
+
+def prepare_database() -> None:
+    """Prepare to read Nova's database, by the configuration that was read."""
+    from nova.db.api import api as api_db
+    from nova.db.main import api as main_db
+    from nova import rpc
     rpc.init(CONF)  # nothing is sent, but cells come with a message queue
     main_db.configure(CONF)
     api_db.configure(CONF)
@@ -277,9 +303,21 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
                 ComputeNode(
                     node.uuid, node.hypervisor_hostname, node.host,
                     node.hypervisor_type, cell,
-                    aggregates.get(node.host, []))
+                    aggregates.get(node.host, []), node.numa_topology)
                 for node in result if node.host)
     return nodes, failures
+
+
+def numa_topology(node: ComputeNode):
+    """The NUMA topology that a compute node has reported.
+
+    :param node: a compute node
+    :returns: ``nova.objects.NUMATopology``; None if it has reported none
+    :raises Exception: whatever a malformed one makes Nova raise
+    """
+    if not node.numa_topology:
+        return None
+    return objects.NUMATopology.obj_from_db_obj(node.numa_topology)
 
 
 def moving_instance(cell, migration: str) -> str | None:

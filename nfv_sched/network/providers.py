@@ -99,6 +99,11 @@ def name_of(hypervisor: str, uuid: str) -> str:
     return hypervisor + _SUFFIX
 
 
+_DEFINITIONS = (f'/resource_classes/{ledger.PORTS}',
+                f'/resource_classes/{ledger.RULES}',
+                f'/traits/{ledger.TRAIT}')
+
+
 class Client:
     """A connection to Placement; several threads may use it.
 
@@ -120,10 +125,13 @@ class Client:
 
     def define(self) -> None:
         """Make the resource classes and the trait known to Placement."""
-        for path in (f'/resource_classes/{ledger.PORTS}',
-                     f'/resource_classes/{ledger.RULES}',
-                     f'/traits/{ledger.TRAIT}'):
+        for path in _DEFINITIONS:
             self._request('PUT', path)
+
+    def undefined(self) -> list[str]:
+        """Resource classes and trait that Placement does not know yet."""
+        return [path.rpartition('/')[2] for path in _DEFINITIONS
+                if not self._found(path)]
 
     def providers(self) -> list[Provider]:
         """All providers of the ledger."""
@@ -209,8 +217,11 @@ class Client:
 
         :param uuid: of the provider
         """
+        return self._found(f'/resource_providers/{uuid}')
+
+    def _found(self, path: str) -> bool:
         try:
-            self._request('GET', f'/resource_providers/{uuid}')
+            self._request('GET', path)
         except NotFoundError:
             return False
         return True

@@ -47,6 +47,7 @@ from nfv_sched.network import providers
 from nfv_sched.network import publication
 from nfv_sched.network import usage
 from nfv_sched import nova_compat
+from nfv_sched import text
 
 LOG = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ _ATTEMPTS = 8
 _ROUNDS = 10
 # Seconds between two lines about a round that takes long.
 _PROGRESS = 10.0
-_NAMED = 5  # hosts that a line of the log names
+_NAMED = 5  # hosts that get lines of their own in the log
 
 
 class RoundError(Exception):
@@ -240,7 +241,7 @@ class Publisher:
         if names - self._left_out:
             LOG.info('Hosts that have no place in the ledger, because they '
                      'manage bare metal or have several compute nodes: %s',
-                     _some(names))
+                     text.some(names))
         self._left_out = names
         return wanted, left_out
 
@@ -414,13 +415,6 @@ def _note(accounts: dict[str, publication.Account]) -> str:
         if total > account.limit:
             over.append(f'{total} {what}, limit {account.limit:g}')
     return '; '.join(over)
-
-
-def _some(names: Iterable[str]) -> str:
-    names = sorted(names)
-    more = len(names) - _NAMED
-    return ', '.join(names[:_NAMED]) + (f' and {more} more' if more > 0
-                                        else '')
 
 
 class Keeper(background.Repeated):

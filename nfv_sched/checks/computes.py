@@ -1,0 +1,280 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Checks of what the compute nodes have reported.
+
+It is read from Nova's database, as it was at the last report of each.
+"""
+
+from collections.abc import Iterable
+import math
+
+from oslo_upgradecheck import upgradecheck
+
+from nfv_sched.checks import findings
+from nfv_sched.checks import scheduler
+from nfv_sched.network import limits
+from nfv_sched import nova_compat
+from nfv_sched.numa import topology
+from nfv_sched import text
+
+_BARE_METAL = 'ironic'
+
+
+class UnreadError(Exception):
+    """The compute nodes are not known."""
+
+
+class Computes:
+    """The compute nodes, read when they are first asked for."""
+
+    def __init__(self):
+        self._read: tuple[list, list[str]] | None = None
+        self._error: str | None = None
+
+    def nodes(self) -> list[nova_compat.ComputeNode]:
+        """All that manage guests, by host.
+
+        :raises UnreadError: if none is known
+        """
+        nodes, failures = self._all()
+        if failures and not nodes:
+            raise UnreadError('; '.join(failures))
+        return sorted(
+            (node for node in nodes
+             if node.hypervisor_type.lower() != _BARE_METAL),
+            key=lambda node: (node.host, node.name))
+
+    def unread(self) -> list[findings.Finding]:
+        """Cells whose compute nodes are not among them."""
+        return [findings.warning(
+            f'Compute nodes were not looked at: {failure}.')
+            for failure in self._all()[1]]
+
+    def _all(self) -> tuple[list, list[str]]:
+        if self._error is not None:
+            raise UnreadError(self._error)
+        if self._read is None:
+            try:
+                self._read = nova_compat.compute_nodes()
+            except Exception as exc:
+                self._error = f'see [api_database] connection: {exc}'
+                raise UnreadError(self._error) from exc
+        return self._read
+
+
+def _unread(what: str, exc: UnreadError) -> upgradecheck.Result:
+    return findings.conclude([findings.warning(
+        f"{what} could not be checked, because Nova's database cannot be "
+        f'read: {exc}')], '')
+
+
+def _view(node: nova_compat.ComputeNode) -> topology.HostTopology | None:
+    """What a compute node reports of its NUMA nodes.
+
+    :raises OddTopologyError: if that cannot be read
+    """
+    try:
+        return topology.host_topology(nova_compat.numa_topology(node))
+    except topology.OddTopologyError:
+        raise
+    except Exception as exc:
+        raise topology.OddTopologyError(str(exc)) from exc
+
+
+def _views(
+    nodes: Iterable[nova_compat.ComputeNode],
+) -> dict[str, topology.HostTopology]:
+    """Those that can be read, by host."""
+    views = {}
+    for node in nodes:
+        try:
+            view = _view(node)
+        except topology.OddTopologyError:
+            continue  # said by labels()
+        if view is not None:
+            views[node.host] = view
+    return views
+
+
+def labels(conf, computes: Computes) -> upgradecheck.Result:
+    """Whether compute nodes declare where their virtual switch runs.
+
+    :param conf: configuration object
+    :param computes: the compute nodes
+    """
+    enabled = conf.filter_scheduler.enabled_filters
+    switch = scheduler.VSWITCH in enabled
+    if not switch and not any(name in enabled for name in (
+            scheduler.TOPOLOGY, scheduler.PCI)):
+        return findings.conclude(
+            [], 'Not needed: no filter that uses labels is enabled.')
+    try:
+        nodes = computes.nodes()
+        found = computes.unread()
+    except UnreadError as exc:
+        return _unread('Labels', exc)
+    if not nodes:
+        return findings.conclude(
+            found + [findings.warning('There are no compute nodes yet.')], '')
+    faults: dict[str, list[str]] = {}
+    declared = 0
+    for node in nodes:
+        try:
+            view = _view(node)
+        except topology.OddTopologyError as exc:
+            found.append(findings.warning(
+                f'{node.host}: its NUMA topology is unreadable: {exc}'))
+            continue
+        if view is None:
+            faults.setdefault(_NO_TOPOLOGY, []).append(node.host)
+            continue
+        declared += bool(view.labels or view.tunnel)
+        for fault in _label_faults(conf, view, switch):
+            faults.setdefault(fault, []).append(node.host)
+    found += [findings.warning(
+        f'{text.some(hosts)}: {fault}') for fault, hosts in faults.items()]
+    if switch and not declared:
+        found.append(findings.failure(
+            'No compute node says where its virtual switch runs, so no '
+            'server with nfv:vswitch_numa_affinity=strict can be placed: '
+            'declare the labels in the nova.conf of the compute nodes and '
+            'restart nova-compute.'))
+    return findings.conclude(
+        found, f'{len(nodes)} compute nodes declare their labels.')
+
+
+_NO_TOPOLOGY = (
+    'no NUMA topology is reported, so no server with a NUMA topology is '
+    'placed there. See whether nova-compute has reported and its driver is '
+    'libvirt.')
+
+
+def _label_faults(
+    conf, view: topology.HostTopology, switch: bool,
+) -> list[str]:
+    """What is wrong with the labels of a compute node."""
+    faults = []
+    label = conf.nfv_sched.vswitch_label
+    prefix = conf.nfv_sched.node_label_prefix
+    if switch and label not in view.labels:
+        faults.append(
+            f'no label {label}. ' + (
+                'Only their physical networks say where the switch runs.'
+                if view.labels or view.tunnel else
+                'Servers with nfv:vswitch_numa_affinity=strict are not '
+                'placed there.') +
+            f' Declare [neutron_physnet_{label}] numa_nodes.')
+    present = {int(name.removeprefix(prefix)): nodes
+               for name, nodes in view.labels.items()
+               if name.startswith(prefix) and name != label
+               and name.removeprefix(prefix).isdecimal()}
+    for number, mask in sorted(present.items()):
+        if not view.bit_of(number):
+            faults.append(
+                f'label {prefix}{number}, but the host has no NUMA node '
+                f'{number}. Remove the label.')
+        elif mask != view.bit_of(number):
+            nodes = ', '.join(map(str, view.nodes(mask)))
+            faults.append(
+                f'label {prefix}{number} is on NUMA node {nodes}, and not '
+                f'used. Set [neutron_physnet_{prefix}{number}] '
+                f'numa_nodes = {number}.')
+    wanted = [cell.id for cell in view.cells]
+    missing = [f'{prefix}{node}' for node in wanted if node not in present]
+    if missing and len(wanted) > 1:
+        faults.append(
+            f'no label {", ".join(missing)}. Servers with several NUMA '
+            'nodes or with nfv:numa_node are refused there where labels '
+            'would be needed to hold them. Declare one for each NUMA node.')
+    return faults
+
+
+def aggregates(computes: Computes) -> upgradecheck.Result:
+    """Whether aggregates override options by numbers.
+
+    :param computes: the compute nodes
+    """
+    try:
+        nodes = computes.nodes()
+    except UnreadError as exc:
+        return _unread('The metadata of aggregates', exc)
+    known = {aggregate.id: aggregate for node in nodes
+             for aggregate in node.aggregates}
+    found = []
+    overriding = 0
+    for aggregate in known.values():
+        for name, value in sorted(aggregate.metadata.items()):
+            if not _overrides(name):
+                continue
+            overriding += 1
+            if not _is_number(value):
+                found.append(findings.warning(
+                    f'Aggregate {aggregate.name}: {name}={value} is no '
+                    'number and has no effect. Correct or remove it.'))
+    return findings.conclude(
+        found, f'{overriding} overrides in {len(known)} aggregates.')
+
+
+def _overrides(name: str) -> bool:
+    return name in limits.Limits._fields or name in (
+        'shared_vcpus_per_core',
+    ) or name.endswith('_weight_multiplier') and (
+        name in nova_compat.CONF.nfv_sched)
+
+
+def _is_number(value: str) -> bool:
+    try:
+        return not math.isnan(float(value))
+    except ValueError:
+        return False
+
+
+def pinning(conf, computes: Computes) -> upgradecheck.Result:
+    """Whether pinned servers are counted on the CPUs that they get.
+
+    With the fallback query Nova also asks Placement for hosts where a pinned
+    server would be counted as one with shared CPUs.  Hosts without
+    ``cpu_dedicated_set`` have no other CPUs; the others are offered twice.
+
+    :param conf: configuration object
+    :param computes: the compute nodes
+    """
+    disabled = conf.workarounds.disable_fallback_pcpu_query
+    option = '[workarounds] disable_fallback_pcpu_query'
+    try:
+        views = _views(computes.nodes())
+        found = computes.unread()
+    except UnreadError as exc:
+        return _unread(option, exc)
+    legacy = [host for host, view in views.items()
+              if any(cell.dedicated and cell.legacy for cell in view.cells)]
+    dedicated = [host for host, view in views.items()
+                 if any(cell.dedicated and not cell.legacy
+                        for cell in view.cells)]
+    if disabled and legacy:
+        found.append(findings.warning(
+            f'{option} is true, so pinned servers do not go to '
+            f'{text.some(legacy)}: set [compute] cpu_dedicated_set there.'))
+    elif not disabled and dedicated and not legacy:
+        found.append(findings.warning(
+            f'{option} is false, though every host for pinned servers has '
+            '[compute] cpu_dedicated_set. A pinned server can then be counted '
+            'against the shared CPUs of a host: set the option to true.'))
+    elif not disabled and dedicated:
+        found.append(findings.warning(
+            f'{option} is false, which {text.some(legacy)} without [compute] '
+            'cpu_dedicated_set need. On the other hosts a pinned server can '
+            'be counted against the shared CPUs: set cpu_dedicated_set '
+            'everywhere, then the option to true.'))
+    return findings.conclude(
+        found, f'{option} is {str(disabled).lower()}, as the '
+        f'{len(views)} compute nodes want it.')

@@ -1,0 +1,356 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Checks of what ``nova-scheduler`` and ``nova-api`` will load and read.
+
+They look at the configuration and at the installed packages only.
+"""
+
+from collections.abc import Iterable
+import difflib
+import inspect
+import itertools
+import os
+
+from nova.scheduler import filters as nova_filters
+from nova.scheduler import weights as nova_weights
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
+
+from nfv_sched.checks import findings
+from nfv_sched import conf as nfv_conf
+from nfv_sched import nova_compat
+from nfv_sched import policy
+
+STOCK_FILTERS = 'nova.scheduler.filters.all_filters'
+OUR_FILTERS = 'nfv_sched.filters.all_filters'
+STOCK_WEIGHERS = 'nova.scheduler.weights.all_weighers'
+OUR_WEIGHERS = 'nfv_sched.weights.all_weighers'
+
+TOPOLOGY = 'NFVTopologyFilter'
+STOCK_TOPOLOGY = 'NUMATopologyFilter'
+VSWITCH = 'VSwitchNUMAAffinityFilter'
+PCI = 'PCINUMAAffinityFilter'
+STOCK_PCI = 'PciPassthroughFilter'
+SHARED_VCPU = 'SharedVCPUFilter'
+LIMITS = ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
+
+#: Filter -> what nobody keeps without it.
+_KEEPS = {
+    TOPOLOGY: policy.NUMA_NODE + '{n}',
+    VSWITCH: policy.VSWITCH_NUMA_AFFINITY,
+    PCI: policy.PCI_NUMA_AFFINITY,
+    SHARED_VCPU: policy.SHARED_VCPU,
+    LIMITS[0]: 'limits of ports',
+    LIMITS[1]: 'limits of security-group rules',
+}
+#: Filters of one policy, which leave guests without it alone.
+_POLICIES = (VSWITCH, PCI, SHARED_VCPU)
+#: Filter of a preference -> its weigher.
+_PREFERENCES = {
+    VSWITCH: 'VSwitchNUMAAffinityWeigher',
+    PCI: 'PCINUMAAffinityWeigher',
+}
+_NETWORK_WEIGHERS = ('DHCPServerWeigher', 'RouterWeigher',
+                     'VSwitchPortWeigher')
+_MULTIPLIER = '_weight_multiplier'
+# Multipliers of Nova that are meant to outweigh everything.
+_PARAMOUNT = ('build_failure', 'cross_cell_move')
+
+
+def needs_figures(conf) -> bool:
+    """Whether an enabled filter keeps limits of what the network carries.
+
+    :param conf: configuration object
+    """
+    return any(name in conf.filter_scheduler.enabled_filters
+               for name in LIMITS)
+
+
+def weighs_network(conf) -> bool:
+    """Whether weighers of what the network carries run.
+
+    :param conf: configuration object
+    """
+    classes, _found = _load(
+        nova_weights.HostWeightHandler(),
+        conf.filter_scheduler.weight_classes, 'weight_classes')
+    return any(name in classes for name in _NETWORK_WEIGHERS)
+
+
+def _load(
+    handler, names: Iterable[str], option: str,
+) -> tuple[dict[str, str], list[findings.Finding]]:
+    """What Nova finds under the names that an option lists.
+
+    :returns: name of each class -> name under which it was found, and what
+        cannot be loaded
+    """
+    classes: dict[str, str] = {}
+    found = []
+    for name in names:
+        try:
+            loaded = handler.get_matching_classes([name])
+        except Exception as exc:
+            found.append(findings.failure(
+                f'[filter_scheduler] {option}: {name} cannot be loaded, and '
+                f'nova-scheduler will not start: {exc}'))
+        else:
+            classes.update((cls.__name__, name) for cls in loaded
+                           if inspect.isclass(cls))
+    return classes, found
+
+
+def filters(conf) -> upgradecheck.Result:
+    """Whether the enabled filters can be loaded, and go together.
+
+    :param conf: configuration object
+    """
+    available = list(conf.filter_scheduler.available_filters)
+    enabled = list(conf.filter_scheduler.enabled_filters)
+    classes, found = _load(
+        nova_filters.HostFilterHandler(), available, 'available_filters')
+    missing = [name for name in enabled if name not in classes]
+    if missing:
+        found.append(_unavailable(missing, available))
+    ours = [name for name in enabled if name in _known_filters()]
+    if not ours:
+        found.append(findings.warning(
+            'No filter of nfv-sched is enabled, so none of its extra specs '
+            f'and limits is kept: add {OUR_FILTERS} to [filter_scheduler] '
+            'available_filters and the filters to enabled_filters.'))
+    found += _combination(enabled)
+    found += _order(enabled)
+    off = [what for name, what in _KEEPS.items() if name not in enabled]
+    return findings.conclude(
+        found, f'Enabled: {", ".join(ours)}.' + (
+            f' Not enabled, so not kept: {", ".join(off)}.' if off else ''))
+
+
+def _known_filters() -> list[str]:
+    from nfv_sched import filters as nfv_filters
+    return [cls.__name__ for cls in nfv_filters.all_filters()]
+
+
+def _unavailable(
+    missing: list[str], available: list[str],
+) -> findings.Finding:
+    lost = []
+    if STOCK_FILTERS not in available and any(
+            name not in _known_filters() for name in missing):
+        lost.append(STOCK_FILTERS)
+    if OUR_FILTERS not in available and any(
+            name in _known_filters() for name in missing):
+        lost.append(OUR_FILTERS)
+    advice = 'check the spelling'
+    if lost:
+        advice = 'add lines available_filters = ' + ' and '.join(lost) + (
+            '; a list that is set replaces the default')
+    return findings.failure(
+        f'enabled_filters has {", ".join(missing)}, which available_filters '
+        f'does not offer, and nova-scheduler will not start: {advice}.')
+
+
+def _combination(enabled: list[str]) -> list[findings.Finding]:
+    """Filters that are enabled together, or that lack another."""
+    found = []
+    if TOPOLOGY in enabled and STOCK_TOPOLOGY in enabled:
+        found.append(findings.warning(
+            f'{STOCK_TOPOLOGY} and {TOPOLOGY} are both enabled, and every '
+            f'host is searched twice: remove {STOCK_TOPOLOGY}.'))
+    policies = [name for name in _POLICIES if name in enabled]
+    if policies and TOPOLOGY not in enabled:
+        text = f'{", ".join(policies)} enabled without {TOPOLOGY}: '
+        text += f'{_KEEPS[TOPOLOGY]} is not kept'
+        if STOCK_TOPOLOGY not in enabled:
+            text += ', and no filter looks whether guests without a policy ' \
+                    'fit on the NUMA nodes of a host'
+        found.append(findings.warning(
+            f'{text}; add {TOPOLOGY} in the place of {STOCK_TOPOLOGY}.'))
+    if PCI in enabled and STOCK_PCI not in enabled:
+        found.append(findings.warning(
+            f'{PCI} is enabled without {STOCK_PCI}, so hosts without free '
+            f'devices are refused by the claim only: add {STOCK_PCI}.'))
+    return found
+
+
+def _order(enabled: list[str]) -> list[findings.Finding]:
+    """Filters of limits come last.
+
+    They leave on a host what makes requests at the same moment take turns; a
+    filter that narrows the allocation candidates after them drops it.
+    """
+    first = min((enabled.index(name) for name in LIMITS if name in enabled),
+                default=len(enabled))
+    late = [name for name in enabled[first:] if name not in LIMITS]
+    if not late:
+        return []
+    limits = [name for name in LIMITS if name in enabled]
+    return [findings.warning(
+        f'enabled_filters has {", ".join(late)} after {limits[0]}. Requests '
+        'at the same moment may then all take the last ports or rules of a '
+        f'host: put {", ".join(limits)} at the end.')]
+
+
+def weighers(conf) -> upgradecheck.Result:
+    """Whether *prefer* outweighs what Nova prefers.
+
+    :param conf: configuration object
+    """
+    classes, found = _load(
+        nova_weights.HostWeightHandler(),
+        conf.filter_scheduler.weight_classes, 'weight_classes')
+    enabled = conf.filter_scheduler.enabled_filters
+    if not any(path.startswith('nova.') for path in classes.values()):
+        found.append(findings.warning(
+            f'[filter_scheduler] weight_classes lacks {STOCK_WEIGHERS}, so '
+            "none of Nova's own weighers runs: add it."))
+    for name, weigher in _PREFERENCES.items():
+        if name in enabled and weigher not in classes:
+            found.append(findings.warning(
+                f'{name} is enabled without {weigher}: {_KEEPS[name]}=prefer '
+                'chooses NUMA nodes, but not hosts. Add '
+                f'{OUR_WEIGHERS} to [filter_scheduler] weight_classes.'))
+        elif name in enabled:
+            found += _multiplier(conf, _KEEPS[name])
+    ours = sorted(name for name, path in classes.items()
+                  if not path.startswith('nova.'))
+    return findings.conclude(
+        found, f'Beside Nova\'s: {", ".join(ours) or "none"}.')
+
+
+def _multiplier(conf, key: str) -> list[findings.Finding]:
+    """Whether a preference can be outweighed."""
+    option = key.removeprefix('nfv:') + _MULTIPLIER
+    value = conf.nfv_sched[option]
+    if value <= 0:
+        return [findings.warning(
+            f'[nfv_sched] {option} is {value:g}: {key}=prefer does not choose '
+            'hosts, or avoids the right ones. Remove the option.')]
+    others = _other_multipliers(conf, option)
+    most = sum(map(abs, others.values()))
+    if value > most:
+        return []
+    largest = max(others, key=lambda name: abs(others[name]))
+    return [findings.warning(
+        f'[nfv_sched] {option} is {value:g}, and the other weighers come to '
+        f'{most:g} together, most of it from {largest}: {key}=prefer can be '
+        f'outweighed. Set {option} above {most:g}.')]
+
+
+def _other_multipliers(conf, option: str) -> dict[str, float]:
+    """Multipliers of weighers that are no preferences of a policy."""
+    others = {'[metrics] weight_multiplier': conf.metrics.weight_multiplier}
+    for group in ('filter_scheduler', 'nfv_sched'):
+        for name in conf[group]:
+            if name.endswith(_MULTIPLIER) and name != option and (
+                    not name.endswith('_numa_affinity' + _MULTIPLIER) and
+                    not name.startswith(_PARAMOUNT)):
+                others[f'[{group}] {name}'] = conf[group][name]
+    return others
+
+
+def options(conf) -> upgradecheck.Result:
+    """Whether the options of ``[nfv_sched]`` are valid, and go together.
+
+    :param conf: configuration object
+    """
+    known = list(itertools.chain.from_iterable(
+        options for _group, options in nfv_conf.list_opts()))
+    found = []
+    for option in known:
+        try:
+            conf.nfv_sched[option.dest]
+        except (cfg.Error, ValueError) as exc:
+            found.append(findings.failure(
+                f'[nfv_sched] {option.name}: {_why(exc)}.'))
+    found += _unknown(conf, {option.dest for option in known})
+    if not any(finding.code == upgradecheck.Code.FAILURE
+               for finding in found):
+        found += _inconsistent(conf.nfv_sched)
+    return findings.conclude(found, f'All {len(known)} options are valid.')
+
+
+def _why(exc: Exception) -> str:
+    """What is wrong with a value, without what oslo.config says of itself."""
+    return str(exc).rpartition(' is not valid: ')[2].rstrip('.')
+
+
+def _unknown(conf, known: set[str]) -> list[findings.Finding]:
+    """Names in the section that are no options."""
+    found = []
+    for path in _config_files(conf):
+        sections: dict = {}
+        cfg.ConfigParser(path, sections).parse()
+        for name in sections.get('nfv_sched', {}):
+            if name.replace('-', '_') in known:
+                continue
+            near = difflib.get_close_matches(name, known, 1)
+            found.append(findings.warning(
+                f'[nfv_sched] {name} in {path} is no option and has no '
+                'effect' + (f': is it {near[0]}?' if near else '.')))
+    return found
+
+
+def _config_files(conf) -> list[str]:
+    """The files that were read."""
+    paths = list(conf.config_file or ())
+    for directory in conf.config_dir or ():
+        paths += sorted(
+            entry.path for entry in os.scandir(directory)
+            if entry.name.endswith('.conf') and entry.is_file())
+    return paths
+
+
+def _inconsistent(values) -> list[findings.Finding]:
+    """Options that contradict each other."""
+    found = []
+    label, prefix = values.vswitch_label, values.node_label_prefix
+    if label.removeprefix(prefix).isdigit():
+        found.append(findings.failure(
+            f'[nfv_sched] vswitch_label={label} is also the label of a NUMA '
+            f'node with node_label_prefix={prefix}: change one of them.'))
+    if values.max_snapshot_age < 2 * values.neutron_refresh_interval:
+        found.append(findings.warning(
+            f'[nfv_sched] max_snapshot_age={values.max_snapshot_age:g} is '
+            'less than two times neutron_refresh_interval='
+            f'{values.neutron_refresh_interval:g}: after one failed reading '
+            f'stale_snapshot_policy={values.stale_snapshot_policy} applies. '
+            'Raise max_snapshot_age.'))
+    if 0 < values.vswitch_ports_per_node <= values.vswitch_physical_ports:
+        found.append(findings.warning(
+            '[nfv_sched] vswitch_ports_per_node='
+            f'{values.vswitch_ports_per_node:g} leaves no port beside '
+            f'vswitch_physical_ports={values.vswitch_physical_ports}: no '
+            'guest with a port fits on any host.'))
+    return found
+
+
+def validators() -> upgradecheck.Result:
+    """Whether ``nova-api`` of this environment knows the extra specs."""
+    from nfv_sched import validators as nfv_validators
+    ours = {validator.name for validator in nfv_validators.register()}
+    try:
+        known = nova_compat.known_extra_specs()
+    except Exception as exc:
+        return findings.conclude([findings.failure(
+            'The extra-spec validators cannot be loaded, and nova-api will '
+            f'not start: {exc}')], '')
+    missing = sorted(ours - known)
+    found = []
+    if missing:
+        found.append(findings.failure(
+            f'Nova does not know {", ".join(missing)}, and its API refuses '
+            'hw: keys among them: install nfv-sched with pip in the Python '
+            'environment of nova-api, where its entry points are found.'))
+    return findings.conclude(
+        found, f'Nova knows {len(ours)} keys of nfv-sched. That is said of '
+        'this Python environment; run it where nova-api runs.')

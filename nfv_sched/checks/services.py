@@ -1,0 +1,159 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Checks of the services that the scheduler and the ledger depend on.
+
+They read Neutron and Placement with the credentials of nova.conf, and are as
+patient as its time-outs.
+"""
+
+import contextlib
+
+from oslo_upgradecheck import upgradecheck
+
+from nfv_sched.checks import findings
+from nfv_sched.checks import scheduler
+from nfv_sched.network import neutron as nfv_neutron
+from nfv_sched.network import providers
+from nfv_sched.network import publisher
+from nfv_sched import text
+
+Action = publisher.Action
+
+_USER = 'needs the role admin or service'
+
+
+def uses_ledger(conf) -> bool:
+    """Whether ports and rules are claimed in Placement.
+
+    :param conf: configuration object
+    """
+    return conf.nfv_sched.ledger == 'placement'
+
+
+def neutron(conf) -> upgradecheck.Result:
+    """Whether Neutron shows what the limits and weighers count.
+
+    :param conf: configuration object
+    """
+    limits = scheduler.needs_figures(conf) or uses_ledger(conf)
+    if not limits and not scheduler.weighs_network(conf):
+        return findings.conclude(
+            [], 'Not needed: no filter or weigher that reads Neutron is '
+            'enabled.')
+    try:
+        with contextlib.closing(nfv_neutron.Reader(conf)) as reader:
+            shown = reader.probe()
+    except nfv_neutron.NeutronError as exc:
+        line = ('Neutron cannot be read with the section [neutron] of the '
+                f"scheduler's nova.conf: {_sentence(exc)} ")
+        if limits:
+            return findings.conclude([findings.failure(
+                line + 'Limits of ports and rules are not kept '
+                '(stale_snapshot_policy=allow), or nothing is placed '
+                '(deny).')], '')
+        return findings.conclude([findings.warning(
+            line + 'The weighers of DHCP servers, routers and ports prefer '
+            'nothing.')], '')
+    return findings.conclude([], shown)
+
+
+def placement(conf) -> upgradecheck.Result:
+    """Whether Placement answers, and can do what the ledger needs.
+
+    :param conf: configuration object
+    """
+    try:
+        with contextlib.closing(providers.Client(conf)) as client:
+            published = client.providers()
+    except providers.PlacementError as exc:
+        return findings.conclude([findings.failure(
+            'Placement cannot be read with the section [placement] of '
+            f'nova.conf, whose user {_USER}: {_sentence(exc)}')], '')
+    return findings.conclude(
+        [], 'Placement answers. The ledger has '
+        f'{len(published)} resource providers there.')
+
+
+def ledger(conf) -> upgradecheck.Result:
+    """Whether what is published is what ``nfv-sched-ledger`` would publish.
+
+    :param conf: configuration object
+    """
+    if not uses_ledger(conf):
+        return findings.conclude(
+            [], 'Not in use: [nfv_sched] ledger is none.')
+    try:
+        with contextlib.closing(providers.Client(conf)) as client:
+            undefined = client.undefined()
+        if undefined:
+            return findings.conclude([findings.failure(
+                f'Placement does not know {", ".join(undefined)}: '
+                'nfv-sched-ledger has not done a round yet. Start it.')], '')
+        with contextlib.closing(publisher.Publisher(conf)) as worker:
+            done = worker.round(dry_run=True)
+    except (providers.PlacementError, publisher.RoundError) as exc:
+        return findings.conclude([findings.warning(
+            'What is published could not be compared with what should be: '
+            f'{_sentence(exc)}')], '')
+    hosts: dict[publisher.Action, list[str]] = {}
+    for report in done.hosts:
+        hosts.setdefault(report.action, []).append(report.host)
+    found = [findings.warning(
+        f'Hosts of a cell were not looked at: {_sentence(failure)}')
+        for failure in done.failures]
+    found += _unpublished(conf, hosts)
+    found += [findings.warning(
+        f'{report.host}: {_sentence(report.note)}')
+        for report in done.hosts if report.action is Action.FAILED]
+    return findings.conclude(
+        found, f'{len(hosts.get(Action.UNCHANGED, ()))} hosts are published '
+        'and up to date.')
+
+
+def _unpublished(
+    conf, hosts: dict[publisher.Action, list[str]],
+) -> list[findings.Finding]:
+    """What a round would do, in words."""
+    found = []
+    interval = conf.nfv_sched.ledger_publish_interval
+    new = hosts.get(Action.CREATED)
+    if new:
+        present = hosts.get(Action.UNCHANGED) or hosts.get(Action.CHANGED)
+        found.append((findings.warning if present else findings.failure)(
+            f'Not published: {text.some(new)}. Their limits are kept by '
+            'figures of Neutron alone. See whether nfv-sched-ledger runs.'))
+    if hosts.get(Action.CHANGED):
+        found.append(findings.warning(
+            f'Published, but not as it should be: '
+            f'{text.some(hosts[Action.CHANGED])}. That is usual for '
+            f'{interval:g} s after a change. If it stays so, '
+            'nfv-sched-ledger does not run, or reads other limits than '
+            'this nova.conf has.'))
+    if hosts.get(Action.REMOVED):
+        found.append(findings.warning(
+            f'Left over: {text.some(hosts[Action.REMOVED])}. '
+            'nfv-sched-ledger removes them in its next round, if it runs.'))
+    if hosts.get(Action.IN_USE):
+        found.append(findings.warning(
+            f'{text.some(hosts[Action.IN_USE])}: the compute node is gone, '
+            'but servers still have allocations. See "openstack resource '
+            'provider show --allocations", and delete the servers or heal '
+            'them with nova-manage placement audit.'))
+    if hosts.get(Action.WAITING):
+        found.append(findings.warning(
+            f'{text.some(hosts[Action.WAITING])}: no resource provider '
+            'yet. See whether nova-compute runs there.'))
+    return found
+
+
+def _sentence(text_or_exc) -> str:
+    return f'{str(text_or_exc).rstrip(". ")}.'

@@ -1,0 +1,175 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched-status upgrade check``."""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Sequence
+import logging
+import sys
+import warnings
+
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
+
+PROG = 'nfv-sched-status'
+
+#: Seconds that one request to a service may take.
+TIMEOUT = 10.0
+
+#: Exit code if there is no result.
+UNUSABLE = 255
+
+_DESCRIPTION = """\
+Says whether nfv-sched is installed and configured so that it works. Run it
+where nova-scheduler runs, with its nova.conf, after installing or upgrading
+nfv-sched or Nova and after changing the configuration:
+"nfv-sched-status upgrade check". It changes nothing.
+"""
+
+_EPILOG = """\
+exit codes:
+  0    all is well
+  1    something should be looked at
+  2    something does not work
+  255  there is no result, for instance because nova.conf cannot be read
+"""
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """The checks, in the order in which they are shown.
+
+    :param conf: configuration object
+    """
+
+    def __init__(self, conf):
+        # Imports Nova, for which --help does not wait.
+        from nfv_sched.checks import computes
+        from nfv_sched.checks import scheduler
+        from nfv_sched.checks import services
+        nodes = computes.Computes()
+        self._upgrade_checks = tuple(
+            (name, _guarded(check)) for name, check in (
+                ('Options of [nfv_sched]', lambda: scheduler.options(conf)),
+                ('Filters', lambda: scheduler.filters(conf)),
+                ('Weighers', lambda: scheduler.weighers(conf)),
+                ('Extra-spec validators', scheduler.validators),
+                ('Labels of compute nodes',
+                 lambda: computes.labels(conf, nodes)),
+                ('Pinned CPUs in Placement',
+                 lambda: computes.pinning(conf, nodes)),
+                ('Aggregate metadata', lambda: computes.aggregates(nodes)),
+                ('Neutron', lambda: services.neutron(conf)),
+                ('Placement', lambda: services.placement(conf)),
+                ('Ledger', lambda: services.ledger(conf)),
+            ))
+
+    def _get_details(self, upgrade_check_result):
+        """The details, each line of them wrapped by itself."""
+        lines = (upgrade_check_result.details or '').splitlines()
+        return '\n'.join(
+            super(Checks, self)._get_details(upgradecheck.Result(
+                upgrade_check_result.code, line)) for line in lines)
+
+
+def _guarded(
+    check: Callable[[], upgradecheck.Result],
+) -> Callable[[upgradecheck.UpgradeCommands], upgradecheck.Result]:
+    """A check that an option with a wrong value makes fail."""
+    def run(_commands):
+        try:
+            return check()
+        except cfg.Error as exc:
+            return upgradecheck.Result(
+                upgradecheck.Code.FAILURE, f'{exc}. Correct nova.conf.')
+    return run
+
+
+def _add_parsers(subparsers) -> None:
+    upgrade = subparsers.add_parser(
+        'upgrade', help='checks to run before and after an upgrade',
+        description='Checks to run before and after an upgrade.',
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    upgrade.set_defaults(action_fn=_check)
+    upgrade.add_argument(
+        'check', choices=['check'], help='run all checks and show the results')
+    upgrade.add_argument(
+        '--json', action='store_true',
+        help='show the results as JSON (default: as a table)')
+
+
+_CLI_OPTS = [
+    cfg.SubCommandOpt(
+        'command', title='commands', handler=_add_parsers,
+        help='"upgrade check" runs all checks'),
+]
+
+
+def _bound(conf) -> None:
+    """Wait for no service longer than ``TIMEOUT``, and do not retry."""
+    for group in ('api_database', 'database'):
+        conf.set_override('max_retries', 1, group)
+        conf.set_override('retry_interval', 0, group)
+    for group, option in (('neutron', 'timeout'), ('placement', 'timeout'),
+                          ('nfv_sched', 'neutron_request_timeout')):
+        try:
+            value = conf[group][option]
+        except cfg.Error:
+            continue  # said by the checks
+        conf.set_override(option, min(value or TIMEOUT, TIMEOUT), group)
+
+
+def _check() -> int:
+    """Run all checks with the configuration that was read."""
+    from nfv_sched import nova_compat
+    conf = nova_compat.CONF
+    _bound(conf)
+    try:
+        nova_compat.prepare_database()
+    except Exception as exc:
+        print(f'{PROG}: nova.conf cannot be used: {exc}', file=sys.stderr)
+        return UNUSABLE
+    return Checks(conf).check()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    :param argv: arguments; those of the process if None
+    :returns: exit code
+    """
+    # What goes wrong is in the results.
+    logging.getLogger().addHandler(logging.NullHandler())
+    if not sys.warnoptions:
+        warnings.simplefilter('ignore')
+    from nfv_sched import conf as nfv_conf
+    from nfv_sched import nova_compat
+
+    conf = nova_compat.CONF
+    nfv_conf.register_opts(conf)
+    conf.register_cli_opts(_CLI_OPTS)
+    try:
+        nova_compat.parse_configuration(
+            list(sys.argv[1:] if argv is None else argv), PROG, _DESCRIPTION)
+    except cfg.Error as exc:
+        print(f'{PROG}: {exc}', file=sys.stderr)
+        return UNUSABLE
+    except SystemExit as exc:
+        # Wrong arguments would be taken for a failed check.
+        return UNUSABLE if exc.code else 0
+    upgradecheck.CONF = conf  # has --json
+    return upgradecheck.run(conf)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

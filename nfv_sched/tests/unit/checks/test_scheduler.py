@@ -1,0 +1,295 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The checks of filters, weighers, options and validators on real files."""
+
+import os
+
+import fixtures
+import nova.conf
+from oslo_upgradecheck import upgradecheck
+
+from nfv_sched.checks import scheduler
+from nfv_sched.tests import base
+
+CONF = nova.conf.CONF
+
+STOCK = ('ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,'
+         'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter')
+PLUGIN = ('NFVTopologyFilter,VSwitchNUMAAffinityFilter,PCINUMAAffinityFilter,'
+          'SharedVCPUFilter,CPUThreadPolicyFilter')
+LIMITS = 'VSwitchPortLimitFilter,SecurityRuleLimitFilter'
+AVAILABLE = """\
+available_filters = nova.scheduler.filters.all_filters
+available_filters = nfv_sched.filters.all_filters
+"""
+WEIGHERS = """\
+weight_classes = nova.scheduler.weights.all_weighers,\
+nfv_sched.weights.all_weighers
+"""
+
+
+class CheckTestCase(base.TestCase):
+    """A check that reads a nova.conf of the test."""
+
+    def read(self, filters='', options=''):
+        """Write and read a nova.conf.
+
+        :param filters: what is in its section ``[filter_scheduler]``
+        :param options: what follows
+        """
+        self.path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'nova.conf')
+        with open(self.path, 'w') as nova_conf:
+            nova_conf.write(f'[filter_scheduler]\n{filters}\n{options}\n')
+        CONF(['--config-file', self.path], project='nova')
+
+    def assertSuccess(self, result, *texts):
+        self.assertEqual(upgradecheck.Code.SUCCESS, result.code,
+                         result.details)
+        self.assertDetails(result, texts)
+
+    def assertWarning(self, result, *texts):
+        self.assertEqual(upgradecheck.Code.WARNING, result.code,
+                         result.details)
+        self.assertDetails(result, texts)
+
+    def assertFailure(self, result, *texts):
+        self.assertEqual(upgradecheck.Code.FAILURE, result.code,
+                         result.details)
+        self.assertDetails(result, texts)
+
+    def assertDetails(self, result, texts):
+        for text in texts:
+            self.assertIn(text, result.details)
+
+
+class FiltersTest(CheckTestCase):
+
+    def check(self, enabled, available=AVAILABLE):
+        self.read(f'{available}enabled_filters = {enabled}')
+        return scheduler.filters(CONF)
+
+    def test_as_documented(self):
+        self.assertSuccess(
+            self.check(f'{STOCK},PciPassthroughFilter,{PLUGIN},{LIMITS}'),
+            'Enabled: NFVTopologyFilter', 'SecurityRuleLimitFilter.')
+
+    def test_subset(self):
+        result = self.check(f'{STOCK},NFVTopologyFilter')
+        self.assertSuccess(
+            result, 'Not enabled, so not kept: nfv:vswitch_numa_affinity, ')
+        self.assertNotIn('nfv:numa_node', result.details)
+
+    def test_none_of_ours(self):
+        self.assertWarning(
+            self.check(f'{STOCK},NUMATopologyFilter', ''),
+            'No filter of nfv-sched is enabled',
+            'nfv_sched.filters.all_filters')
+
+    def test_stock_filters_lost(self):
+        self.assertFailure(
+            self.check(f'{STOCK},{PLUGIN}',
+                       'available_filters = nfv_sched.filters.all_filters\n'),
+            'enabled_filters has ComputeFilter, ',
+            'available_filters = nova.scheduler.filters.all_filters;')
+
+    def test_own_filters_lost(self):
+        self.assertFailure(
+            self.check(f'{STOCK},NFVTopologyFilter', ''),
+            'enabled_filters has NFVTopologyFilter, which',
+            'available_filters = nfv_sched.filters.all_filters;')
+
+    def test_both_lost(self):
+        self.assertFailure(
+            self.check(
+                f'{STOCK},NFVTopologyFilter', 'available_filters = '
+                'nova.scheduler.filters.compute_filter.ComputeFilter\n'),
+            'nova.scheduler.filters.all_filters and nfv_sched.filters.all')
+
+    def test_listed_one_by_one(self):
+        self.assertSuccess(self.check(
+            'ComputeFilter,NFVTopologyFilter', """\
+available_filters = nova.scheduler.filters.compute_filter.ComputeFilter
+available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
+"""))
+
+    def test_misspelt(self):
+        self.assertFailure(
+            self.check(f'{STOCK},NFVTopologyFiler'), 'NFVTopologyFiler, which',
+            'check the spelling')
+
+    def test_not_importable(self):
+        self.assertFailure(
+            self.check(f'{STOCK},NFVTopologyFilter', AVAILABLE +
+                       'available_filters = other_plugin.all_filters\n'),
+            'other_plugin.all_filters cannot be loaded')
+
+    def test_both_topology_filters(self):
+        self.assertWarning(
+            self.check(f'{STOCK},NUMATopologyFilter,NFVTopologyFilter'),
+            'remove NUMATopologyFilter')
+
+    def test_policy_without_topology(self):
+        self.assertWarning(
+            self.check(f'{STOCK},VSwitchNUMAAffinityFilter'),
+            'VSwitchNUMAAffinityFilter enabled without NFVTopologyFilter',
+            'no filter looks')
+        result = self.check(
+            f'{STOCK},NUMATopologyFilter,VSwitchNUMAAffinityFilter')
+        self.assertWarning(result, 'nfv:numa_node.{n} is not kept')
+        self.assertNotIn('no filter looks', result.details)
+
+    def test_limits_need_no_topology(self):
+        self.assertSuccess(self.check(f'{STOCK},{LIMITS}'))
+
+    def test_devices_without_stock_filter(self):
+        self.assertWarning(
+            self.check(f'{STOCK},{PLUGIN}'), 'add PciPassthroughFilter')
+
+    def test_limits_not_last(self):
+        for enabled, late in (
+            (f'{STOCK},{LIMITS},PciPassthroughFilter,{PLUGIN}',
+             'PciPassthroughFilter, NFVTopologyFilter'),
+            (f'{STOCK},PciPassthroughFilter,VSwitchPortLimitFilter,{PLUGIN},'
+             'SecurityRuleLimitFilter', 'NFVTopologyFilter'),
+            (f'{STOCK},{LIMITS},ThirdPartyFilter', 'ThirdPartyFilter'),
+        ):
+            self.assertDetails(
+                self.check(enabled),
+                [f'has {late}', 'after VSwitchPortLimitFilter',
+                 f'put {", ".join(LIMITS.split(","))} at the end'])
+
+    def test_all_findings_are_told_failures_first(self):
+        result = self.check(
+            f'{STOCK},{LIMITS},NFVTopologyFilter,NUMATopologyFilter,Typo')
+        self.assertFailure(result)
+        lines = result.details.splitlines()
+        self.assertEqual(3, len(lines), lines)
+        self.assertIn('Typo', lines[0])
+        self.assertIn('searched twice', lines[1])
+        self.assertIn('at the end', lines[2])
+
+
+class WeighersTest(CheckTestCase):
+
+    def check(self, weighers=WEIGHERS, options='', more=''):
+        self.read(f'{AVAILABLE}enabled_filters = {STOCK},{PLUGIN}\n'
+                  f'{weighers}{more}', f'[nfv_sched]\n{options}')
+        return scheduler.weighers(CONF)
+
+    def test_as_documented(self):
+        self.assertSuccess(
+            self.check(), 'PCINUMAAffinityWeigher', 'VSwitchPortWeigher')
+
+    def test_default(self):
+        self.assertWarning(
+            self.check(''),
+            'without VSwitchNUMAAffinityWeigher: nfv:vswitch_numa_affinity',
+            'without PCINUMAAffinityWeigher',
+            'Add nfv_sched.weights.all_weighers')
+
+    def test_stock_lost(self):
+        self.assertWarning(
+            self.check('weight_classes = nfv_sched.weights.all_weighers\n'),
+            'lacks nova.scheduler.weights.all_weighers')
+
+    def test_not_importable(self):
+        self.assertFailure(
+            self.check('weight_classes = nova.scheduler.weights.all_weighers,'
+                       'nfv_sched.weights.all_weigher\n'),
+            'nfv_sched.weights.all_weigher cannot be loaded')
+
+    def test_multipliers(self):
+        self.assertWarning(
+            self.check(more='ram_weight_multiplier = -2000\n'),
+            'most of it from [filter_scheduler] ram_weight_multiplier',
+            'Set vswitch_numa_affinity_weight_multiplier above',
+            'Set pci_numa_affinity_weight_multiplier above')
+        result = self.check(options='pci_numa_affinity_weight_multiplier=3')
+        self.assertWarning(result, 'pci_numa_affinity=prefer can be outw')
+        self.assertNotIn('vswitch', result.details)
+        self.assertWarning(
+            self.check(options='vswitch_numa_affinity_weight_multiplier=0'),
+            'vswitch_numa_affinity_weight_multiplier is 0')
+        self.assertWarning(
+            self.check(options='router_weight_multiplier=5000'),
+            'most of it from [nfv_sched] router_weight_multiplier')
+        # Nova means these to outweigh everything.
+        self.assertSuccess(
+            self.check(more='build_failure_weight_multiplier = 1e9\n'))
+
+
+class OptionsTest(CheckTestCase):
+
+    def check(self, options):
+        self.read(options=f'[nfv_sched]\n{options}')
+        return scheduler.options(CONF)
+
+    def test_defaults(self):
+        self.assertSuccess(self.check(''), 'options are valid')
+
+    def test_invalid(self):
+        self.assertFailure(
+            self.check('ledger = plcement\nneutron_page_size = 0\n'
+                       'vswitch_label = two words\n'
+                       'router_weight_multiplier = much'),
+            "[nfv_sched] ledger: Valid values are [none, placement], but found "
+            "'plcement'.",
+            '[nfv_sched] neutron_page_size: ',
+            '[nfv_sched] vswitch_label: ',
+            '[nfv_sched] router_weight_multiplier: ')
+
+    def test_unknown(self):
+        self.assertWarning(
+            self.check('vswitch_ports_per_nod = 9\nabcdefghij = 1'),
+            'vswitch_ports_per_nod in',
+            'is it vswitch_ports_per_node?',
+            'abcdefghij in', 'has no effect.')
+        self.assertIn(self.path, scheduler.options(CONF).details)
+        self.assertSuccess(self.check('vswitch-ports-per-node = 9'))
+
+    def test_unknown_in_directory(self):
+        directory = self.useFixture(fixtures.TempDir()).path
+        with open(os.path.join(directory, 'nfv.conf'), 'w') as nova_conf:
+            nova_conf.write('[nfv_sched]\nledgr = none\n')
+        CONF(['--config-dir', directory], project='nova',
+             default_config_files=[])
+        self.assertWarning(
+            scheduler.options(CONF), 'nfv.conf', 'is it ledger?')
+
+    def test_contradictions(self):
+        self.assertFailure(
+            self.check('vswitch_label = nfv_node1'),
+            'also the label of a NUMA node')
+        self.assertWarning(
+            self.check('max_snapshot_age = 60'), 'Raise max_snapshot_age')
+        self.assertWarning(
+            self.check('vswitch_ports_per_node = 4'), 'leaves no port')
+        self.assertSuccess(self.check('vswitch_ports_per_node = 0'))
+
+
+class ValidatorsTest(CheckTestCase):
+
+    def test_loaded(self):
+        self.assertSuccess(scheduler.validators(), 'Nova knows 8 keys')
+
+    def test_not_loaded(self):
+        # Nova's registry, as in an environment without our entry point.
+        from nova.api.validation.extra_specs import validators
+        self.useFixture(fixtures.MockPatchObject(
+            validators, 'VALIDATORS', {
+                name: validator
+                for name, validator in validators.VALIDATORS.items()
+                if name != 'hw:wrs:shared_vcpu'}))
+        self.assertFailure(
+            scheduler.validators(), 'does not know hw:wrs:shared_vcpu',
+            'environment of nova-api')

@@ -1,0 +1,27 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Words for people, as the log and the commands use them."""
+
+from collections.abc import Iterable
+
+_NAMED = 5
+
+
+def some(names: Iterable[str], most: int = _NAMED) -> str:
+    """The first of some names, and how many more there are.
+
+    :param names: in any order
+    :param most: how many are named
+    """
+    names = sorted(names)
+    more = len(names) - most
+    return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
