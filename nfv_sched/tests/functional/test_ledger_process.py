@@ -54,7 +54,7 @@ vswitch_physical_ports = 2
 """
 
 
-class ProcessTest(testtools.TestCase):
+class ProcessTestCase(testtools.TestCase):
     """One compute node, with three ports of DHCP servers."""
 
     def setUp(self):
@@ -127,12 +127,15 @@ class ProcessTest(testtools.TestCase):
 
     def start(self, *args, module='nfv_sched.cmd.ledger'):
         """Start the command, or that of another module."""
+        return self.run_module(module, *args, '--config-file', self.conf)
+
+    def run_module(self, module, *args):
+        """Start a command with these arguments."""
         environment = {
             name: value for name, value in os.environ.items()
             if not name.startswith('OS_')}
         process = subprocess.Popen(
-            [sys.executable, '-W', 'ignore', '-m', module, *args,
-             '--config-file', self.conf],
+            [sys.executable, '-W', 'ignore', '-m', module, *args],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=environment, start_new_session=True)
         self.addCleanup(self._kill, process)
@@ -151,6 +154,9 @@ class ProcessTest(testtools.TestCase):
                 os.killpg(process.pid, signal.SIGKILL)
                 self.fail('\n'.join(process.communicate()))
             time.sleep(0.05)
+
+
+class ProcessTest(ProcessTestCase):
 
     def test_once(self):
         process = self.start('--once', '--dry-run')

@@ -242,8 +242,8 @@ class OptionsTest(CheckTestCase):
             self.check('ledger = plcement\nneutron_page_size = 0\n'
                        'vswitch_label = two words\n'
                        'router_weight_multiplier = much'),
-            "[nfv_sched] ledger: Valid values are [none, placement], but found "
-            "'plcement'.",
+            '[nfv_sched] ledger: Valid values are [none, placement], but '
+            "found 'plcement'.",
             '[nfv_sched] neutron_page_size: ',
             '[nfv_sched] vswitch_label: ',
             '[nfv_sched] router_weight_multiplier: ')

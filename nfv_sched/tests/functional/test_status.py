@@ -1,0 +1,411 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The checks of compute nodes and of the ledger, in a cloud of fixtures.
+
+What compute nodes declare goes the way it always goes: from the driver by the
+resource tracker into the database.
+"""
+
+import json
+
+import nova.conf
+from nova.db.api import models as api_models
+from nova import objects
+from oslo_upgradecheck import upgradecheck
+from oslo_utils.fixture import uuidsentinel as uuids
+import sqlalchemy as sa
+
+from nfv_sched.checks import computes
+from nfv_sched.checks import services
+from nfv_sched.network import ledger
+from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import test_ledger_process
+from nfv_sched.tests.functional import test_ledger_service
+
+CONF = nova.conf.CONF
+
+SUCCESS = upgradecheck.Code.SUCCESS
+WARNING = upgradecheck.Code.WARNING
+FAILURE = upgradecheck.Code.FAILURE
+
+
+class ResultMixin:
+
+    def assertResult(self, result, code, *texts):
+        self.assertEqual(code, result.code, result.details)
+        for text in texts:
+            self.assertIn(text, result.details)
+
+
+class LabelsTest(ResultMixin, base.NFVCloudTestCase):
+
+    def check(self):
+        return computes.labels(CONF, computes.Computes())
+
+    def test_no_hosts(self):
+        self.assertResult(self.check(), WARNING, 'no compute nodes yet')
+
+    def test_all(self):
+        self.start_host('host1')
+        self.start_host('host2', switch=[0, 1])
+        self.assertResult(self.check(), SUCCESS, '2 compute nodes declare')
+
+    def test_some_declare_nothing(self):
+        self.start_host('host1')
+        self.start_host('host2', labels=base.NO_LABELS)
+        self.start_host('host3', labels=base.NO_LABELS)
+        self.assertResult(
+            self.check(), WARNING, 'host2, host3: no label nfv_vswitch. '
+            'Servers with nfv:vswitch_numa_affinity=strict are not placed',
+            'host2, host3: no label nfv_node0, nfv_node1.')
+
+    def test_nobody_declares_anything(self):
+        self.start_host('host1', labels=base.NO_LABELS)
+        self.assertResult(
+            self.check(), FAILURE, 'No compute node says where its virtual '
+            'switch runs')
+        self.flags(enabled_filters=['PCINUMAAffinityFilter'],
+                   group='filter_scheduler')
+        self.assertResult(self.check(), WARNING, 'no label nfv_node0')
+        self.flags(enabled_filters=['VSwitchPortLimitFilter'],
+                   group='filter_scheduler')
+        self.assertResult(self.check(), SUCCESS, 'Not needed')
+
+    def test_networks_only(self):
+        self.start_host('host1', labels=base.NO_LABELS,
+                        physnets={'foo': [0]})
+        self.assertResult(
+            self.check(), WARNING, 'Only their physical networks say')
+
+    def test_no_node_labels(self):
+        self.start_host('host1', labels=base.SWITCH_LABEL)
+        self.assertResult(
+            self.check(), WARNING, 'no label nfv_node0, nfv_node1. Servers')
+
+    def test_incomplete(self):
+        self.start_host('host1', labels=base.SWITCH_LABEL,
+                        physnets={'nfv_node1': [1]})
+        result = self.check()
+        self.assertResult(result, WARNING, 'no label nfv_node0. Servers')
+
+    def test_on_another_node(self):
+        self.start_host('host1', labels=base.SWITCH_LABEL, physnets={
+            'nfv_node0': [1], 'nfv_node1': [0, 1]})
+        self.assertResult(
+            self.check(), WARNING,
+            'host1: label nfv_node0 is on NUMA node 1, and not used. Set '
+            '[neutron_physnet_nfv_node0] numa_nodes = 0.',
+            'host1: label nfv_node1 is on NUMA node 0, 1, and not used.')
+
+    def test_of_a_node_that_is_not_there(self):
+        self.start_host('host1', physnets={'nfv_node7': [0]})
+        self.assertResult(
+            self.check(), WARNING,
+            'label nfv_node7, but the host has no NUMA node 7')
+
+    def test_other_names(self):
+        self.start_host('host1')
+        self.flags(vswitch_label='switch', node_label_prefix='n',
+                   group='nfv_sched')
+        self.assertResult(
+            self.check(), WARNING, 'no label switch.', 'no label n0, n1.')
+
+    def test_one_node_needs_no_node_label(self):
+        self.start_host('host1', nodes=1, switch=[0],
+                        labels=base.SWITCH_LABEL)
+        self.assertResult(self.check(), SUCCESS)
+
+    def test_no_topology(self):
+        self.start_host('host1', nodes=0)
+        self.assertResult(self.check(), FAILURE, 'host1: no NUMA topology')
+
+    def test_unreadable(self):
+        self.start_host('host1')
+        self.start_host('host2')
+        node = objects.ComputeNode.get_by_host_and_nodename(
+            self.ctxt, 'host2', 'host2')
+        node.numa_topology = '{"nova_object.name": "Other"}'
+        node.save()
+        self.assertResult(
+            self.check(), WARNING, 'host2: its NUMA topology is unreadable')
+
+
+class PinningTest(ResultMixin, base.NFVCloudTestCase):
+
+    def check(self):
+        return computes.pinning(CONF, computes.Computes())
+
+    def disable(self, value):
+        self.flags(disable_fallback_pcpu_query=value, group='workarounds')
+
+    def test_dedicated(self):
+        self.start_host('host1')
+        self.assertResult(
+            self.check(), WARNING, 'is false, though every host',
+            'set the option to true')
+        self.disable(True)
+        self.assertResult(self.check(), SUCCESS)
+
+    def test_without_cpu_sets(self):
+        self.start_host('host1')
+        self.flags(cpu_shared_set=None, cpu_dedicated_set=None,
+                   group='compute')
+        self._run_periodics()
+        self.assertResult(self.check(), SUCCESS)
+        self.disable(True)
+        self.assertResult(
+            self.check(), WARNING, 'do not go to host1', 'cpu_dedicated_set')
+
+    def test_mixed(self):
+        self.start_host('host1')
+        old = objects.ComputeNode.get_by_host_and_nodename(
+            self.ctxt, 'host1', 'host1').numa_topology
+        self.start_host('host2')
+        # As host2 would report with vcpu_pin_set.
+        topology = objects.NUMATopology.obj_from_db_obj(old)
+        for cell in topology.cells:
+            cell.cpuset = cell.pcpuset
+        node = objects.ComputeNode.get_by_host_and_nodename(
+            self.ctxt, 'host2', 'host2')
+        node.numa_topology = topology._to_json()
+        node.save()
+        self.assertResult(self.check(), WARNING, 'which host2 without')
+
+
+class AggregatesTest(ResultMixin, base.NFVCloudTestCase):
+
+    def check(self):
+        return computes.aggregates(computes.Computes())
+
+    def test_numbers(self):
+        self.start_host('host1')
+        aggregate = objects.Aggregate(
+            self.ctxt, name='rack', uuid=uuids.rack, metadata={
+                'vswitch_ports_per_node': '100', 'color': 'blue'})
+        aggregate.create()
+        aggregate.add_host('host1')
+        self.assertResult(
+            self.check(), SUCCESS, '1 overrides in 1 aggregates')
+        aggregate.update_metadata({
+            'vswitch_ports_per_node': 'many',
+            'router_weight_multiplier': '1,5'})
+        self.assertResult(
+            self.check(), WARNING,
+            'Aggregate rack: vswitch_ports_per_node=many is no number',
+            'router_weight_multiplier=1,5')
+
+
+class LedgerTest(ResultMixin, test_ledger_service.LedgerTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(ledger='placement', group='nfv_sched')
+
+    def check(self):
+        return services.ledger(CONF)
+
+    def test_not_in_use(self):
+        self.flags(ledger='none', group='nfv_sched')
+        self.placement_api.stop()
+        self.assertResult(self.check(), SUCCESS, 'Not in use')
+
+    def test_never_published(self):
+        self.start_host('host1')
+        self.assertResult(
+            self.check(), FAILURE, ledger.PORTS, ledger.RULES, ledger.TRAIT,
+            'nfv-sched-ledger has not done a round yet')
+        self.assertEqual([], self.placement_api.writes())
+
+    def test_published(self):
+        self.start_host('host1')
+        self.publish()
+        del self.placement_api.requests[:]
+        self.assertResult(
+            self.check(), SUCCESS, '1 hosts are published and up to date')
+        self.assertEqual([], self.placement_api.writes())
+
+    def test_host_missing(self):
+        self.start_host('host1')
+        self.publish()
+        self.start_host('host2')
+        self.assertResult(self.check(), WARNING, 'Not published: host2.')
+
+    def test_all_hosts_missing(self):
+        self.publish()
+        self.start_host('host1')
+        self.start_host('host2')
+        self.assertResult(
+            self.check(), FAILURE, 'Not published: host1, host2.')
+
+    def test_stale(self):
+        self.start_host('host1')
+        self.publish()
+        self.bind('host1', 3, owner='network:dhcp')
+        self.assertResult(
+            self.check(), WARNING, 'not as it should be: host1',
+            'usual for 30 s')
+        self.publish()
+        self.assertResult(self.check(), SUCCESS)
+        self.flags(vswitch_ports_per_node=30, group='nfv_sched')
+        self.assertResult(self.check(), WARNING, 'reads other limits')
+
+    def test_leftovers(self):
+        self.start_host('host1')
+        self.start_host('host2')
+        self.publish()
+        self.allocate(uuids.server, 'host2', ports=1)
+        for name in ('host1', 'host2'):
+            objects.ComputeNode.get_by_host_and_nodename(
+                self.ctxt, name, name).destroy()
+        self.start_host('host3')
+        self.publish(dry_run=True)
+        self.assertResult(
+            self.check(), FAILURE, 'Left over: host1_nfv_ledger.',
+            'host2_nfv_ledger: the compute node is gone, but servers',
+            'Not published: host3')
+
+    def test_placement_down(self):
+        self.start_host('host1')
+        self.placement_api.stop()
+        self.assertResult(self.check(), WARNING, 'could not be compared')
+        self.assertResult(
+            services.placement(CONF), FAILURE, 'section [placement]')
+
+    def test_placement_refuses(self):
+        self.placement_api.fault = lambda method, path: 403
+        self.assertResult(
+            services.placement(CONF), FAILURE, '403',
+            'needs the role admin or service')
+
+    def test_placement_up(self):
+        self.start_host('host1')
+        self.assertResult(
+            services.placement(CONF), SUCCESS, 'has 0 resource providers')
+        self.publish()
+        self.assertResult(
+            services.placement(CONF), SUCCESS, 'has 1 resource providers')
+
+    def test_neutron_down(self):
+        self.start_host('host1')
+        self.publish()
+        self.neutron_api.stop()
+        self.assertResult(self.check(), WARNING, 'could not be compared')
+
+    def test_one_host_fails(self):
+        self.start_host('host1')
+        self.start_host('host2')
+        self.publish()
+        provider = self.provider('host2')
+        self.placement_api.fault = lambda method, path: (
+            500 if provider in path else None)
+        self.assertResult(self.check(), WARNING, 'host2: GET /', '500')
+
+
+class CommandTest(ResultMixin, test_ledger_process.ProcessTestCase):
+    """The command in a process of its own."""
+
+    def check(self, *args, conf=None):
+        """Run it; returns exit code, standard output and errors."""
+        process = self.run_module(
+            'nfv_sched.cmd.status', '--config-file', conf or self.conf,
+            'upgrade', 'check', *args)
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    def results(self, expected):
+        """Results by name; the exit code must be as expected."""
+        code, out, err = self.check('--json')
+        self.assertEqual((expected, ''), (code, err), out)
+        return {check['check']: (check['result'], check['details'])
+                for check in json.loads(out)['checks']}
+
+    def add(self, text):
+        with open(self.conf, 'a') as conf:
+            conf.write(text)
+
+    def test_course(self):
+        self.add('ledger = placement\n')
+        # A host without topology and labels, and none of the filters.
+        results = self.results(FAILURE)
+        self.assertEqual(SUCCESS, results['Options of [nfv_sched]'][0])
+        self.assertEqual(WARNING, results['Filters'][0])
+        self.assertEqual(SUCCESS, results['Neutron'][0], results)
+        self.assertEqual(SUCCESS, results['Placement'][0], results)
+        self.assertEqual(FAILURE, results['Ledger'][0])
+        process = self.start('--once')
+        process.communicate(timeout=60)
+        self.add("""
+[filter_scheduler]
+available_filters = nova.scheduler.filters.all_filters
+available_filters = nfv_sched.filters.all_filters
+enabled_filters = ComputeFilter,VSwitchPortLimitFilter
+weight_classes = nova.scheduler.weights.all_weighers
+""")
+        results = self.results(SUCCESS)
+        self.assertEqual(
+            (SUCCESS, '1 hosts are published and up to date.'),
+            results['Ledger'])
+        code, out, _err = self.check()
+        self.assertEqual(0, code)
+        self.assertIn('| Check: Ledger ', out)
+        self.assertIn('| Result: Success ', out)
+        self.placement.stop()
+        self.neutron.stop()
+        results = self.results(FAILURE)
+        for name in ('Neutron', 'Placement'):
+            self.assertEqual(FAILURE, results[name][0])
+            self.assertIn('cannot be read', results[name][1])
+        self.assertEqual(WARNING, results['Ledger'][0])
+
+    def test_unusable_surroundings(self):
+        code, out, err = self.check(conf='/nonexistent/nova.conf')
+        self.assertEqual((255, ''), (code, out))
+        self.assertEqual(1, len(err.splitlines()), err)
+        self.assertIn('/nonexistent/nova.conf', err)
+        process = self.run_module('nfv_sched.cmd.status', 'upgrade', 'chek')
+        self.assertIn('chek', process.communicate(timeout=60)[1])
+        self.assertEqual(255, process.returncode)
+
+    def test_no_database(self):
+        with open(self.conf) as conf:
+            text = conf.read()
+        for connection in ('sqlite:////nonexistent/api.sqlite',
+                           'mysql+pymysql://nova:secret@127.0.0.1:1/nova', ''):
+            with open(self.conf, 'w') as conf:
+                conf.write(text.replace(
+                    f'sqlite:///{self.directory}/api.sqlite', connection))
+            code, out, err = self.check('--json')
+            self.assertNotIn('Traceback', out + err)
+            self.assertNotIn('secret', out + err)
+            self.assertEqual(1, code, out)
+            self.assertIn("Nova's database cannot be read", out)
+
+    def test_cell_down(self):
+        engine = sa.create_engine(f'sqlite:///{self.directory}/api.sqlite')
+        with engine.begin() as connection:
+            connection.execute(
+                api_models.CellMapping.__table__.insert().values(
+                    uuid=uuids.far, name='far', transport_url='none:///',
+                    database_connection='sqlite:////nonexistent/db',
+                    disabled=False))
+        engine.dispose()
+        _result, details = self.results(WARNING)['Pinned CPUs in Placement']
+        self.assertIn('Compute nodes were not looked at: cell ', details)
+        self.assertIn('far', details)
+
+    def test_help(self):
+        process = self.run_module(
+            'nfv_sched.cmd.status', 'upgrade', '--help')
+        out, _err = process.communicate(timeout=60)
+        self.assertEqual(0, process.returncode)
+        self.assertIn('exit codes:', out)
+        self.assertIn('--json', out)
