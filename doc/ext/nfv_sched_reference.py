@@ -1,0 +1,94 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Directives that write reference pages from the code.
+
+``nfv-extra-specs`` describes the flavor extra specs as the validators for the
+Nova API have them.  ``nfv-help`` shows what a program says of itself.
+"""
+
+import os
+import subprocess
+import sys
+
+from docutils import nodes
+from docutils import statemachine
+from sphinx.util import docutils
+from sphinx.util import nodes as sphinx_nodes
+
+# For the modules that are asked for help.
+_ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
+
+
+def _values(value: dict) -> str:
+    """What may be given, in words."""
+    if 'enum' in value:
+        return ', '.join(f'``{item}``' for item in value['enum'])
+    text = f'``{value["pattern"]}``, a regular expression'
+    if 'description' in value:
+        text = f'{value["description"].rstrip(".")} ({text})'
+    return text
+
+
+def _describe(validator) -> list[str]:
+    """One extra spec, as reStructuredText."""
+    lines = [f'.. describe:: {validator.name}', '',
+             f'   {validator.description}', '']
+    for parameter in validator.parameters:
+        lines.append(
+            f'   :{{{parameter["name"]}}}: '
+            f'{parameter["description"].rstrip(".")} '
+            f'(``{parameter["pattern"]}``)')
+    return lines + [f'   :Values: {_values(validator.value)}', '']
+
+
+class ExtraSpecs(docutils.SphinxDirective):
+    """``.. nfv-extra-specs::``"""
+
+    def run(self):
+        """The nodes of all extra specs."""
+        from nfv_sched import validators
+        self.env.note_dependency(validators.__file__)
+        lines = []
+        for validator in validators.register():
+            lines += _describe(validator)
+        section = nodes.section(document=self.state.document)
+        sphinx_nodes.nested_parse_with_titles(
+            self.state, statemachine.StringList(
+                lines, source=validators.__file__), section)
+        return section.children
+
+
+class Help(docutils.SphinxDirective):
+    """``.. nfv-help:: MODULE [ARGUMENT...]``"""
+
+    required_arguments = 1
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):
+        """What the module says to --help, literally."""
+        arguments = ' '.join(self.arguments).split()
+        done = subprocess.run(
+            [sys.executable, '-W', 'ignore', '-m', *arguments, '--help'],
+            capture_output=True, text=True, check=True, timeout=120,
+            env={**os.environ, 'COLUMNS': '79', 'HOME': '/nonexistent',
+                 'PYTHONPATH': _ROOT})
+        literal = nodes.literal_block(done.stdout, done.stdout)
+        literal['language'] = 'none'
+        return [literal]
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.add_directive('nfv-extra-specs', ExtraSpecs)
+    app.add_directive('nfv-help', Help)
+    return {'parallel_read_safe': True, 'parallel_write_safe': True}
