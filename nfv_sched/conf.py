@@ -23,8 +23,8 @@ GROUP = cfg.OptGroup(
     'nfv_sched',
     title='nfv-sched options',
     help="""
-Options of the nfv-sched filters and weighers. They are read by
-``nova-scheduler``.
+Options of the nfv-sched filters and weighers, read by ``nova-scheduler``, and
+of ``nfv-sched-ledger``.
 """)
 
 _LIMIT_HELP = """0 or less: no limit.

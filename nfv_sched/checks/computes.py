@@ -16,6 +16,7 @@ It is read from Nova's database, as it was at the last report of each.
 
 from collections.abc import Iterable
 import math
+import re
 
 from oslo_upgradecheck import upgradecheck
 
@@ -27,6 +28,8 @@ from nfv_sched.numa import topology
 from nfv_sched import text
 
 _BARE_METAL = 'ironic'
+# What follows the prefix: a number as Nova writes it.
+_NODE_LABEL = re.compile('0|[1-9][0-9]*')
 
 
 class UnreadError(Exception):
@@ -173,10 +176,10 @@ def _label_faults(
                 'Servers with nfv:vswitch_numa_affinity=strict are not '
                 'placed there.') +
             f' Declare [neutron_physnet_{label}] numa_nodes.')
-    present = {int(name.removeprefix(prefix)): nodes
+    present = {int(name[len(prefix):]): nodes
                for name, nodes in view.labels.items()
-               if name.startswith(prefix) and name != label
-               and name.removeprefix(prefix).isdecimal()}
+               if name != label and _NODE_LABEL.fullmatch(
+                   name[len(prefix):]) and name.startswith(prefix)}
     for number, mask in sorted(present.items()):
         if not view.bit_of(number):
             faults.append(
