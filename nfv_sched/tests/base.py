@@ -12,6 +12,7 @@
 """Base class of the unit tests."""
 
 import fixtures
+import hypothesis
 import nova.conf
 from nova import objects
 from oslo_config import fixture as config_fixture
@@ -25,6 +26,12 @@ from nfv_sched.network import neutron
 CONF = nova.conf.CONF
 objects.register_all()
 conf.register_opts(CONF)
+
+# A slow machine fails no test, and the same cases are tried everywhere.
+hypothesis.settings.register_profile(
+    'nfv_sched', deadline=None, database=None, derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile('nfv_sched')
 
 
 class TestCase(testtools.TestCase):

@@ -107,7 +107,7 @@ class TestParse(base.TestCase):
             {'nfv:numa_node.0': '1', 'nfv:numa_node.1': '1'}).errors
         self.assertIn('already', errors[0])
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     @given(st.dictionaries(
         st.one_of(st.sampled_from((
             'nfv:vswitch_numa_affinity', 'nfv:numa_node.0', 'nfv:numa_node.1',

@@ -17,13 +17,13 @@ import uuid
 
 from hypothesis import given
 from hypothesis import strategies as st
-import testtools
 
 from nfv_sched.network import ledger
 from nfv_sched.network import limits
 from nfv_sched.network import providers
 from nfv_sched.network import publication
 from nfv_sched.network import usage
+from nfv_sched.tests import base
 
 
 def host_limits(ports=20.0, physical=2, rules=100.0):
@@ -57,7 +57,7 @@ def inventories(host, allocations=None, migrations=None, **kwargs):
                  for name in (ledger.PORTS, ledger.RULES))
 
 
-class InventoryTest(testtools.TestCase):
+class InventoryTest(base.TestCase):
     """From an account to what is published."""
 
     def inventory(self, limit, allocated, unallocated):
@@ -102,7 +102,7 @@ class InventoryTest(testtools.TestCase):
                              inventory.capacity)
 
 
-class AccountsTest(testtools.TestCase):
+class AccountsTest(base.TestCase):
     """Who counts as what."""
 
     def test_empty(self):
@@ -234,7 +234,7 @@ class AccountsTest(testtools.TestCase):
                 self.assertGreaterEqual(expected, account.limit)
 
 
-class NameTest(testtools.TestCase):
+class NameTest(base.TestCase):
     """Names of the providers."""
 
     def test_name(self):

@@ -21,7 +21,7 @@ from nfv_sched.numa import candidates
 from nfv_sched.tests import base
 
 HOSTS = 6
-SETTINGS = settings(max_examples=500, deadline=None)
+SETTINGS = settings(max_examples=500)
 masks = st.lists(st.integers(0, 2 ** HOSTS - 1), min_size=1, max_size=5)
 groups = st.lists(st.integers(0, 2 ** HOSTS - 1), max_size=3)
 
