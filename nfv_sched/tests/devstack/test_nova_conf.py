@@ -457,6 +457,43 @@ class TestTwice(base.TestCase):
             options['filter_scheduler']['available_filters'])
         self.assertEqual(['1'], options['nfv_sched']['late'])
 
+    def test_undo_what_was_changed_twice(self):
+        self.given('others.conf', NFV_SCHED_VNICS_PER_GUEST='5',
+                   NFV_SCHED_FILTERS='NFVTopologyFilter,SharedVCPUFilter')
+        self.run_phases('stack/post-config')
+        self.settings['NFV_SCHED_VNICS_PER_GUEST'] = '4'
+        del self.settings['NFV_SCHED_FILTERS']
+        self.run_phases('stack/post-config')
+        conf = self.load()
+        self.assertEqual(4, conf.nfv_sched.vnics_per_guest)
+        self.assertIn('VSwitchPortLimitFilter', self.enabled_filters())
+        self.run_phases('clean')
+        original = base.parse(self.original('others.conf'))
+        original['neutron']['region_name'] = ['RegionOne']
+        self.assertEqual(original, base.parse(self.text()))
+
+    def test_undo_what_was_changed_between_others(self):
+        """What others have written between two changes stays."""
+        self.given('others.conf', NFV_SCHED_VNICS_PER_GUEST='5',
+                   NFV_SCHED_FILTERS='NFVTopologyFilter,SharedVCPUFilter')
+        self.run_phases('stack/post-config')
+        text = self.text()
+        for old, new in (('SharedVCPUFilter', 'SharedVCPUFilter,Late'),
+                         ('vnics_per_guest = 5', 'vnics_per_guest = 7')):
+            self.assertEqual(1, text.count(old), old)
+            text = text.replace(old, new)
+        self.nova_conf.write_text(text)
+        del self.settings['NFV_SCHED_FILTERS']
+        self.run_phases('stack/post-config')
+        self.run_phases('clean')
+        options = base.parse(self.text())
+        self.assertEqual(
+            ['ComputeFilter,AggregateInstanceExtraSpecsFilter,LicenceFilter,'
+             'NUMATopologyFilter,ComputeCapabilitiesFilter,'
+             'PciPassthroughFilter,Late'],
+            options['filter_scheduler']['enabled_filters'])
+        self.assertEqual(['7'], options['nfv_sched']['vnics_per_guest'])
+
     def test_undo_leaves_a_changed_value(self):
         self.given('controller.conf')
         self.run_phases('stack/post-config')
