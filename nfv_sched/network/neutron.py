@@ -115,8 +115,11 @@ class Reader:
         for resource in ('security-group-rules', 'security-groups'):
             self._few(resource, ('id',), few)
         agents = self._few('agents', ('id', 'agent_type'), [])
-        return (f'Neutron shows {"ports" if ports else "no ports yet"}, and '
-                f'{len(agents)} agents.')
+        shown = f'Neutron shows {len(agents)} agents, and '
+        if ports:
+            return shown + 'where ports are bound.'
+        return shown + ('no ports yet. Run the check again when there are '
+                        'some, to see whether it shows where they are bound.')
 
     def _few(self, resource: str, fields: tuple[str, ...],
              query: list[tuple[str, str]]) -> list[dict]:

@@ -52,7 +52,8 @@ class NeutronTest(base.NeutronTestCase):
         self.api.agents.append(neutron_api.agent('L3 agent', 'host1'))
         del self.api.requests[:]
         self.assertCheck(
-            upgradecheck.Code.SUCCESS, 'shows ports, and 1 agents')
+            upgradecheck.Code.SUCCESS,
+            'shows 1 agents, and where ports are bound.')
         # It does not read them all.
         self.assertEqual(
             ['ports', 'security-group-rules', 'security-groups', 'agents'],
