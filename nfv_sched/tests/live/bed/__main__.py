@@ -1,0 +1,166 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched-live``: the live test bed up, down and looked at."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+import prettytable
+
+from nfv_sched.tests.live.bed import bed as bed_module
+from nfv_sched.tests.live.bed import cloud
+from nfv_sched.tests.live.bed import errors
+from nfv_sched.tests.live.bed import layout as bed_layout
+
+PROG = 'nfv-sched-live'
+
+_DESCRIPTION = """\
+An OpenStack cloud on this machine to try nfv-sched in: MariaDB, RabbitMQ,
+Keystone, Placement, Glance, Neutron, Nova with two schedulers of two workers
+each and several compute nodes, and nfv-sched-ledger. All of it listens on the
+loopback interface only and is kept in one directory.
+"""
+
+_COLUMNS = ('service', 'pid', 'processes', 'state', 'url', 'rss_mib',
+            'pss_mib')
+
+
+def _up(arguments: argparse.Namespace) -> int:
+    bed_module.Bed.up(arguments.directory, description=arguments.cloud)
+    print(f'Credentials: eval "$({PROG} env --directory '
+          f'{bed_module.directory_of(arguments.directory)})"')
+    return 0
+
+
+def _down(arguments: argparse.Namespace) -> int:
+    bed_module.Bed.down(arguments.directory, purge=arguments.purge)
+    return 0
+
+
+def _rows(bed: bed_module.Bed) -> list[dict]:
+    rows = []
+    for service in bed.services.values():
+        rss, pss = service.memory()
+        rows.append(dict(zip(_COLUMNS, (
+            service.name, service.pid, len(service.pids), service.state,
+            service.url, rss, pss))))
+    return rows
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    bed = bed_module.Bed(arguments.directory)
+    rows = _rows(bed)
+    if arguments.format == 'json':
+        print(json.dumps({'directory': str(bed.directory), 'services': rows},
+                         indent=2))
+    else:
+        table = prettytable.PrettyTable(_COLUMNS)
+        table.align = 'l'
+        for name in ('pid', 'processes', 'rss_mib', 'pss_mib'):
+            table.align[name] = 'r'
+        for row in rows:
+            table.add_row(['' if value is None else value
+                           for value in row.values()])
+        table.add_row(['total', '', sum(row['processes'] for row in rows),
+                       '', '', sum(row['rss_mib'] for row in rows),
+                       sum(row['pss_mib'] for row in rows)])
+        print(table)
+    return 0 if all(row['state'] == 'running' for row in rows) else 3
+
+
+def _env(arguments: argparse.Namespace) -> int:
+    bed = bed_module.Bed(arguments.directory)
+    names = {f'OS_{name.upper()}': value for name, value in
+             bed.layout.credentials(arguments.tenant).items()}
+    names.update({
+        'OS_IDENTITY_API_VERSION': '3',
+        'OS_REGION_NAME': bed_layout.REGION,
+        'NO_PROXY': '127.0.0.1,localhost',
+        'no_proxy': '127.0.0.1,localhost',
+        bed_module.VARIABLE: str(bed.directory),
+    })
+    for name, value in names.items():
+        print(f"export {name}='{value}'")
+    return 0
+
+
+def _logs(arguments: argparse.Namespace) -> int:
+    bed = bed_module.Bed(arguments.directory)
+    logs = sorted(bed.layout.log.glob('*.log'))
+    if arguments.service:
+        names = {log.stem: log for log in logs}
+        if arguments.service not in names:
+            raise errors.BedError(
+                f'There is no log of {arguments.service}; there are '
+                f'{", ".join(names)}')
+        logs = [names[arguments.service]]
+    command = ['tail', '-n', str(arguments.lines)]
+    if arguments.follow:
+        command.append('-F')
+    try:
+        return subprocess.call(command + [str(log) for log in logs])
+    except KeyboardInterrupt:
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        '--directory', metavar='DIR',
+        help=f'directory of the bed; by default that in the environment '
+             f'variable {bed_module.VARIABLE}, or .live in the source tree')
+    parser = argparse.ArgumentParser(prog=PROG, description=_DESCRIPTION)
+    commands = parser.add_subparsers(required=True, metavar='COMMAND')
+
+    def command(name, function, text):
+        added = commands.add_parser(name, parents=[common], help=text,
+                                    description=text)
+        added.set_defaults(function=function)
+        return added
+
+    up = command('up', _up, 'bring the bed up, a new one or one that was '
+                            'taken down')
+    up.add_argument('--cloud', type=pathlib.Path, metavar='FILE',
+                    help='description of the compute nodes of a new bed '
+                         f'(default: {cloud.DEFAULT.name} of the bed)')
+    down = command('down', _down, 'end all processes of the bed')
+    down.add_argument('--purge', action='store_true',
+                      help='remove its directory too')
+    status = command('status', _status, 'show its services; exit with 3 '
+                                        'unless all of them run')
+    status.add_argument('--format', choices=('table', 'json'),
+                        default='table')
+    env = command('env', _env, 'print credentials for a shell')
+    env.add_argument('--tenant', action='store_true',
+                     help='of the ordinary tenant, not the administrator')
+    logs = command('logs', _logs, 'show the end of the logs')
+    logs.add_argument('service', nargs='?', metavar='SERVICE')
+    logs.add_argument('-f', '--follow', action='store_true')
+    logs.add_argument('-n', '--lines', type=int, default=20)
+    return parser
+
+
+def main() -> int:
+    """Run the command."""
+    arguments = _parser().parse_args()
+    try:
+        return arguments.function(arguments)
+    except errors.BedError as exc:
+        print(f'{PROG}: {exc}', file=sys.stderr)
+        return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

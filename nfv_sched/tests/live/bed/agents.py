@@ -1,0 +1,117 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Agents that report to Neutron, and do nothing else.
+
+Which ones there are, and what they say of themselves, is in a YAML file that
+is read again whenever it changes::
+
+    - host: compute-left
+      agent_type: DHCP agent
+      configurations: {networks: 3, subnets: 3, ports: 3}
+
+Usage: python -m nfv_sched.tests.live.bed.agents --agents FILE
+                                                 --config-file NEUTRON.CONF
+"""
+
+import argparse
+import pathlib
+import sys
+import time
+
+from oslo_service import backend
+
+backend.init_backend(backend.BackendType.THREADING)
+
+from neutron.agent import rpc as agent_rpc  # noqa: E402
+from neutron.common import config  # noqa: E402
+from neutron.conf.agent import common as agent_conf  # noqa: E402
+from neutron_lib.agent import topics  # noqa: E402
+from neutron_lib import context  # noqa: E402
+from oslo_config import cfg  # noqa: E402
+from oslo_log import log as logging  # noqa: E402
+import yaml  # noqa: E402
+
+LOG = logging.getLogger(__name__)
+
+_INTERVAL = 3.0
+_PAUSE = 0.5
+_TIMEOUT = 5
+_KINDS = {
+    'DHCP agent': ('neutron-dhcp-agent', 'dhcp_agent'),
+    'L3 agent': ('neutron-l3-agent', 'l3_agent'),
+    'Open vSwitch agent': ('neutron-openvswitch-agent', 'N/A'),
+}
+
+
+def _state(agent, start):
+    binary, topic = _KINDS[agent['agent_type']]
+    return {
+        'binary': binary,
+        'topic': topic,
+        'host': agent['host'],
+        'agent_type': agent['agent_type'],
+        'configurations': dict(agent['configurations']),
+        'start_flag': start,
+    }
+
+
+class Reporter:
+    """Reports what the file says.
+
+    :param path: the file
+    """
+
+    def __init__(self, path: pathlib.Path):
+        self._path = path
+        self._api = agent_rpc.PluginReportStateAPI(topics.REPORTS)
+        self._api.timeout = _TIMEOUT
+        self._context = context.get_admin_context_without_session()
+        self._known = set()
+
+    def report(self) -> None:
+        """Report all agents of the file once."""
+        for agent in yaml.safe_load(self._path.read_text()) or ():
+            name = (agent['host'], agent['agent_type'])
+            state = _state(agent, name not in self._known)
+            try:
+                self._api.report_state(self._context, state, use_call=True)
+                self._known.add(name)
+            except Exception as exc:
+                LOG.warning('%s on %s could not report: %s',
+                            agent['agent_type'], agent['host'], exc)
+
+    def run(self) -> None:
+        """Report for ever, at once when the file has changed."""
+        while True:
+            began = time.monotonic()
+            changed = self._path.stat().st_mtime_ns
+            self.report()
+            while (time.monotonic() < began + _INTERVAL and
+                   self._path.stat().st_mtime_ns == changed):
+                time.sleep(_PAUSE)
+
+
+def main():
+    """Run the process."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--agents', type=pathlib.Path, required=True)
+    parser.add_argument('--config-file', required=True)
+    arguments = parser.parse_args()
+    config.register_common_config_options()
+    agent_conf.register_agent_state_opts_helper(cfg.CONF)
+    config.init(['--config-file', arguments.config_file])
+    config.setup_logging()
+    Reporter(arguments.agents).run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

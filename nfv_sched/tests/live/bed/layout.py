@@ -1,0 +1,197 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Where everything of a bed is: files, ports, credentials."""
+
+from collections.abc import Mapping
+import dataclasses
+import json
+import os
+import pathlib
+import secrets
+import sys
+
+import nfv_sched
+from nfv_sched.tests.live.bed import errors
+from nfv_sched.tests.live.bed import ports
+
+SOURCE = pathlib.Path(nfv_sched.__file__).resolve().parent.parent
+
+REGION = 'RegionOne'
+USER = 'openstack'
+TENANT = 'demo'
+
+# Marks the processes of a bed; their children inherit it.
+MARK = 'NFV_SCHED_LIVE_BED'
+
+PORTS = ('mariadb', 'rabbitmq', 'rabbitmq-distribution', 'epmd', 'keystone',
+         'placement', 'glance', 'neutron', 'nova-api')
+
+_FILE = 'bed.json'
+# The longest path of a Unix socket, less the file's name.
+_LONGEST = 107 - len('/run/mariadb.sock')
+
+
+@dataclasses.dataclass(slots=True)
+class Layout:
+    """A bed's directory and what has been decided for it.
+
+    :param directory: absolute path
+    :param ports: by name, see ``PORTS``
+    :param password: of the database, the broker and all users
+    :param complete: whether databases and catalogue have been filled
+    """
+
+    directory: pathlib.Path
+    ports: Mapping[str, int]
+    password: str
+    complete: bool = False
+
+    @property
+    def etc(self) -> pathlib.Path:
+        return self.directory / 'etc'
+
+    @property
+    def state(self) -> pathlib.Path:
+        return self.directory / 'state'
+
+    @property
+    def run(self) -> pathlib.Path:
+        return self.directory / 'run'
+
+    @property
+    def log(self) -> pathlib.Path:
+        return self.directory / 'log'
+
+    @property
+    def home(self) -> pathlib.Path:
+        return self.directory / 'home'
+
+    @property
+    def cloud(self) -> pathlib.Path:
+        """Description of the compute nodes."""
+        return self.etc / 'cloud.yaml'
+
+    @property
+    def agents(self) -> pathlib.Path:
+        """Description of the agents that report to Neutron."""
+        return self.etc / 'agents.yaml'
+
+    def url(self, service: str, path: str = '') -> str:
+        """Address of a web service."""
+        return f'http://{ports.ADDRESS}:{self.ports[service]}{path}'
+
+    def database_url(self, name: str) -> str:
+        """Address of a database, for SQLAlchemy."""
+        return (f'mysql+pymysql://{USER}:{self.password}@{ports.ADDRESS}:'
+                f'{self.ports["mariadb"]}/{name}?charset=utf8')
+
+    @property
+    def transport_url(self) -> str:
+        """Address of the message broker."""
+        return (f'rabbit://{USER}:{self.password}@{ports.ADDRESS}:'
+                f'{self.ports["rabbitmq"]}/')
+
+    def credentials(self, tenant: bool = False) -> dict[str, str]:
+        """Who to be for openstacksdk.
+
+        :param tenant: the ordinary tenant, not the administrator
+        """
+        name = TENANT if tenant else 'admin'
+        return {
+            'auth_url': self.url('keystone', '/v3'),
+            'username': name,
+            'password': self.password,
+            'project_name': name,
+            'user_domain_id': 'default',
+            'project_domain_id': 'default',
+        }
+
+    def environment(self) -> dict[str, str]:
+        """Environment of all processes of the bed."""
+        programs = pathlib.Path(sys.executable).parent
+        etc = self.etc
+        return {
+            'HOME': str(self.home),
+            'LC_ALL': 'C.UTF-8',
+            'PATH': f'{programs}:{os.environ.get("PATH", os.defpath)}',
+            'PYTHONPATH': f'{self.etc / "python"}:{SOURCE}',
+            'PYTHONWARNINGS': 'ignore',
+            'no_proxy': f'{ports.ADDRESS},localhost',
+            'OS_KEYSTONE_CONFIG_DIR': str(etc / 'keystone'),
+            'OS_PLACEMENT_CONFIG_DIR': str(etc / 'placement'),
+            'OS_GLANCE_CONFIG_DIR': str(etc / 'glance'),
+            'OS_NEUTRON_CONFIG_DIR': str(etc / 'neutron'),
+            'OS_NEUTRON_CONFIG_FILES': 'neutron.conf;ml2_conf.ini',
+            'OS_NOVA_CONFIG_DIR': str(etc / 'nova'),
+            'OS_NOVA_CONFIG_FILES': 'api-paste.ini;nova.conf',
+            MARK: str(self.directory),
+        }
+
+    def save(self) -> None:
+        """Write down what has been decided."""
+        text = json.dumps({'ports': dict(self.ports),
+                           'password': self.password,
+                           'complete': self.complete}, indent=2)
+        partial = self.directory / (_FILE + '.new')
+        partial.touch(mode=0o600)
+        partial.write_text(text + '\n')
+        partial.replace(self.directory / _FILE)
+
+
+def exists(directory: pathlib.Path) -> bool:
+    """Whether there is a bed in a directory, running or not."""
+    return (directory / _FILE).exists()
+
+
+def load(directory: pathlib.Path) -> Layout:
+    """Read what has been decided.
+
+    :raises BedError: if there is no bed
+    """
+    try:
+        decided = json.loads((directory / _FILE).read_text())
+        return Layout(directory, decided['ports'], decided['password'],
+                      decided['complete'])
+    except FileNotFoundError:
+        raise errors.BedError(
+            f'There is no bed in {directory}; bring one up: '
+            f'nfv-sched-live up --directory {directory}')
+    except (OSError, ValueError, KeyError) as exc:
+        raise errors.BedError(
+            f'{directory / _FILE} cannot be read ({exc!r}); remove it after '
+            'nfv-sched-live down --purge')
+
+
+def create(directory: pathlib.Path) -> Layout:
+    """Make the directories of a new bed, and choose its ports.
+
+    :raises BedError: if that is not possible
+    """
+    if len(os.fsencode(directory)) > _LONGEST:
+        raise errors.BedError(
+            f'The path {directory} is too long for a socket; use a directory '
+            f'with at most {_LONGEST} bytes')
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(entry.name != 'lock' for entry in directory.iterdir()):
+            raise errors.BedError(
+                f'{directory} is not empty and has no bed; use another '
+                'directory')
+        layout = Layout(directory, ports.reserve(directory, PORTS),
+                        secrets.token_hex(12))
+        for part in (layout.etc, layout.state, layout.run, layout.log,
+                     layout.home):
+            part.mkdir()
+    except OSError as exc:
+        raise errors.BedError(f'{directory} cannot be used: {exc}')
+    layout.save()
+    return layout

@@ -1,0 +1,296 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The processes of a bed: started, watched and ended by what was written down.
+
+Each service is a session of its own.  Its process is recorded with the time at
+which it was started, so that another process that has got its number since is
+never touched.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import psutil
+
+from nfv_sched.tests.live.bed import errors
+
+_LINES_OF_LOG = 15
+_PAUSE = 0.1
+_STOP_SECONDS = 20
+_BOOT_ID = pathlib.Path('/proc/sys/kernel/random/boot_id')
+
+
+def tail(log: pathlib.Path, lines: int = _LINES_OF_LOG) -> str:
+    """The end of a log, indented."""
+    try:
+        text = log.read_text(errors='replace').splitlines()[-lines:]
+    except FileNotFoundError:
+        return '    (no log)'
+    return '\n'.join('    ' + line[:300] for line in text)
+
+
+def run(command: Sequence[str], environment: Mapping[str, str],
+        log: pathlib.Path) -> None:
+    """Run a command to its end.
+
+    :param environment: all of it
+    :param log: file to which its output is appended
+    :raises BedError: if it fails, with the end of the log
+    """
+    with open(log, 'ab') as output:
+        done = subprocess.run(
+            command, env=dict(environment), stdin=subprocess.DEVNULL,
+            stdout=output, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise errors.BedError(
+            f'{os.path.basename(command[0])} failed with status '
+            f'{done.returncode}, see {log}:\n{tail(log)}')
+
+
+def _started(pid: int) -> tuple[str, int] | None:
+    """When a process was started: boot of the system, ticks since.
+
+    None if it is not running; a zombie is not.
+    """
+    try:
+        with open(f'/proc/{pid}/stat') as stat:
+            fields = stat.read().rpartition(')')[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    if fields[0] in 'ZX':
+        return None
+    return _BOOT_ID.read_text().strip(), int(fields[19])
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
+def _signal(pids: Sequence[int], number: int) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def marked(name: str, value: str) -> list[int]:
+    """Processes that have a variable in their environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if (process.environ().get(name) == value and
+                    process.status() != psutil.STATUS_ZOMBIE):
+                found.append(process.pid)
+        except psutil.Error:
+            pass
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def end(pids: Sequence[int], seconds: float = 5) -> None:
+    """Kill processes and wait until they are gone."""
+    _signal(pids, signal.SIGKILL)
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit and any(map(_started, pids)):
+        time.sleep(_PAUSE)
+
+
+class Service:
+    """One service of a bed, in any process that knows the bed.
+
+    :param name: what it is called, and its log
+    :param command: program and arguments
+    :param environment: all of it
+    :param directory: of the bed
+    :param url: where it listens, if it does
+    :param ready: called until it returns None; what it returns or raises
+        says what is missing
+    """
+
+    def __init__(self, name: str, command: Sequence[str],
+                 environment: Mapping[str, str], directory: pathlib.Path,
+                 url: str = '', ready: Callable[[], str | None] | None = None):
+        self.name = name
+        self.url = url
+        self.log = directory / 'log' / f'{name}.log'
+        self._command = list(command)
+        self._environment = dict(environment)
+        self._directory = directory
+        self._record = directory / 'run' / f'{name}.json'
+        self._ready = ready
+        self._child: subprocess.Popen | None = None
+
+    def start(self) -> None:
+        """Start it, without waiting until it is ready.
+
+        :raises BedError: if it is running already or cannot be started
+        """
+        if self.alive:
+            raise errors.BedError(f'{self.name} is running already')
+        self.kill()
+        with open(self.log, 'ab') as output:
+            try:
+                self._child = subprocess.Popen(
+                    self._command, env=self._environment, cwd=self._directory,
+                    stdin=subprocess.DEVNULL, stdout=output,
+                    stderr=subprocess.STDOUT, start_new_session=True)
+            except OSError as exc:
+                raise errors.BedError(
+                    f'{self.name} cannot be started: {exc}')
+        pid = self._child.pid
+        boot, ticks = _started(pid) or ('', 0)
+        self._record.write_text(json.dumps(
+            {'pid': pid, 'boot': boot, 'started': ticks}))
+
+    def wait_ready(self, seconds: float = 90) -> None:
+        """Wait until it does its work.
+
+        :raises BedError: if it ends, or is not ready in time
+        """
+        if self._ready is None:
+            return
+        limit = time.monotonic() + seconds
+        while True:
+            try:
+                missing = self._ready()
+            except Exception as exc:
+                missing = str(exc) or repr(exc)
+            if missing is None:
+                return
+            if not self.alive:
+                raise errors.BedError(
+                    f'{self.name} has ended, see {self.log}:\n'
+                    f'{tail(self.log)}')
+            if time.monotonic() > limit:
+                raise errors.BedError(
+                    f'{self.name} is not ready after {seconds:.0f} s '
+                    f'({missing[:200]}), see {self.log}:\n{tail(self.log)}')
+            time.sleep(_PAUSE)
+
+    def run(self, seconds: float = 90) -> None:
+        """Start it unless it is running, and wait until it is ready."""
+        if not self.alive:
+            self.start()
+        self.wait_ready(seconds)
+
+    @property
+    def pid(self) -> int | None:
+        """Its first process, None if that is not running."""
+        recorded = self._recorded()
+        if recorded and _started(recorded[0]) == recorded[1]:
+            return recorded[0]
+        return None
+
+    @property
+    def alive(self) -> bool:
+        """Whether its first process is running (or frozen)."""
+        return self.pid is not None
+
+    @property
+    def pids(self) -> list[int]:
+        """All its processes."""
+        recorded = self._recorded()
+        if recorded is None:
+            return []
+        leader, started = recorded
+        if _started(leader) not in (None, started):
+            # Somebody else's by now.
+            return []
+        return [pid for pid in psutil.pids()
+                if _session(pid) == leader and _started(pid)]
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """The processes that its first one has forked."""
+        pid = self.pid
+        if pid is None:
+            return []
+        return [child.pid for child in psutil.Process(pid).children()
+                if _started(child.pid)]
+
+    @property
+    def state(self) -> str:
+        """One of ``stopped``, ``dead``, ``frozen`` and ``running``."""
+        if self._recorded() is None:
+            return 'stopped'
+        pid = self.pid
+        if pid is None:
+            return 'dead'
+        if psutil.Process(pid).status() == psutil.STATUS_STOPPED:
+            return 'frozen'
+        return 'running'
+
+    def stop(self, seconds: float = _STOP_SECONDS) -> None:
+        """Ask it to end; kill what is left of it after that time."""
+        pid = self.pid
+        if pid is not None:
+            self.thaw()
+            _signal([pid], signal.SIGTERM)
+            limit = time.monotonic() + seconds
+            while self.alive and time.monotonic() < limit:
+                time.sleep(_PAUSE)
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill all its processes."""
+        end(self.pids)
+        if self._child is not None:
+            self._child.poll()
+        self._record.unlink(missing_ok=True)
+
+    def kill_worker(self, pid: int) -> None:
+        """Kill one of its processes with SIGKILL.
+
+        :raises BedError: if it is not one of them
+        """
+        if pid not in self.pids:
+            raise errors.BedError(f'{pid} is no process of {self.name}')
+        _signal([pid], signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """Stop all its processes where they are."""
+        _signal(self.pids, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let its processes go on."""
+        _signal(self.pids, signal.SIGCONT)
+
+    def memory(self) -> tuple[int, int]:
+        """Resident and proportional set size of its processes, in MiB."""
+        rss = pss = 0
+        for pid in self.pids:
+            try:
+                info = psutil.Process(pid).memory_full_info()
+            except psutil.Error:
+                continue
+            rss += info.rss
+            pss += info.pss
+        return rss >> 20, pss >> 20
+
+    def _recorded(self) -> tuple[int, tuple[str, int]] | None:
+        try:
+            record = json.loads(self._record.read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+        if self._child is not None and self._child.pid == record['pid']:
+            self._child.poll()
+        return record['pid'], (record['boot'], record['started'])

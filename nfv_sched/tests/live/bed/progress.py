@@ -1,0 +1,94 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Steps of bringing a bed up or down, shown as they go, in parallel."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from concurrent import futures
+import dataclasses
+import graphlib
+import sys
+import threading
+import time
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """Something to do once other steps are done.
+
+    :param function: called without arguments
+    :param needs: names of the steps that must be done before
+    """
+
+    function: Callable[[], object]
+    needs: Sequence[str] = ()
+
+
+class Progress:
+    """Lines with the seconds since the beginning.
+
+    :param stream: where they go, standard error by default
+    """
+
+    def __init__(self, stream=None):
+        self._stream = stream or sys.stderr
+        self._begun = time.monotonic()
+        self._lock = threading.Lock()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._begun
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        with self._lock:
+            print(f'[{self.elapsed:6.1f} s] {text}', file=self._stream,
+                  flush=True)
+
+    def run(self, steps: Mapping[str, Step], threads: int = 8) -> None:
+        """Do steps, each as soon as those it needs are done.
+
+        After a failure no further step is begun; those under way are waited
+        for.
+
+        :param steps: by name
+        :param threads: how many at a time
+        :raises: what the first failed step raised
+        """
+        order = graphlib.TopologicalSorter(
+            {name: step.needs for name, step in steps.items()})
+        order.prepare()
+        running: dict[futures.Future, str] = {}
+        with futures.ThreadPoolExecutor(threads) as pool:
+            while order.is_active():
+                for name in order.get_ready():
+                    running[pool.submit(self._one, name, steps[name])] = name
+                finished = futures.wait(
+                    running, return_when=futures.FIRST_COMPLETED).done
+                for future in finished:
+                    name = running.pop(future)
+                    if future.exception():
+                        for other in running:
+                            other.cancel()
+                        raise future.exception()
+                    order.done(name)
+
+    def _one(self, name: str, step: Step) -> None:
+        began = time.monotonic()
+        try:
+            step.function()
+        except BaseException:
+            self.say(f'{name}: FAILED')
+            raise
+        self.say(f'{name}: done in {time.monotonic() - began:.1f} s')

@@ -1,0 +1,149 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The services of OpenStack in a bed: how each is started, and when it works.
+
+In the order in which they are shown; what needs what is said in
+:mod:`nfv_sched.tests.live.bed.bed`.
+"""
+
+from collections.abc import Iterable
+import pathlib
+import sys
+
+import requests
+
+from nfv_sched.tests.live.bed import configuration
+from nfv_sched.tests.live.bed import database
+from nfv_sched.tests.live.bed import layout as bed_layout
+from nfv_sched.tests.live.bed import ports
+from nfv_sched.tests.live.bed import processes
+
+_PACKAGE = 'nfv_sched.tests.live.bed'
+
+# Web service: module with the WSGI application, path that answers, threads.
+_WEB = {
+    'keystone': ('keystone.wsgi.api', '/v3', 4),
+    'placement': ('placement.wsgi.api', '/', 8),
+    'glance': ('glance.wsgi.api', '/healthcheck', 4),
+    'neutron': ('neutron.wsgi.api', '/', 8),
+    'nova-api': ('nova.wsgi.osapi_compute', '/', 8),
+}
+
+# Where each keeps its heart beats: binary and host in the table of services.
+_CONDUCTOR = ('nova-conductor', 'conductor')
+
+
+def program(name: str) -> str:
+    """Path of a program of this Python environment."""
+    return str(pathlib.Path(sys.executable).parent / name)
+
+
+def web(layout: bed_layout.Layout) -> Iterable[processes.Service]:
+    """Web services, each in one process of uWSGI."""
+    for name, (module, path, threads) in _WEB.items():
+        url = layout.url(name)
+        yield processes.Service(
+            name,
+            [program('uwsgi'),
+             '--http-socket', f'{ports.ADDRESS}:{layout.ports[name]}',
+             '--module', f'{module}:application',
+             '--master', '--processes', '1', '--threads', str(threads),
+             '--enable-threads', '--lazy-apps', '--need-app',
+             '--die-on-term', '--thunder-lock', '--listen', '128',
+             '--buffer-size', '65535', '--add-header', 'Connection: close',
+             '--disable-logging'],
+            layout.environment(), layout.directory, url=url,
+            ready=lambda url=url + path: _answers(url))
+
+
+def neutron_rpc(layout: bed_layout.Layout) -> Iterable[processes.Service]:
+    """What of Neutron listens to agents, and the agents."""
+    etc = layout.etc / 'neutron'
+    conf = ['--config-file', str(etc / 'neutron.conf')]
+    yield processes.Service(
+        'neutron-rpc-server',
+        [program('neutron-rpc-server'), *conf,
+         '--config-file', str(etc / 'ml2_conf.ini')],
+        layout.environment(), layout.directory)
+    yield processes.Service(
+        'agents',
+        [sys.executable, '-m', f'{_PACKAGE}.agents',
+         '--agents', str(layout.agents), *conf],
+        layout.environment(), layout.directory)
+
+
+def nova(layout: bed_layout.Layout,
+         hosts: Iterable[str]) -> Iterable[processes.Service]:
+    """Conductor, schedulers and compute nodes."""
+    def service(name, command, binary, host):
+        return processes.Service(
+            name, [*command, '--config-file',
+                   str(layout.etc / 'nova' / f'{host}.conf')],
+            layout.environment(), layout.directory,
+            ready=lambda: _reports(layout, binary, host))
+
+    yield service('nova-conductor', [program('nova-conductor')], *_CONDUCTOR)
+    for name in configuration.SCHEDULERS:
+        yield service(f'nova-{name}', [program('nova-scheduler')],
+                      'nova-scheduler', name)
+    for host in hosts:
+        yield service(f'nova-{host}',
+                      [sys.executable, '-m', f'{_PACKAGE}.compute'],
+                      'nova-compute', host)
+
+
+def ledger(layout: bed_layout.Layout,
+           hosts: Iterable[str]) -> processes.Service:
+    """nfv-sched-ledger, ready when all hosts are published."""
+    names = [f'{host}_nfv_ledger' for host in hosts]
+    return processes.Service(
+        'nfv-sched-ledger',
+        [sys.executable, '-m', 'nfv_sched.cmd.ledger', '--config-file',
+         str(layout.etc / 'nova' / f'{configuration.SCHEDULERS[0]}.conf')],
+        layout.environment(), layout.directory,
+        ready=lambda: _published(layout, names))
+
+
+def _answers(url: str) -> str | None:
+    status = requests.get(
+        url, timeout=5, proxies={'http': None}).status_code
+    return f'{url} answers {status}' if status >= 500 else None
+
+
+def _reports(layout: bed_layout.Layout, binary: str,
+             host: str) -> str | None:
+    """Whether a service of Nova has said lately that it is there."""
+    rows = database.query(
+        layout, 'nova',
+        'SELECT id FROM services WHERE deleted = 0 AND `binary` = %s '
+        'AND host = %s AND COALESCE(last_seen_up, created_at) > '
+        'utc_timestamp() - INTERVAL %s SECOND',
+        (binary, host, 2 * configuration.REPORT_INTERVAL))
+    return None if rows else f'{binary} on {host} does not report to Nova'
+
+
+def inventories(layout: bed_layout.Layout, host: str) -> str | None:
+    """Whether a compute node has told Placement what it has."""
+    rows = database.query(
+        layout, 'placement',
+        'SELECT i.id FROM inventories i JOIN resource_providers p '
+        'ON p.id = i.resource_provider_id WHERE p.name = %s', (host,))
+    return None if rows else f'{host} has no inventory in Placement'
+
+
+def _published(layout: bed_layout.Layout, names: list[str]) -> str | None:
+    rows = database.query(
+        layout, 'placement',
+        'SELECT DISTINCT p.name FROM resource_providers p JOIN inventories i '
+        'ON p.id = i.resource_provider_id WHERE p.name IN %s', (names,))
+    missing = set(names) - {row['name'] for row in rows}
+    return f'no {", ".join(sorted(missing))}' if missing else None
