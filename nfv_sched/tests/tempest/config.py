@@ -1,0 +1,118 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the tests have to know about the cloud: group nfv_sched.
+
+The defaults are those of one compute node with one NUMA node.  A test for
+which the cloud lacks something is skipped and says what.
+"""
+
+from oslo_config import cfg
+
+SERVICE_OPTION = cfg.BoolOpt(
+    'nfv_sched',
+    default=True,
+    help='Whether the schedulers and APIs of Nova run with nfv-sched.')
+
+GROUP = cfg.OptGroup(name='nfv_sched', title='nfv-sched')
+
+OPTIONS = [
+    cfg.ListOpt(
+        'enabled_filters',
+        default=[
+            'NFVTopologyFilter',
+            'VSwitchNUMAAffinityFilter',
+            'PCINUMAAffinityFilter',
+            'SharedVCPUFilter',
+            'CPUThreadPolicyFilter',
+            'VSwitchPortLimitFilter',
+            'SecurityRuleLimitFilter',
+        ],
+        help='The filters of nfv-sched that the schedulers have enabled.'),
+    cfg.DictOpt(
+        'numa_nodes',
+        default={'*': '1'},
+        help="""
+How many NUMA nodes each compute host has: ``host:number``, separated by
+commas. ``*`` stands for all hosts that are not named.
+"""),
+    cfg.DictOpt(
+        'vswitch_nodes',
+        default={'*': '0'},
+        help="""
+The host NUMA nodes on which the virtual switch runs, as the label nfv_vswitch
+declares them: ``host:nodes``, separated by commas; several nodes of a host are
+joined by ``+``. ``*`` stands for all hosts that are not named. Example:
+``compute1:0,compute2:1,*:0+1``.
+"""),
+    cfg.BoolOpt(
+        'node_labels',
+        default=True,
+        help='Whether all compute hosts declare the labels nfv_nodeN.'),
+    cfg.BoolOpt(
+        'dedicated_cpus',
+        default=True,
+        help="""
+Whether all compute hosts have dedicated CPUs (``[compute]
+cpu_dedicated_set``), on each NUMA node at least two.
+"""),
+    cfg.BoolOpt(
+        'shared_cpus',
+        default=False,
+        help="""
+Whether compute hosts have, beside the dedicated CPUs, shared ones
+(``[compute] cpu_shared_set``) on a NUMA node with dedicated ones.
+"""),
+    cfg.StrOpt(
+        'hyperthreading',
+        default='unknown',
+        choices=[
+            ('all', 'All compute hosts have sibling threads.'),
+            ('some', 'Some have them and some do not.'),
+            ('none', 'No compute host has sibling threads.'),
+            ('unknown', 'Tests for which it matters are skipped.'),
+        ],
+        help='Whether the dedicated CPUs are sibling threads.'),
+    cfg.StrOpt(
+        'pci_alias',
+        default='',
+        help="""
+Alias of PCI devices for the tests of PCI NUMA affinity, with the NUMA policy
+``required`` or ``legacy``. Empty if there are none.
+"""),
+    cfg.DictOpt(
+        'pci_nodes',
+        default={},
+        help="""
+The host NUMA nodes with devices of ``pci_alias``, in the form of
+``vswitch_nodes``.
+"""),
+    cfg.IntOpt(
+        'vnics_per_guest',
+        default=8,
+        min=0,
+        help="""
+The limit of the same name in nova.conf: ports of the virtual switch that a
+guest may have. 0 if there is no limit.
+"""),
+    cfg.BoolOpt(
+        'ledger',
+        default=False,
+        help="""
+Whether the schedulers have ``[nfv_sched] ledger = placement`` and
+nfv-sched-ledger has published all compute hosts.
+"""),
+    cfg.StrOpt(
+        'expose_reasons',
+        default='summary',
+        choices=['none', 'summary', 'hosts'],
+        help='The option of the same name in nova.conf.'),
+]

@@ -1,0 +1,57 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What Tempest loads through the entry-point group tempest.test_plugins."""
+
+import os
+
+from tempest import config
+from tempest.test_discover import plugins
+
+import nfv_sched
+from nfv_sched.tests.tempest import config as nfv_config
+
+
+class NFVSchedTempestPlugin(plugins.TempestPlugin):
+    """Tests of nfv-sched through the public APIs of a cloud."""
+
+    def load_tests(self):
+        """Where the tests are.
+
+        :returns: (directory of the tests, top level of the package)
+        """
+        top = os.path.dirname(os.path.dirname(
+            os.path.abspath(nfv_sched.__file__)))
+        return os.path.join(top, 'nfv_sched', 'tests', 'tempest', 'tests'), top
+
+    def register_opts(self, conf):
+        """Add the options of this plugin to tempest.conf."""
+        conf.register_opt(nfv_config.SERVICE_OPTION,
+                          group='service_available')
+        config.register_opt_group(
+            conf, nfv_config.GROUP, nfv_config.OPTIONS)
+
+    def get_opt_lists(self):
+        """The options, for the sample of tempest.conf."""
+        return [
+            ('service_available', [nfv_config.SERVICE_OPTION]),
+            (nfv_config.GROUP.name, nfv_config.OPTIONS),
+        ]
+
+    def get_service_clients(self):
+        """The APIs of Nova for which Tempest has no client."""
+        return [{
+            'name': 'nfv_sched_compute',
+            'service_version': 'nfv_sched.compute',
+            'module_path': 'nfv_sched.tests.tempest.services',
+            'client_names': ['ServerTopologyClient'],
+            **config.service_client_config('compute'),
+        }]

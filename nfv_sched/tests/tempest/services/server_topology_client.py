@@ -1,0 +1,59 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The NUMA topology of a server, which Nova shows since 2.78."""
+
+import json
+
+from tempest.lib.common import rest_client
+from tempest.lib.services.compute import base_compute_client
+
+_NODE = {
+    'type': 'object',
+    'properties': {
+        'cpu_pinning': {'type': 'object'},
+        'host_node': {'type': 'integer'},
+        'memory_mb': {'type': 'integer'},
+        'siblings': {'type': 'array'},
+        'vcpu_set': {'type': 'array', 'items': {'type': 'integer'}},
+    },
+    'additionalProperties': False,
+    'required': ['memory_mb', 'siblings', 'vcpu_set'],
+}
+
+_TOPOLOGY = {
+    'status_code': [200],
+    'response_body': {
+        'type': 'object',
+        'properties': {
+            'nodes': {'type': 'array', 'items': _NODE},
+            'pagesize_kb': {'type': ['integer', 'null']},
+        },
+        'additionalProperties': False,
+        'required': ['nodes', 'pagesize_kb'],
+    },
+}
+
+
+class ServerTopologyClient(base_compute_client.BaseComputeClient):
+    """``GET /servers/{server_id}/topology``."""
+
+    def show_server_topology(self, server_id):
+        """The guest NUMA nodes of a server.
+
+        :param server_id: UUID
+        :returns: body with ``nodes``; an administrator finds the host NUMA
+            node and the pinned CPUs of each
+        """
+        resp, body = self.get(f'servers/{server_id}/topology')
+        body = json.loads(body)
+        self.validate_response(_TOPOLOGY, resp, body)
+        return rest_client.ResponseBody(resp, body)

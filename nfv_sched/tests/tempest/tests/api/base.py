@@ -1,0 +1,268 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the API tests have in common.
+
+A test boots guests as an ordinary tenant, reads as an administrator where
+they run, and takes what the cloud looks like from the group ``nfv_sched`` of
+tempest.conf.  The guests have no console and need no network unless a test
+is about ports.
+"""
+
+import re
+
+from tempest.common import waiters
+from tempest import config
+from tempest import exceptions
+from tempest.lib.common import api_version_utils
+from tempest.lib.common.utils import data_utils
+from tempest.lib.common.utils import test_utils
+from tempest import test
+
+CONF = config.CONF
+
+#: Flavors of the tests: MiB, GiB.
+RAM = 256
+DISK = 1
+
+NO_VALID_HOST = 'No valid host was found. '
+
+
+def parse_nodes(option, host):
+    """The NUMA nodes that an option like ``vswitch_nodes`` gives a host.
+
+    :param option: dict, host name or ``*`` to nodes joined by ``+``
+    :param host: name of the compute host
+    :returns: frozenset of int; empty if the option does not know the host
+    """
+    text = option.get(host, option.get('*', ''))
+    return frozenset(int(node) for node in text.split('+') if node.strip())
+
+
+def pinned(vcpus=2, nodes=1, **extra_specs):
+    """Extra specs of a guest that Nova places by NUMA node.
+
+    :param vcpus: number of vCPUs, a multiple of ``nodes``
+    :param nodes: number of guest NUMA nodes
+    :param extra_specs: more of them
+    :returns: (vcpus, extra specs)
+    """
+    specs = {'hw:numa_nodes': str(nodes), **extra_specs}
+    if CONF.nfv_sched.dedicated_cpus:
+        specs.setdefault('hw:cpu_policy', 'dedicated')
+    return vcpus, specs
+
+
+class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
+    """Boots guests as a tenant, looks at them as an administrator."""
+
+    credentials = ['primary', 'admin']
+    # 2.86: the API validates extra specs. Before: 2.78 shows topologies, 2.74
+    # takes the name of a host.
+    min_microversion = '2.86'
+    max_microversion = 'latest'
+
+    #: Filters of nfv-sched without which the tests make no sense.
+    needed_filters = ()
+
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        for service in ('nova', 'nfv_sched'):
+            if not getattr(CONF.service_available, service):
+                raise cls.skipException(f'{service} is not available')
+        api_version_utils.check_skip_with_microversion(
+            cls.min_microversion, cls.max_microversion,
+            CONF.compute.min_microversion, CONF.compute.max_microversion)
+        missing = sorted(
+            set(cls.needed_filters) - set(CONF.nfv_sched.enabled_filters))
+        if missing:
+            raise cls.skipException(
+                f'[nfv_sched] enabled_filters lacks {", ".join(missing)}')
+
+    @classmethod
+    def setup_credentials(cls):
+        cls.set_network_resources()
+        super().setup_credentials()
+
+    @classmethod
+    def setup_clients(cls):
+        super().setup_clients()
+        cls.servers_client = cls.os_primary.servers_client
+        cls.admin_servers_client = cls.os_admin.servers_client
+        cls.flavors_client = cls.os_admin.flavors_client
+        cls.topology_client = (
+            cls.os_admin.nfv_sched_compute.ServerTopologyClient())
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.setup_api_microversion_fixture(
+            compute_microversion=api_version_utils.select_request_microversion(
+                cls.min_microversion, CONF.compute.min_microversion))
+        services = cls.os_admin.services_client.list_services(
+            binary='nova-compute')['services']
+        cls.hosts = sorted(
+            service['host'] for service in services
+            if service['state'] == 'up' and service['status'] == 'enabled')
+
+    # The cloud
+
+    def vswitch_nodes(self, host):
+        """Host NUMA nodes with the virtual switch."""
+        return parse_nodes(CONF.nfv_sched.vswitch_nodes, host)
+
+    def numa_nodes(self, host):
+        """Number of NUMA nodes of a host."""
+        option = CONF.nfv_sched.numa_nodes
+        return int(option.get(host, option.get('*', 1)))
+
+    def other_nodes(self, host):
+        """Host NUMA nodes without the virtual switch."""
+        return frozenset(range(self.numa_nodes(host))) - (
+            self.vswitch_nodes(host))
+
+    def host_where(self, predicate, what):
+        """The first host of a kind; skips the test if there is none.
+
+        :param predicate: called with the name of a host
+        :param what: the kind of host, for the reason of the skip
+        """
+        for host in self.hosts:
+            if predicate(host):
+                return host
+        raise self.skipException(f'There is no compute host with {what}')
+
+    # Guests
+
+    def create_flavor(self, vcpus, extra_specs, ram=RAM):
+        """Make a flavor that goes away with the test.
+
+        :returns: its id
+        """
+        flavor = self.flavors_client.create_flavor(
+            name=data_utils.rand_name('nfv-sched', prefix='tempest'),
+            ram=ram, vcpus=vcpus, disk=DISK)['flavor']
+        self.addCleanup(test_utils.call_and_ignore_notfound_exc,
+                        self.flavors_client.delete_flavor, flavor['id'])
+        if extra_specs:
+            self.flavors_client.set_flavor_extra_spec(
+                flavor['id'], **extra_specs)
+        return flavor['id']
+
+    def request_server(self, flavor, client=None, networks='none', **kwargs):
+        """Ask for a server that goes away with the test.
+
+        :returns: its UUID
+        """
+        client = client or self.servers_client
+        server = client.create_server(
+            name=data_utils.rand_name('nfv-sched', prefix='tempest'),
+            imageRef=CONF.compute.image_ref, flavorRef=flavor,
+            networks=networks, **kwargs)['server']
+        self.addCleanup(self.delete_server, server['id'])
+        return server['id']
+
+    def delete_server(self, server_id):
+        """Delete a server, and wait until it is gone."""
+        test_utils.call_and_ignore_notfound_exc(
+            self.admin_servers_client.delete_server, server_id)
+        waiters.wait_for_server_termination(
+            self.admin_servers_client, server_id, ignore_error=True)
+
+    def settled(self, server_id, client=None):
+        """Wait until a new server is active or in error.
+
+        :returns: the server as its owner sees it
+        """
+        client = client or self.servers_client
+        try:
+            waiters.wait_for_server_status(client, server_id, 'ACTIVE')
+        except exceptions.BuildErrorException:
+            pass  # the caller looks at the status
+        return client.show_server(server_id)['server']
+
+    def boot(self, flavor, **kwargs):
+        """Boot a server and wait until it is active.
+
+        :returns: its UUID
+        """
+        server_id = self.request_server(flavor, **kwargs)
+        server = self.settled(server_id, kwargs.get('client'))
+        self.assertEqual('ACTIVE', server['status'], server.get('fault'))
+        return server_id
+
+    def boot_refused(self, flavor, **kwargs):
+        """Boot a server that no host may take.
+
+        :returns: what its owner reads
+        """
+        server_id = self.request_server(flavor, **kwargs)
+        server = self.settled(server_id, kwargs.get('client'))
+        self.assertEqual('ERROR', server['status'])
+        message = server['fault']['message']
+        self.assertTrue(message.startswith(NO_VALID_HOST), message)
+        self.assert_no_host_named(message)
+        return message
+
+    def boot_on(self, host, flavor):
+        """Boot on a given host, past no filter.  As an administrator."""
+        return self.boot(flavor, client=self.admin_servers_client, host=host)
+
+    def boot_refused_on(self, host, flavor, **kwargs):
+        """Boot on a given host that may not take it.
+
+        :returns: what is read
+        """
+        return self.boot_refused(
+            flavor, client=self.admin_servers_client, host=host, **kwargs)
+
+    def host_of(self, server_id):
+        """The compute host of a server."""
+        server = self.admin_servers_client.show_server(server_id)['server']
+        return server['OS-EXT-SRV-ATTR:host']
+
+    def guest_nodes(self, server_id):
+        """The guest NUMA nodes of a server, as an administrator sees them."""
+        return self.topology_client.show_server_topology(server_id)['nodes']
+
+    def host_nodes(self, server_id):
+        """The host NUMA node of each guest NUMA node."""
+        return [node['host_node'] for node in self.guest_nodes(server_id)]
+
+    # What must hold
+
+    def assert_with_vswitch(self, server_id):
+        """Every NUMA node of the guest is with the virtual switch.
+
+        :returns: the host of the server
+        """
+        host, nodes = self.host_of(server_id), self.host_nodes(server_id)
+        self.assertTrue(nodes, f'{server_id} has no NUMA topology')
+        self.assertLessEqual(
+            set(nodes), self.vswitch_nodes(host),
+            f'{server_id} is on NUMA nodes {nodes} of {host}')
+        return host
+
+    def assert_no_host_named(self, message):
+        """A tenant reads no host names, unless the operator says so."""
+        if CONF.nfv_sched.expose_reasons == 'hosts':
+            return
+        for host in self.hosts:
+            self.assertNotRegex(message, rf'\b{re.escape(host)}\b')
+
+    def assert_reason(self, message, *parts):
+        """A refusal says what refused and what was needed."""
+        if CONF.nfv_sched.expose_reasons == 'none':
+            self.assertEqual(NO_VALID_HOST.strip(), message.strip())
+            return
+        for part in parts:
+            self.assertIn(part, message)
