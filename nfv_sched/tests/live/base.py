@@ -1,0 +1,328 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the tests of the live test bed have in common.
+
+The bed runs already, NFV_SCHED_LIVE says where.  Guests are booted through the
+public API; on which host NUMA nodes they are comes from Nova's API for server
+topologies, and which devices they have from its database.  A test starts when
+no CPU of the bed is pinned, and deletes what it has made.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import functools
+import itertools
+import json
+import os
+import time
+import typing as ty
+import uuid
+
+from openstack import exceptions
+import testtools
+
+from nfv_sched.tests.live.bed import bed
+
+#: Microversion of requests that the tests make without openstacksdk's
+#: resources.
+MICROVERSION = '2.90'
+PLACEMENT_MICROVERSION = '1.38'
+
+PORTS = 'CUSTOM_NFV_VSWITCH_PORT'
+RULES = 'CUSTOM_NFV_SECURITY_RULE'
+
+VSWITCH = 'nfv:vswitch_numa_affinity'
+PCI = 'nfv:pci_numa_affinity'
+
+#: Hosts of the bed: see bed/cloud.yaml.
+LEFT = 'compute-left'
+RIGHT = 'compute-right'
+BOTH = 'compute-both'
+QUAD = 'compute-quad'
+
+NO_VALID_HOST = 'No valid host was found. '
+
+# Seconds.
+_BOOT = 120
+_MOVE = 90
+_IDLE = 60
+_PAUSE = 0.25
+
+
+@functools.cache
+def the_bed() -> bed.Bed:
+    """The bed that runs."""
+    directory = os.environ.get(bed.VARIABLE)
+    if not directory:
+        raise RuntimeError(
+            f'{bed.VARIABLE} does not say where the live test bed runs: use '
+            '"tox -e live", or start one with tools/nfv-sched-live up')
+    return bed.Bed(directory)
+
+
+@functools.cache
+def connection(tenant: bool):
+    """A connection that all tests of this process share."""
+    return the_bed().connect(tenant=tenant)
+
+
+def pinned(**extra_specs: str) -> dict[str, str]:
+    """Extra specs of a guest with dedicated CPUs on one NUMA node."""
+    return {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1', **extra_specs}
+
+
+class LiveTestCase(testtools.TestCase):
+    """A test of the cloud as tenants and administrators see it."""
+
+    def setUp(self):
+        super().setUp()
+        self.bed = the_bed()
+        self.admin = connection(tenant=False)
+        self.tenant = connection(tenant=True)
+        self._names = itertools.count()
+        self._prefix = f'nfv-{uuid.uuid4().hex[:8]}'
+        self._servers: list[str] = []
+        self.wait_until(self._idle, _IDLE, 'the hosts are empty')
+        self.addCleanup(self._delete_servers)
+
+    # The bed
+
+    def wait_until(self, predicate: Callable[[], ty.Any], seconds: float,
+                   what: str) -> ty.Any:
+        """Wait until something holds, and return what the predicate did."""
+        until = time.monotonic() + seconds
+        while not (result := predicate()):
+            if time.monotonic() > until:
+                self.fail(f'not within {seconds:.0f} s: {what}')
+            time.sleep(_PAUSE)
+        return result
+
+    @property
+    def hosts(self) -> list[str]:
+        """Names of the compute nodes."""
+        return sorted(self.bed.hosts)
+
+    def switch_nodes(self, host: str) -> set[int]:
+        """Host NUMA nodes with the virtual switch."""
+        return set(self.bed.hosts[host].physnets['nfv_vswitch'])
+
+    def _idle(self) -> bool:
+        """Whether no host has pinned CPUs."""
+        rows = self.bed.database(
+            'nova',
+            'SELECT numa_topology FROM compute_nodes WHERE deleted = 0')
+        return not any(
+            cell['nova_object.data']['pinned_cpus']
+            for row in rows
+            for cell in json.loads(row['numa_topology'])[
+                'nova_object.data']['cells'])
+
+    # Guests
+
+    def name(self) -> str:
+        """A name that nothing else has."""
+        return f'{self._prefix}-{next(self._names)}'
+
+    def flavor(self, vcpus: int = 2, ram: int = 512, **extra_specs: str):
+        """A flavor that goes away with the test.
+
+        :param ram: MiB
+        """
+        flavor = self.admin.compute.create_flavor(
+            name=self.name(), vcpus=vcpus, ram=ram, disk=1)
+        self.addCleanup(self.admin.compute.delete_flavor, flavor)
+        if extra_specs:
+            answer = self.set_extra_specs(flavor, extra_specs)
+            self.assertEqual(200, answer.status_code, answer.text)
+        return flavor
+
+    def set_extra_specs(self, flavor, extra_specs: Mapping[str, str],
+                        microversion: str = MICROVERSION):
+        """Give a flavor extra specs.
+
+        :returns: the answer of the API
+        """
+        return self.admin.compute.post(
+            f'/flavors/{flavor.id}/os-extra_specs',
+            json={'extra_specs': dict(extra_specs)},
+            microversion=microversion)
+
+    def request(self, flavor, networks: ty.Any = 'none', host: str = '',
+                cloud=None, **more):
+        """Ask for a guest, and wait for nothing.
+
+        :param networks: as in the API
+        :param host: where the filters are asked about no other; makes the
+            administrator ask
+        :param cloud: a connection; that of the tenant if none is given
+        :returns: the server
+        """
+        cloud = cloud or (self.admin if host else self.tenant)
+        if host:
+            more['host'] = host
+        server = cloud.compute.create_server(
+            name=self.name(), image_id=self._image(), flavor_id=flavor.id,
+            networks=networks, **more)
+        self._servers.append(server.id)
+        return server
+
+    def _image(self) -> str:
+        return _image_id()
+
+    def show(self, server):
+        """A server, as its administrator sees it."""
+        return self.admin.compute.get_server(server.id)
+
+    def settled(self, server):
+        """Wait until a new guest is active or in error."""
+        def done():
+            shown = self.show(server)
+            return shown if shown.status in ('ACTIVE', 'ERROR') else None
+        return self.wait_until(done, _BOOT, f'{server.id} is there')
+
+    def boot(self, flavor, **kwargs):
+        """Boot a guest that finds a host."""
+        server = self.settled(self.request(flavor, **kwargs))
+        self.assertEqual('ACTIVE', server.status, server.fault)
+        return server
+
+    def boot_refused(self, flavor, **kwargs) -> str:
+        """Boot a guest that finds none.
+
+        :returns: what its owner reads
+        """
+        server = self.settled(self.request(flavor, **kwargs))
+        self.assertEqual('ERROR', server.status, server.compute_host)
+        owner = self.admin if kwargs.get('host') else self.tenant
+        message = owner.compute.get_server(server.id).fault['message']
+        self.assertTrue(message.startswith(NO_VALID_HOST), message)
+        for host in self.hosts:
+            self.assertNotIn(host, message)
+        return message
+
+    def delete(self, *servers) -> None:
+        """Delete guests, and wait until they are gone."""
+        self._delete([server.id for server in servers])
+
+    def _delete_servers(self) -> None:
+        self._delete(self._servers)
+
+    def _delete(self, ids: Iterable[str]) -> None:
+        left = set(ids)
+        for server_id in left:
+            self.admin.compute.delete_server(server_id)
+        self.wait_until(lambda: not left & set(self.servers_of_all()), _BOOT,
+                        f'{len(left)} servers are gone')
+
+    def servers_of_all(self) -> list[str]:
+        """UUIDs of the servers of all tenants."""
+        return [server.id for server in self.admin.compute.servers(
+            details=False, all_projects=True)]
+
+    # Moves
+
+    def wait_for(self, server, status: str):
+        """Wait until a guest is in a state and at rest."""
+        def done():
+            shown = self.show(server)
+            if shown.status == 'ERROR' != status:
+                self.fail(f'{server.id} is in error: {shown.fault}')
+            at_rest = shown.status == status and shown.task_state is None
+            return shown if at_rest else None
+        return self.wait_until(done, _MOVE, f'{server.id} is {status}')
+
+    # Where they are
+
+    def nodes(self, server) -> list[dict]:
+        """Guest NUMA nodes with their host NUMA node and pinned CPUs."""
+        answer = self.admin.compute.get(f'/servers/{server.id}/topology',
+                                        microversion=MICROVERSION)
+        exceptions.raise_from_response(answer)
+        return answer.json()['nodes']
+
+    def host_nodes(self, server) -> list[int]:
+        """The host NUMA node of each guest NUMA node."""
+        return [node['host_node'] for node in self.nodes(server)]
+
+    def device_nodes(self, server) -> list[int]:
+        """Host NUMA nodes of the PCI devices of a guest."""
+        rows = self.bed.database(
+            'nova', 'SELECT numa_node FROM pci_devices '
+            'WHERE instance_uuid = %s AND deleted = 0', (server.id,))
+        return [row['numa_node'] for row in rows]
+
+    def assert_strict(self, server) -> None:
+        """Every NUMA node of the guest is with the virtual switch."""
+        host = self.show(server).compute_host
+        nodes = self.host_nodes(server)
+        self.assertTrue(nodes)
+        self.assertLessEqual(set(nodes), self.switch_nodes(host),
+                             f'on NUMA nodes {nodes} of {host}')
+
+    # The ledger
+
+    def ledgers(self) -> dict[str, str]:
+        """UUIDs of the resource providers of the ledger, by host."""
+        answer = self._placement(
+            '/resource_providers?required=CUSTOM_NFV_LEDGER')
+        return {provider['name'].removesuffix('_nfv_ledger'): provider['uuid']
+                for provider in answer['resource_providers']}
+
+    def room(self, resource_class: str) -> dict[str, int]:
+        """What guests may allocate on each host: total less reserved."""
+        room = {}
+        for host, provider in self.ledgers().items():
+            inventory = self._placement(
+                f'/resource_providers/{provider}/inventories')['inventories']
+            entry = inventory[resource_class]
+            room[host] = entry['total'] - entry['reserved']
+        return room
+
+    def used(self, resource_class: str) -> dict[str, int]:
+        """What guests have allocated on each host."""
+        return {host: self._placement(f'/resource_providers/{provider}/usages')
+                ['usages'].get(resource_class, 0)
+                for host, provider in self.ledgers().items()}
+
+    def allocated(self, consumer: str, resource_class: str) -> int:
+        """What a guest, or a migration, has allocated."""
+        allocations = self._placement(
+            f'/allocations/{consumer}')['allocations']
+        return sum(entry['resources'].get(resource_class, 0)
+                   for entry in allocations.values())
+
+    def _placement(self, path: str) -> dict:
+        answer = self.admin.placement.get(
+            path, microversion=PLACEMENT_MICROVERSION)
+        exceptions.raise_from_response(answer)
+        return answer.json()
+
+    # Aggregates
+
+    def aggregate(self, hosts: Iterable[str], **metadata: ty.Any) -> None:
+        """Give hosts metadata for the time of the test."""
+        compute = self.admin.compute
+        aggregate = compute.create_aggregate(name=self.name())
+        self.addCleanup(compute.delete_aggregate, aggregate)
+        for host in hosts:
+            compute.add_host_to_aggregate(aggregate, host)
+            self.addCleanup(
+                compute.remove_host_from_aggregate, aggregate, host)
+        compute.set_aggregate_metadata(
+            aggregate,
+            {key: str(value) for key, value in metadata.items()})
+
+
+@functools.cache
+def _image_id() -> str:
+    return next(connection(tenant=False).image.images()).id

@@ -1,0 +1,169 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Limits of hosts while all scheduler workers decide at once.
+
+Limits come from metadata of aggregates, small enough for a burst to fill the
+cloud.  What guests take is read from Placement.
+"""
+
+import collections
+from collections.abc import Mapping
+from concurrent import futures
+import re
+import time
+
+from nfv_sched.tests.live import base
+
+BURST = 40
+WORKERS = 4
+
+#: [nfv_sched] vswitch_physical_ports.
+PHYSICAL_PORTS = 4
+
+#: How many guests a host may take.
+PORT_SLOTS = {base.LEFT: 5, base.RIGHT: 6, base.BOTH: 7, base.QUAD: 8}
+RULE_SLOTS = {base.LEFT: 2, base.RIGHT: 3, base.BOTH: 3, base.QUAD: 4}
+
+#: Rules of the security group of each guest.
+GROUP_RULES = 10
+
+# A new limit is in force with the next round of nfv-sched-ledger, and a new
+# security group is known when each worker has read Neutron again; seconds.
+_PUBLISHED = 60
+_NEUTRON_READ = 15
+
+
+class BurstTest(base.LiveTestCase):
+    """Forty guests at once, and fewer slots: exactly those are taken."""
+
+    def networks(self) -> list[dict]:
+        return [{'uuid': self.tenant.network.find_network('tenant').id}]
+
+    def wait_for_room(self, resource_class: str, room: Mapping[str, int]):
+        self.wait_until(lambda: self.room(resource_class) == room,
+                        _PUBLISHED, f'{resource_class}: room for {room}')
+
+    def burst(self, **kwargs) -> list:
+        """Ask for all guests at once, and wait for all of them."""
+        flavor = self.flavor(1, 64)
+        with futures.ThreadPoolExecutor(BURST) as pool:
+            asked = [pool.submit(self.request, flavor, **kwargs)
+                     for _ in range(BURST)]
+            servers = [future.result() for future in asked]
+        return [self.settled(server) for server in servers]
+
+    def schedulers_of(self, servers) -> set[str]:
+        """The processes that decided about guests, from their logs."""
+        wanted = {server.id for server in servers}
+        found = set()
+        for scheduler in self.bed.schedulers:
+            for line in scheduler.log.read_text().splitlines():
+                if 'Starting to schedule for instances' in line:
+                    ids = set(re.findall(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-'
+                                         r'[0-9a-f]{12}', line))
+                    if ids & wanted:
+                        found.add(line.split()[2])
+        return found
+
+    def assert_exact(self, servers, slots: Mapping[str, int]):
+        """As many guests on each host as fit, and the others refused."""
+        placed = collections.Counter(
+            server.compute_host for server in servers
+            if server.status == 'ACTIVE')
+        refused = [server.fault['message'] for server in servers
+                   if server.status != 'ACTIVE']
+        self.assertEqual(slots, dict(placed), collections.Counter(refused))
+        for message in refused:
+            self.assertTrue(message.startswith(base.NO_VALID_HOST), message)
+        self.assertEqual(WORKERS, len(self.schedulers_of(servers)))
+
+    def test_ports(self):
+        for host, slots in PORT_SLOTS.items():
+            self.aggregate(
+                [host], vswitch_ports_per_node=PHYSICAL_PORTS + slots)
+        self.wait_for_room(base.PORTS, PORT_SLOTS)
+
+        servers = self.burst(networks=self.networks())
+        self.assert_exact(servers, PORT_SLOTS)
+        self.assertEqual(PORT_SLOTS, self.used(base.PORTS))
+        message = self.boot_refused(
+            self.flavor(1, 64), networks=self.networks())
+        self.assertIn('vSwitch ports: 1 needed', message)
+        self.assertIn('0 of ', message)
+        # One slot that is given back is taken again.
+        leaver = next(server for server in servers
+                      if server.status == 'ACTIVE')
+        self.delete(leaver)
+        server = self.boot(self.flavor(1, 64), networks=self.networks())
+        self.assertEqual(leaver.compute_host, server.compute_host)
+
+        self._delete_servers()
+        self.assertEqual(dict.fromkeys(PORT_SLOTS, 0), self.used(base.PORTS))
+        self.wait_for_room(base.PORTS, PORT_SLOTS)
+
+    def test_rules(self):
+        for host, slots in RULE_SLOTS.items():
+            self.aggregate(
+                [host], security_rules_per_node=GROUP_RULES * slots)
+        room = {host: GROUP_RULES * slots
+                for host, slots in RULE_SLOTS.items()}
+        group = self.security_group()
+        self.wait_for_room(base.RULES, room)
+        time.sleep(_NEUTRON_READ)
+
+        servers = self.burst(networks=self.networks(),
+                             security_groups=[{'name': group.name}])
+        self.assert_exact(servers, RULE_SLOTS)
+        self.assertEqual(room, self.used(base.RULES))
+        message = self.boot_refused(
+            self.flavor(1, 64), networks=self.networks(),
+            security_groups=[{'name': group.name}])
+        self.assertIn(f'security-group rules: {GROUP_RULES} needed', message)
+
+        self._delete_servers()
+        self.assertEqual(dict.fromkeys(RULE_SLOTS, 0), self.used(base.RULES))
+        self.wait_for_room(base.RULES, room)
+
+    def security_group(self):
+        """A security group with a known number of rules."""
+        network = self.tenant.network
+        group = network.create_security_group(name=self.name())
+        self.addCleanup(network.delete_security_group, group)
+        # After the guests, which use it.
+        self.addCleanup(self._delete_servers)
+        there = len(list(network.security_group_rules(
+            security_group_id=group.id)))
+        for index in range(GROUP_RULES - there):
+            network.create_security_group_rule(
+                security_group_id=group.id, direction='ingress',
+                ethertype='IPv4', protocol='tcp',
+                port_range_min=1000 + index, port_range_max=1000 + index)
+        return group
+
+
+class GuestLimitTest(base.LiveTestCase):
+    """Limits of a guest, and what it takes."""
+
+    def test_every_port_of_the_switch_counts(self):
+        network = self.tenant.network.find_network('tenant').id
+        server = self.boot(self.flavor(), networks=[{'uuid': network}] * 3)
+        self.assertEqual(3, self.allocated(server.id, base.PORTS))
+        self.assertGreater(self.allocated(server.id, base.RULES), 0)
+        self.delete(server)
+        self.assertEqual(0, self.allocated(server.id, base.PORTS))
+
+    def test_eight_vnics(self):
+        network = self.tenant.network.find_network('tenant').id
+        self.boot(self.flavor(), networks=[{'uuid': network}] * 8)
+        message = self.boot_refused(
+            self.flavor(), networks=[{'uuid': network}] * 9)
+        self.assertIn('vNICs of a guest', message)

@@ -1,0 +1,68 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""An ordinary tenant reads why no host was found, and of which policy."""
+
+from nfv_sched.tests.live import base
+
+STRICT = base.pinned(**{base.VSWITCH: 'strict'})
+
+
+class ReasonsTest(base.LiveTestCase):
+
+    def test_room(self):
+        """What was needed, and what the best host had."""
+        message = self.boot_refused(self.flavor(7, **STRICT))
+        self.assertIn(f'{base.VSWITCH}=strict', message)
+        self.assertIn('7 dedicated CPUs', message)
+        self.assertIn('6 ', message)
+
+    def test_numa_topology(self):
+        message = self.boot_refused(self.flavor(
+            **{base.VSWITCH: 'strict'}))
+        self.assertIn(f'{base.VSWITCH}=strict', message)
+        self.assertIn('hw:numa_nodes', message)
+
+    def test_contradiction(self):
+        message = self.boot_refused(self.flavor(
+            **STRICT, **{'hw:wrs:vswitch_numa_affinity': 'prefer'}))
+        self.assertIn('contradicts', message)
+
+    def test_value_past_the_api(self):
+        """Before 2.86 the API stores what it is given."""
+        flavor = self.flavor()
+        answer = self.set_extra_specs(
+            flavor, base.pinned(**{base.VSWITCH: 'always'}), '2.85')
+        self.assertEqual(200, answer.status_code, answer.text)
+        self.assertIn("'always'", self.boot_refused(flavor))
+
+    def test_ports(self):
+        network = self.tenant.network.find_network('tenant')
+        message = self.boot_refused(
+            self.flavor(), networks=[{'uuid': network.id}] * 9)
+        self.assertIn('vNICs of a guest', message)
+        self.assertIn('9 needed', message)
+
+    def test_later_guest_of_a_request(self):
+        """Nova says no more than its own sentence, and keeps nothing."""
+        flavor = self.flavor(6, **STRICT)
+        name = self.name()
+        self.tenant.compute.create_server(
+            name=name, image_id=self._image(), flavor_id=flavor.id,
+            networks='none', min_count=7, max_count=7)
+        servers = list(self.tenant.compute.servers(name=name))
+        self._servers += [server.id for server in servers]
+        self.assertEqual(7, len(servers))
+        for server in servers:
+            self.assertEqual('ERROR', self.settled(server).status)
+            self.assertEqual(0, self.allocated(server.id, 'PCPU'))
+        self.delete(*servers)
+        self.assert_strict(self.boot(flavor))

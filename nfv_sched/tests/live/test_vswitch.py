@@ -1,0 +1,114 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Where strict and prefer guests run, on hosts of unlike shape."""
+
+from nfv_sched.tests.live import base
+
+STRICT = base.pinned(**{base.VSWITCH: 'strict'})
+PREFER = base.pinned(**{base.VSWITCH: 'prefer'})
+TO_NODE_0 = {'nfv:numa_node.0': '0'}
+TWO_NODES = {'hw:numa_nodes': '2'}
+
+#: Dedicated CPUs of a NUMA node.
+NODE = 6
+
+
+class OutcomesTest(base.LiveTestCase):
+    """A row of the table of outcomes each; the switch of one host."""
+
+    def test_strict_mapped_away(self):
+        message = self.boot_refused(
+            self.flavor(**STRICT, **TO_NODE_0), host=base.RIGHT)
+        self.assertIn('guest NUMA node 0 is mapped to host NUMA node 0',
+                      message)
+
+    def test_prefer_mapped_away(self):
+        server = self.boot(
+            self.flavor(**PREFER, **TO_NODE_0), host=base.RIGHT)
+        self.assertEqual([0], self.host_nodes(server))
+
+    def test_strict_and_prefer_on_each_host(self):
+        for extra_specs in (STRICT, PREFER):
+            flavor = self.flavor(**extra_specs)
+            for host in self.hosts:
+                server = self.boot(flavor, host=host)
+                self.assertEqual(host, server.compute_host)
+                self.assert_strict(server)
+
+    def test_strict_two_nodes_with_one_switch_node(self):
+        for host in (base.LEFT, base.RIGHT):
+            message = self.boot_refused(
+                self.flavor(**STRICT | TWO_NODES), host=host)
+            self.assertIn('2 host NUMA nodes with the virtual switch needed',
+                          message)
+
+    def test_strict_two_nodes_with_two_switch_nodes(self):
+        for host in (base.BOTH, base.QUAD):
+            server = self.boot(
+                self.flavor(**STRICT | TWO_NODES), host=host)
+            self.assertEqual(self.switch_nodes(host),
+                             set(self.host_nodes(server)))
+
+    def test_carrier_grade_spelling(self):
+        flavor = self.flavor(**base.pinned(
+            **{'hw:wrs:vswitch_numa_affinity': 'strict'}))
+        self.assert_strict(self.boot(flavor, host=base.RIGHT))
+
+
+class FullTest(base.LiveTestCase):
+    """The switch nodes of all hosts are full."""
+
+    def test_full_switch_nodes(self):
+        """As many strict guests as fit; the next is refused, prefer goes on.
+
+        There are six NUMA nodes with a switch, and each holds one guest.
+        """
+        whole = self.flavor(NODE, **STRICT)
+        servers = [self.request(whole) for _ in range(6)]
+        for server in servers:
+            self.assertEqual('ACTIVE', self.settled(server).status)
+            self.assert_strict(server)
+        message = self.boot_refused(self.flavor(1, **STRICT))
+        self.assertIn(f'{base.VSWITCH}=strict', message)
+        self.assertIn('1 dedicated CPU', message)
+        self.assertIn('(4 hosts)', message)
+
+        server = self.boot(self.flavor(1, **PREFER))
+        self.assertNotIn(
+            self.host_nodes(server)[0],
+            self.switch_nodes(server.compute_host))
+
+        self.delete(servers[2])
+        self.assert_strict(self.boot(self.flavor(1, **STRICT)))
+
+    def test_prefer_takes_the_last_switch_node(self):
+        """Over the whole cloud: the one host with room wins."""
+        whole = self.flavor(NODE, **STRICT)
+        for host in (base.LEFT, base.BOTH, base.BOTH, base.QUAD, base.QUAD):
+            self.boot(whole, host=host)
+        server = self.boot(self.flavor(**PREFER))
+        self.assertEqual(base.RIGHT, server.compute_host)
+        self.assert_strict(server)
+
+    def test_multi_create(self):
+        """Guests of one request are placed one by one, all strictly."""
+        flavor = self.flavor(NODE, **STRICT)
+        name = self.name()
+        self.tenant.compute.create_server(
+            name=name, image_id=self._image(), flavor_id=flavor.id,
+            networks='none', min_count=6, max_count=6)
+        servers = list(self.tenant.compute.servers(name=name))
+        self._servers += [server.id for server in servers]
+        self.assertEqual(6, len(servers))
+        for server in servers:
+            self.assertEqual('ACTIVE', self.settled(server).status)
+            self.assert_strict(server)

@@ -1,0 +1,73 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Guests keep away from hosts with many DHCP servers and routers.
+
+Agents report to Neutron over RPC, as those of ML2/OVS do.  Weights count only
+relative to others, so that the weigher under test gets a multiplier that
+outweighs all others, from the metadata of an aggregate.
+"""
+
+import time
+
+from nfv_sched.tests.live import base
+
+GUESTS = 3
+
+# Until agents have reported and each scheduler worker has read Neutron.
+_NEUTRON_READ = 15  # seconds
+
+
+class NetworkServiceWeighersTest(base.LiveTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self._forget_agents)
+
+    def _forget_agents(self):
+        self.bed.report_agents([])
+        self.wait_until(lambda: not self._alive(), 60, 'agents are silent')
+        for agent in self.admin.network.agents():
+            self.admin.network.delete_agent(agent)
+
+    def _alive(self):
+        return [agent for agent in self.admin.network.agents()
+                if agent.is_alive]
+
+    def report(self, kind: str, figure: str, light: str) -> None:
+        """Let every host have such an agent, with one host loaded least."""
+        agents = [{'host': host, 'agent_type': kind,
+                   'configurations': {figure: 1 if host == light else 5}}
+                  for host in self.hosts]
+        self.bed.report_agents(agents)
+        self.wait_until(lambda: len(self._alive()) == len(agents), 30,
+                        f'every {kind} has reported')
+        time.sleep(_NEUTRON_READ)
+
+    def assert_goes_to(self, light: str) -> None:
+        flavor = self.flavor(1, 64)
+        servers = [self.request(flavor) for _ in range(GUESTS)]
+        self.assertEqual(
+            [light] * GUESTS,
+            [self.settled(server).compute_host for server in servers])
+
+    def check(self, multiplier: str, kind: str, figure: str) -> None:
+        """The same hosts, and another one loaded least each time."""
+        self.aggregate(self.hosts, **{multiplier: 1000})
+        for light in (base.RIGHT, base.QUAD):
+            self.report(kind, figure, light)
+            self.assert_goes_to(light)
+
+    def test_dhcp_servers(self):
+        self.check('dhcp_server_weight_multiplier', 'DHCP agent', 'networks')
+
+    def test_routers(self):
+        self.check('router_weight_multiplier', 'L3 agent', 'routers')
