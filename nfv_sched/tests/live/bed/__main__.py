@@ -13,6 +13,7 @@
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -23,8 +24,11 @@ from nfv_sched.tests.live.bed import bed as bed_module
 from nfv_sched.tests.live.bed import cloud
 from nfv_sched.tests.live.bed import errors
 from nfv_sched.tests.live.bed import layout as bed_layout
+from nfv_sched.tests.live.bed import runner
 
 PROG = 'nfv-sched-live'
+
+_KEEP = 'NFV_SCHED_LIVE_KEEP'
 
 _DESCRIPTION = """\
 An OpenStack cloud on this machine to try nfv-sched in: MariaDB, RabbitMQ,
@@ -47,6 +51,15 @@ def _up(arguments: argparse.Namespace) -> int:
 def _down(arguments: argparse.Namespace) -> int:
     bed_module.Bed.down(arguments.directory, purge=arguments.purge)
     return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if not arguments.command:
+        raise errors.BedError('run: no command was given')
+    return runner.run(
+        bed_module.directory_of(arguments.directory), arguments.command,
+        new=arguments.new, keep=os.environ.get(_KEEP, '0') not in ('', '0'),
+        description=arguments.cloud)
 
 
 def _rows(bed: bed_module.Bed) -> list[dict]:
@@ -130,11 +143,14 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(function=function)
         return added
 
-    up = command('up', _up, 'bring the bed up, a new one or one that was '
-                            'taken down')
-    up.add_argument('--cloud', type=pathlib.Path, metavar='FILE',
-                    help='description of the compute nodes of a new bed '
-                         f'(default: {cloud.DEFAULT.name} of the bed)')
+    def description(added):
+        added.add_argument(
+            '--cloud', type=pathlib.Path, metavar='FILE',
+            help='description of the compute nodes of a new bed (default: '
+                 f'{cloud.DEFAULT})')
+
+    description(command('up', _up, 'bring the bed up, a new one or one that '
+                                   'was taken down'))
     down = command('down', _down, 'end all processes of the bed')
     down.add_argument('--purge', action='store_true',
                       help='remove its directory too')
@@ -149,6 +165,16 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument('service', nargs='?', metavar='SERVICE')
     logs.add_argument('-f', '--follow', action='store_true')
     logs.add_argument('-n', '--lines', type=int, default=20)
+    run = command('run', _run, 'bring the bed up, run a command, and take '
+                               'the bed down unless it ran before or the '
+                               f'environment variable {_KEEP} is 1')
+    description(run)
+    run.add_argument('--new', action='store_true',
+                     help='begin with a new bed, and remove it if the '
+                          'command succeeds')
+    run.add_argument('command', nargs='*', metavar='COMMAND',
+                     help='program and arguments, after "--"; it is told '
+                          f'the directory in {bed_module.VARIABLE}')
     return parser
 
 

@@ -360,21 +360,30 @@ class Bed:
 
 
 @contextlib.contextmanager
-def _lock(directory: pathlib.Path):
-    """Nobody else brings this bed up or down meanwhile."""
+def lock(path: pathlib.Path, refusal: str):
+    """Keep others from doing the same to a bed meanwhile.
+
+    :param path: of the file that is locked
+    :param refusal: what is said if somebody else has locked it
+    :raises BedError: if it is locked, or cannot be
+    """
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = open(directory / 'lock', 'w')
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        locked = open(path, 'w')
     except OSError as exc:
-        raise errors.BedError(f'{directory} cannot be used: {exc}')
-    with lock:
+        raise errors.BedError(f'{path} cannot be used: {exc}')
+    with locked:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise errors.BedError(
+            raise errors.BedError(refusal)
+        yield
+
+
+def _lock(directory: pathlib.Path):
+    return lock(directory / 'lock',
                 f'The bed in {directory} is just being brought up or down by '
                 'another process')
-        yield
 
 
 def _cell(data: Mapping) -> Cell:

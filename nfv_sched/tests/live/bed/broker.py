@@ -98,6 +98,13 @@ def prepare(layout: bed_layout.Layout) -> None:
         user=bed_layout.USER, password=layout.password))
 
 
+def consumed(layout: bed_layout.Layout, queue: str) -> str | None:
+    """Whether somebody takes messages from a queue."""
+    with _connection(layout) as connection:
+        state = connection.channel().queue_declare(queue, passive=True)
+    return None if state.consumer_count else f'nobody listens to {queue}'
+
+
 def _etc(layout: bed_layout.Layout) -> pathlib.Path:
     return layout.etc / 'rabbitmq'
 
@@ -107,8 +114,12 @@ def _answers(port: int) -> str | None:
         return None
 
 
+def _connection(layout: bed_layout.Layout) -> kombu.Connection:
+    return kombu.Connection(
+        layout.transport_url.replace('rabbit:', 'amqp:'), connect_timeout=5)
+
+
 def _ready(layout: bed_layout.Layout) -> str | None:
-    url = layout.transport_url.replace('rabbit:', 'amqp:')
-    with kombu.Connection(url, connect_timeout=5) as connection:
+    with _connection(layout) as connection:
         connection.connect()
     return None

@@ -25,7 +25,7 @@ SCHEDULERS = ('scheduler1', 'scheduler2')
 SCHEDULER_WORKERS = 2
 PHYSNETS = {'physnet0': '100:199', 'physnet1': '200:299'}
 
-REPORT_INTERVAL = 2
+REPORT_INTERVAL = 3
 SERVICE_DOWN_TIME = 12
 RPC_TIMEOUT = 30
 AGENT_DOWN_TIME = 15
@@ -304,11 +304,11 @@ class _Writer:
             },
             'nfv_sched': {
                 'ledger': 'placement',
-                'ledger_refresh_interval': 2,
+                'ledger_refresh_interval': 5,
                 'ledger_publish_interval': 5,
-                'neutron_refresh_interval': 5,
+                'neutron_refresh_interval': 10,
                 'neutron_request_timeout': 10,
-                'max_snapshot_age': 30,
+                'max_snapshot_age': 40,
             },
         }
 
@@ -333,7 +333,7 @@ class _Writer:
         return {
             'DEFAULT': {
                 'compute_driver': 'live.LiveDriver',
-                'update_resources_interval': 10,
+                'update_resources_interval': 15,
                 'vif_plugging_timeout': 0,
                 'vif_plugging_is_fatal': False,
                 'reserved_host_memory_mb': 0,

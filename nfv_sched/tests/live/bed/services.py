@@ -21,6 +21,7 @@ import sys
 
 import requests
 
+from nfv_sched.tests.live.bed import broker
 from nfv_sched.tests.live.bed import configuration
 from nfv_sched.tests.live.bed import database
 from nfv_sched.tests.live.bed import layout as bed_layout
@@ -37,6 +38,9 @@ _WEB = {
     'neutron': ('neutron.wsgi.api', '/', 8),
     'nova-api': ('nova.wsgi.osapi_compute', '/', 8),
 }
+
+# The queue to which agents report.
+_REPORTS = 'q-reports-plugin'
 
 # Where each keeps its heart beats: binary and host in the table of services.
 _CONDUCTOR = ('nova-conductor', 'conductor')
@@ -58,7 +62,7 @@ def web(layout: bed_layout.Layout) -> Iterable[processes.Service]:
              '--module', f'{module}:application',
              '--master', '--processes', '1', '--threads', str(threads),
              '--enable-threads', '--lazy-apps', '--need-app',
-             '--die-on-term', '--thunder-lock', '--listen', '128',
+             '--die-on-term', '--listen', '128',
              '--buffer-size', '65535', '--add-header', 'Connection: close',
              '--disable-logging'],
             layout.environment(), layout.directory, url=url,
@@ -73,7 +77,8 @@ def neutron_rpc(layout: bed_layout.Layout) -> Iterable[processes.Service]:
         'neutron-rpc-server',
         [program('neutron-rpc-server'), *conf,
          '--config-file', str(etc / 'ml2_conf.ini')],
-        layout.environment(), layout.directory)
+        layout.environment(), layout.directory,
+        ready=lambda: broker.consumed(layout, _REPORTS))
     yield processes.Service(
         'agents',
         [sys.executable, '-m', f'{_PACKAGE}.agents',
