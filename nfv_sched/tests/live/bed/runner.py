@@ -22,7 +22,7 @@ from nfv_sched.tests.live.bed import bed as bed_module
 from nfv_sched.tests.live.bed import layout as bed_layout
 from nfv_sched.tests.live.bed import processes
 
-_ERROR = re.compile(r' (ERROR|CRITICAL) |^Traceback')
+_ERROR = re.compile(r' (ERROR|CRITICAL) \S+ \[')
 _LINES = 5
 
 
