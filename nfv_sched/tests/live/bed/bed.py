@@ -284,16 +284,16 @@ class Bed:
         service('glance', *schemas['glance'], *users)
         service('neutron', *schemas['neutron'], *users, 'rabbitmq')
         service('nova-api', *schemas['nova'], *users, 'rabbitmq')
-        service('nova-conductor', *schemas['nova'], 'rabbitmq')
+        service('nova-conductor', *schemas['nova'], 'rabbitmq', 'placement')
         # While they start, the API makes what Neutron creates at first use.
         service('neutron-rpc-server', 'neutron')
         service('agents', 'neutron-rpc-server')
         for scheduler in self.schedulers:
-            service(scheduler.name, 'nova-conductor', 'placement')
+            service(scheduler.name, 'nova-conductor')
         for host in self.hosts:
             steps[f'nova-{host}'] = step(
                 lambda host=host: self._compute_up(host),
-                ('nova-conductor', 'placement'))
+                ('nova-conductor',))
         mapped = once('cell of the compute nodes', schema.discover_hosts,
                       *(f'nova-{host}' for host in self.hosts))
         service('nfv-sched-ledger', *mapped, 'neutron', 'placement')

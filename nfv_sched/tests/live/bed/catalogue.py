@@ -19,6 +19,8 @@ import openstack
 from nfv_sched.tests.live.bed import layout as bed_layout
 
 IMAGE = 'tiny'
+#: who nova-scheduler and nfv-sched-ledger are for Neutron
+SCHEDULER_USER = 'nfv-sched'
 NETWORKS = {
     'tenant': {},
     'physnet0': {'provider_network_type': 'vlan',
@@ -64,10 +66,11 @@ def identity(layout: bed_layout.Layout) -> None:
     roles = {role.name: role for role in keystone.roles()}
     if 'service' not in roles:
         roles['service'] = keystone.create_role(name='service')
-    for name, (kind, path) in _SERVICES.items():
+    for name in (*_SERVICES, SCHEDULER_USER):
         user = _user(cloud, layout, name)
         for role in ('admin', 'service'):
             keystone.assign_project_role_to_user(project, user, roles[role])
+    for name, (kind, path) in _SERVICES.items():
         _endpoints(cloud, name, kind,
                    layout.url('nova-api' if name == 'nova' else name, path))
     tenant = (keystone.find_project(bed_layout.TENANT) or

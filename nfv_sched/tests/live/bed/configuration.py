@@ -17,6 +17,7 @@ import pathlib
 import shutil
 import sys
 
+from nfv_sched.tests.live.bed import catalogue
 from nfv_sched.tests.live.bed import cloud as bed_cloud
 from nfv_sched.tests.live.bed import layout as bed_layout
 from nfv_sched.tests.live.bed import ports
@@ -214,7 +215,10 @@ class _Writer:
                 'security_group_rule')},
             'nova': self._client('nova'),
             'placement': self._client('placement'),
-        }, self._authtoken('neutron'))
+        }, self._authtoken('neutron'), {
+            # So that a user who is disabled is refused soon.
+            'keystone_authtoken': {'token_cache_time': 10},
+        })
         _write(etc / 'ml2_conf.ini', {
             'ml2': {'type_drivers': 'flat,vlan,vxlan,local',
                     'tenant_network_types': 'vxlan',
@@ -294,6 +298,7 @@ class _Writer:
                 'keystonemiddleware=WARN', 'keystoneauth=WARN',
                 'oslo_policy=INFO', 'nova.scheduler.manager=DEBUG'))},
             'scheduler': {'workers': SCHEDULER_WORKERS},
+            'neutron': self._client(catalogue.SCHEDULER_USER),
             'workarounds': {'disable_fallback_pcpu_query': True},
             'filter_scheduler': {
                 'available_filters': ['nova.scheduler.filters.all_filters',
@@ -308,7 +313,7 @@ class _Writer:
                 'ledger_publish_interval': 5,
                 'neutron_refresh_interval': 10,
                 'neutron_request_timeout': 10,
-                'max_snapshot_age': 40,
+                'max_snapshot_age': 25,
             },
         }
 

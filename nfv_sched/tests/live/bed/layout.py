@@ -36,6 +36,8 @@ PORTS = ('mariadb', 'rabbitmq', 'rabbitmq-distribution', 'epmd', 'keystone',
          'placement', 'glance', 'neutron', 'nova-api')
 
 _FILE = 'bed.json'
+# Of what is kept in a directory; to be raised when that changes.
+_VERSION = 2
 # The longest path of a Unix socket, less the file's name.
 _LONGEST = 107 - len('/run/mariadb.sock')
 
@@ -138,7 +140,8 @@ class Layout:
 
     def save(self) -> None:
         """Write down what has been decided."""
-        text = json.dumps({'ports': dict(self.ports),
+        text = json.dumps({'version': _VERSION,
+                           'ports': dict(self.ports),
                            'password': self.password,
                            'complete': self.complete}, indent=2)
         partial = self.directory / (_FILE + '.new')
@@ -159,6 +162,11 @@ def load(directory: pathlib.Path) -> Layout:
     """
     try:
         decided = json.loads((directory / _FILE).read_text())
+        if decided.get('version') != _VERSION:
+            raise errors.BedError(
+                f'The bed in {directory} was made by another version; end its '
+                'processes with that one and remove it, or use another '
+                'directory')
         return Layout(directory, decided['ports'], decided['password'],
                       decided['complete'])
     except FileNotFoundError:
@@ -167,8 +175,9 @@ def load(directory: pathlib.Path) -> Layout:
             f'nfv-sched-live up --directory {directory}')
     except (OSError, ValueError, KeyError) as exc:
         raise errors.BedError(
-            f'{directory / _FILE} cannot be read ({exc!r}); remove it after '
-            'nfv-sched-live down --purge')
+            f'{directory / _FILE} cannot be read: {exc!r}; end the processes '
+            f'that have {MARK}={directory} in their environment, and remove '
+            'the directory')
 
 
 def create(directory: pathlib.Path) -> Layout:

@@ -15,8 +15,11 @@ import getpass
 import grp
 import os
 
+from nfv_sched.tests.live.bed import database
 from nfv_sched.tests.live.bed import layout as bed_layout
 from nfv_sched.tests.live.bed import processes
+
+_CELL = 'cell1'
 
 
 def _run(layout: bed_layout.Layout, log: str, *command: str) -> None:
@@ -78,7 +81,9 @@ def nova(layout: bed_layout.Layout) -> None:
     _nova_manage(layout, 'cell_v2', 'map_cell0', '--database_connection',
                  layout.database_url('nova_cell0'))
     _nova_manage(layout, 'db', 'sync')
-    _nova_manage(layout, 'cell_v2', 'create_cell', '--name', 'cell1')
+    if not database.query(layout, 'nova_api', 'SELECT id FROM cell_mappings '
+                          'WHERE name = %s', (_CELL,)):
+        _nova_manage(layout, 'cell_v2', 'create_cell', '--name', _CELL)
 
 
 def discover_hosts(layout: bed_layout.Layout) -> None:

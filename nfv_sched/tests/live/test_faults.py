@@ -1,0 +1,258 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What goes wrong around the schedulers, and what is promised all the same.
+
+No guest with a strict policy is away from the virtual switch, no limit is
+overrun, and servers can be created again afterwards without a restart of
+``nova-scheduler`` or ``nfv-sched-ledger``.  Each test leaves the bed whole.
+"""
+
+from concurrent import futures
+
+from nfv_sched.tests.live import base
+from nfv_sched.tests.live.bed import catalogue
+from nfv_sched.tests.live.bed import configuration
+
+STRICT = base.pinned(**{base.VSWITCH: 'strict'})
+PHYSICAL_PORTS = 4
+
+# Seconds.
+_LIMIT_PUBLISHED = 60
+_RECOVERY = 120
+_SETTLED = 240
+
+
+class FaultTestCase(base.LiveTestCase):
+    """Services are ended, frozen and started by the tests."""
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self._mend)
+        self.strict = self.flavor(**STRICT)
+        self.network = [
+            {'uuid': self.tenant.network.find_network('tenant').id}]
+
+    def _mend(self):
+        """Start what does not run, and wait until Nova knows."""
+        for service in self.bed.services.values():
+            service.thaw()
+            service.run()
+        self.wait_until_up()
+
+    def states(self):
+        """What Nova says of its services, by binary and host."""
+        return {(service.binary, service.host): service.state
+                for service in self.admin.compute.services()}
+
+    def wait_until_up(self):
+        """Wait until Nova says that all of its services are up."""
+        self.wait_until(
+            lambda: set(self.states().values()) == {'up'}, _RECOVERY,
+            'all services of Nova are up')
+
+    def limit_ports(self, count):
+        """Let each host take this many more ports, and wait until it is so.
+
+        That the limit arrives in Placement shows that nfv-sched-ledger works.
+        """
+        self.aggregate(self.hosts,
+                       vswitch_ports_per_node=PHYSICAL_PORTS + count)
+        self.wait_until(
+            lambda: set(self.room(base.PORTS).values()) == {count},
+            _LIMIT_PUBLISHED, f'a limit of {count} ports is published')
+
+    def burst(self, count):
+        """Ask for guests with a strict policy and one port, all at once."""
+        with futures.ThreadPoolExecutor(count) as pool:
+            return list(pool.map(
+                lambda _: self.request(self.strict, networks=self.network),
+                range(count)))
+
+    def all_settled(self, servers):
+        """Wait until guests are active or in error, and return them so."""
+        ids = {server.id for server in servers}
+
+        def done():
+            shown = [server for server in self.admin.compute.servers(
+                all_projects=True) if server.id in ids]
+            return shown if len(shown) == len(ids) and all(
+                server.status in ('ACTIVE', 'ERROR')
+                for server in shown) else None
+
+        return self.wait_until(done, _SETTLED, f'{len(ids)} guests are there')
+
+    def assert_kept(self, servers):
+        """No strict guest is astray, and the ledger is within its limits.
+
+        :param servers: all that there are
+        :returns: those that are active
+        """
+        active = [server for server in servers if server.status == 'ACTIVE']
+        for server in active:
+            self.assert_strict(server)
+            self.assertEqual(1, self.allocated(server.id, base.PORTS))
+        used = self.used(base.PORTS)
+        for host, room in self.room(base.PORTS).items():
+            there = [server for server in active
+                     if server.compute_host == host]
+            self.assertLessEqual(len(there), room, host)
+            self.assertLessEqual(used[host], room, host)
+        self.assertEqual(
+            sum(used.values()),
+            sum(self.allocated(server.id, base.PORTS) for server in servers))
+        return active
+
+    def assert_works(self):
+        """A guest is created with its port, claimed where it is, and goes."""
+        server = self.boot(self.strict, networks=self.network)
+        self.assert_kept([server])
+        self.delete(server)
+        self.wait_until(lambda: not any(self.used(base.PORTS).values()), 30,
+                        'nothing is allocated in the ledger')
+
+
+class SchedulerTest(FaultTestCase):
+
+    def test_worker_killed_during_a_burst(self):
+        self.limit_ports(3)
+        service = self.bed.schedulers[0]
+        workers = set(service.worker_pids)
+        self.assertEqual(configuration.SCHEDULER_WORKERS, len(workers))
+        victim = min(workers)
+        with futures.ThreadPoolExecutor(1) as pool:
+            burst = pool.submit(self.burst, 20)
+            self.wait_until(lambda: any(self.used(base.PORTS).values()), 60,
+                            'a guest has been scheduled')
+            service.kill_worker(victim)
+            servers = burst.result()
+
+        active = self.assert_kept(self.all_settled(servers))
+
+        self.assertTrue(active)
+        self.assertLessEqual(len(active), 3 * len(self.hosts))
+        self.wait_until(
+            lambda: len(set(service.worker_pids) - {victim}) == len(workers),
+            30, 'another worker has been forked')
+        self.delete(*servers)
+        self.assertEqual({0}, set(self.used(base.PORTS).values()))
+        self.assert_works()
+
+    def test_scheduler_killed(self):
+        self.bed.schedulers[0].kill()
+        self.wait_until(
+            lambda: self.states()['nova-scheduler', 'scheduler1'] == 'down',
+            _RECOVERY, 'Nova knows that the scheduler is down')
+
+        self.assert_works()
+
+
+class NeutronTest(FaultTestCase):
+
+    def test_stopped_and_started(self):
+        server = self.boot(self.strict, networks=self.network)
+        self.bed.services['neutron'].stop()
+
+        # From the figures at hand.
+        first = self.boot(self.strict)
+        self.assert_strict(first)
+        # The ledger stays as it is; it gives nothing free.
+        self.assertEqual(1, sum(self.used(base.PORTS).values()))
+
+        self.bed.services['neutron'].run()
+        self.delete(server, first)
+        self.limit_ports(5)
+        self.assert_works()
+
+    def test_figures_grow_stale(self):
+        self.limit_ports(2)
+        keystone = self.admin.identity
+        user = keystone.find_user(catalogue.SCHEDULER_USER)
+        keystone.update_user(user, is_enabled=False)
+        self.addCleanup(keystone.update_user, user, is_enabled=True)
+        self.wait_for_log('The figures from Neutron are older than')
+
+        # Hosts are used as if limits were kept; Placement keeps them.
+        room = 2 * len(self.hosts)
+        servers = self.all_settled(self.burst(room + 2))
+        self.assertEqual(room, len(self.assert_kept(servers)))
+        self.delete(*servers)
+
+        keystone.update_user(user, is_enabled=True)
+        self.wait_for_log('Neutron can be read again')
+        self.assert_works()
+
+    def wait_for_log(self, text):
+        """Wait until all workers of the schedulers log something anew."""
+        logs = {service.log: service.log.stat().st_size
+                for service in self.bed.schedulers}
+        expected = configuration.SCHEDULER_WORKERS * len(logs)
+
+        def count():
+            return sum(log.read_bytes()[begin:].count(text.encode())
+                       for log, begin in logs.items())
+
+        self.wait_until(lambda: count() >= expected, _RECOVERY,
+                        f'{expected} workers have logged "{text}"')
+
+
+class BrokerTest(FaultTestCase):
+
+    def test_restarted(self):
+        server = self.boot(self.strict, networks=self.network)
+        self.bed.services['rabbitmq'].stop()
+        self.bed.services['rabbitmq'].run()
+        self.wait_until_up()
+
+        self.assert_kept([self.show(server)])
+        self.delete(server)
+        self.limit_ports(5)
+        self.assert_works()
+
+
+class DatabaseTest(FaultTestCase):
+
+    def test_restarted(self):
+        server = self.boot(self.strict, networks=self.network)
+        self.bed.services['mariadb'].stop()
+        self.bed.services['mariadb'].run()
+        self.wait_until_up()
+
+        self.assert_kept([self.show(server)])
+        self.delete(server)
+        self.limit_ports(5)
+        self.assert_works()
+
+
+class ComputeTest(FaultTestCase):
+
+    def test_frozen(self):
+        frozen = self.bed.computes[base.LEFT]
+        frozen.freeze()
+        self.assertEqual('frozen', frozen.state)
+        self.wait_until(
+            lambda: self.states()['nova-compute', base.LEFT] == 'down',
+            _RECOVERY, 'Nova knows that the compute node is down')
+
+        # More than the other hosts would take if weighers spread them over
+        # all four.
+        servers = self.all_settled(self.burst(8))
+        active = self.assert_kept(servers)
+        self.assertEqual(8, len(active))
+        self.assertNotIn(base.LEFT,
+                         {server.compute_host for server in active})
+        self.delete(*servers)
+
+        frozen.thaw()
+        self.wait_until_up()
+        server = self.boot(self.strict, networks=self.network, host=base.LEFT)
+        self.assertEqual(base.LEFT, server.compute_host)
+        self.assert_kept([server])
