@@ -33,6 +33,7 @@ from nfv_sched.tests.live.bed import errors
 _LINES_OF_LOG = 15
 _PAUSE = 0.1
 _STOP_SECONDS = 20
+_SIGNAL_SECONDS = 5
 _BOOT_ID = pathlib.Path('/proc/sys/kernel/random/boot_id')
 
 
@@ -269,10 +270,19 @@ class Service:
     def freeze(self) -> None:
         """Stop all its processes where they are."""
         _signal(self.pids, signal.SIGSTOP)
+        self._wait_while_frozen(False)
 
     def thaw(self) -> None:
         """Let its processes go on."""
         _signal(self.pids, signal.SIGCONT)
+        self._wait_while_frozen(True)
+
+    def _wait_while_frozen(self, frozen: bool) -> None:
+        """Wait until the kernel has come to it."""
+        limit = time.monotonic() + _SIGNAL_SECONDS
+        while (self.state == ('frozen' if frozen else 'running') and
+               time.monotonic() < limit):
+            time.sleep(_PAUSE)
 
     def memory(self) -> tuple[int, int]:
         """Resident and proportional set size of its processes, in MiB."""

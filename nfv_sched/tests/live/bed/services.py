@@ -42,9 +42,6 @@ _WEB = {
 # The queue to which agents report.
 _REPORTS = 'q-reports-plugin'
 
-# Where each keeps its heart beats: binary and host in the table of services.
-_CONDUCTOR = ('nova-conductor', 'conductor')
-
 
 def program(name: str) -> str:
     """Path of a program of this Python environment."""
@@ -89,21 +86,41 @@ def neutron_rpc(layout: bed_layout.Layout) -> Iterable[processes.Service]:
 def nova(layout: bed_layout.Layout,
          hosts: Iterable[str]) -> Iterable[processes.Service]:
     """Conductor, schedulers and compute nodes."""
-    def service(name, command, binary, host):
-        return processes.Service(
-            name, [*command, '--config-file',
-                   str(layout.etc / 'nova' / f'{host}.conf')],
-            layout.environment(), layout.directory,
-            ready=lambda: _reports(layout, binary, host))
-
-    yield service('nova-conductor', [program('nova-conductor')], *_CONDUCTOR)
+    yield _nova_service(layout, 'nova-conductor', [program('nova-conductor')],
+                        'nova-conductor', 'conductor')
     for name in configuration.SCHEDULERS:
-        yield service(f'nova-{name}', [program('nova-scheduler')],
-                      'nova-scheduler', name)
+        yield scheduler(layout, name)
     for host in hosts:
-        yield service(f'nova-{host}',
-                      [sys.executable, '-m', f'{_PACKAGE}.compute'],
-                      'nova-compute', host)
+        yield _nova_service(
+            layout, f'nova-{host}',
+            [sys.executable, '-m', f'{_PACKAGE}.compute'],
+            'nova-compute', host)
+
+
+def scheduler(layout: bed_layout.Layout, name: str,
+              stock: bool = False) -> processes.Service:
+    """One scheduler.
+
+    :param stock: without nfv-sched
+    """
+    return _nova_service(
+        layout, f'nova-{name}', [program('nova-scheduler')],
+        'nova-scheduler', name, f'{name}-stock.conf' if stock else None)
+
+
+def _nova_service(layout: bed_layout.Layout, name: str, command: list[str],
+                  binary: str, host: str,
+                  conf: str | None = None) -> processes.Service:
+    """A service of Nova.
+
+    :param binary: what Nova calls it
+    :param host: what it calls its host
+    :param conf: name of its configuration file; by default after its host
+    """
+    path = layout.etc / 'nova' / (conf or f'{host}.conf')
+    return processes.Service(
+        name, [*command, '--config-file', str(path)], layout.environment(),
+        layout.directory, ready=lambda: _reports(layout, binary, host))
 
 
 def ledger(layout: bed_layout.Layout,
