@@ -161,24 +161,37 @@ class NeutronTest(FaultTestCase):
         server = self.boot(self.strict, networks=self.network)
         self.bed.services['neutron'].stop()
 
-        # From the figures at hand.
-        first = self.boot(self.strict)
-        self.assert_strict(first)
+        # From the figures at hand. Without Neutron Nova's API shows no
+        # server.
+        other = self.request(self.strict)
+        self.wait_until(
+            lambda: self.bed.database(
+                'nova', 'SELECT id FROM instances WHERE uuid = %s AND '
+                'vm_state = %s', (other.id, 'active')),
+            _SETTLED, 'a guest is created without Neutron')
+        topology = self.bed.instance_topology(other.id)
+        self.assertLessEqual(set(topology.host_nodes),
+                             self.switch_nodes(topology.host))
         # The ledger stays as it is; it gives nothing free.
         self.assertEqual(1, sum(self.used(base.PORTS).values()))
 
         self.bed.services['neutron'].run()
-        self.delete(server, first)
+        self.delete(server, other)
         self.limit_ports(5)
         self.assert_works()
 
     def test_figures_grow_stale(self):
         self.limit_ports(2)
+        self.delete(self.boot(self.strict, networks=self.network))
         keystone = self.admin.identity
         user = keystone.find_user(catalogue.SCHEDULER_USER)
+        begin = self.ends_of_logs()
         keystone.update_user(user, is_enabled=False)
         self.addCleanup(keystone.update_user, user, is_enabled=True)
-        self.wait_for_log('The figures from Neutron are older than')
+        stale = self.wait_until(
+            lambda: self.workers_that_said(
+                'The figures from Neutron are older than', begin),
+            _RECOVERY, 'a scheduler says that its figures are too old')
 
         # Hosts are used as if limits were kept; Placement keeps them.
         room = 2 * len(self.hosts)
@@ -186,22 +199,27 @@ class NeutronTest(FaultTestCase):
         self.assertEqual(room, len(self.assert_kept(servers)))
         self.delete(*servers)
 
+        begin = self.ends_of_logs()
         keystone.update_user(user, is_enabled=True)
-        self.wait_for_log('Neutron can be read again')
+        self.wait_until(
+            lambda: stale <= self.workers_that_said(
+                'Neutron can be read again', begin),
+            _RECOVERY, 'the schedulers read Neutron again')
         self.assert_works()
 
-    def wait_for_log(self, text):
-        """Wait until all workers of the schedulers log something anew."""
-        logs = {service.log: service.log.stat().st_size
+    def ends_of_logs(self):
+        """Where the logs of the schedulers end now."""
+        return {service.log: service.log.stat().st_size
                 for service in self.bed.schedulers}
-        expected = configuration.SCHEDULER_WORKERS * len(logs)
 
-        def count():
-            return sum(log.read_bytes()[begin:].count(text.encode())
-                       for log, begin in logs.items())
-
-        self.wait_until(lambda: count() >= expected, _RECOVERY,
-                        f'{expected} workers have logged "{text}"')
+    @staticmethod
+    def workers_that_said(text, begin):
+        """Process ids of the workers that have logged a text since."""
+        # Date, time and process id begin each line.
+        return {line.split()[2]
+                for log, start in begin.items()
+                for line in log.read_bytes()[start:].decode().splitlines()
+                if text in line}
 
 
 class BrokerTest(FaultTestCase):
