@@ -176,6 +176,9 @@ class NeutronTest(FaultTestCase):
         self.assertEqual(1, sum(self.used(base.PORTS).values()))
 
         self.bed.services['neutron'].run()
+        self.wait_until(
+            lambda: list(self.admin.network.ports(device_id=server.id)),
+            _RECOVERY, 'Neutron knows its ports')
         self.delete(server, other)
         self.limit_ports(5)
         self.assert_works()

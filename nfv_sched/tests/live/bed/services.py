@@ -22,6 +22,7 @@ import sys
 import requests
 
 from nfv_sched.tests.live.bed import broker
+from nfv_sched.tests.live.bed import catalogue
 from nfv_sched.tests.live.bed import configuration
 from nfv_sched.tests.live.bed import database
 from nfv_sched.tests.live.bed import layout as bed_layout
@@ -63,7 +64,8 @@ def web(layout: bed_layout.Layout) -> Iterable[processes.Service]:
              '--buffer-size', '65535', '--add-header', 'Connection: close',
              '--disable-logging'],
             layout.environment(), layout.directory, url=url,
-            ready=lambda url=url + path: _answers(url))
+            ready=lambda name=name, url=url + path: (
+                _answers(url) or _READY.get(name, lambda _: None)(layout)))
 
 
 def neutron_rpc(layout: bed_layout.Layout) -> Iterable[processes.Service]:
@@ -139,6 +141,19 @@ def _answers(url: str) -> str | None:
     status = requests.get(
         url, timeout=5, proxies={'http': None}).status_code
     return f'{url} answers {status}' if status >= 500 else None
+
+
+def _neutron_works(layout: bed_layout.Layout) -> str | None:
+    """Whether Neutron does more than to answer.
+
+    What it tells those who ask first may be less than there is.
+    """
+    with catalogue.connect(layout) as connection:
+        status = connection.network.get('/networks').status_code
+    return None if status == 200 else f'/networks answers {status}'
+
+
+_READY = {'neutron': _neutron_works}
 
 
 def _reports(layout: bed_layout.Layout, binary: str,
