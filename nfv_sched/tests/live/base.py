@@ -116,16 +116,17 @@ class LiveTestCase(testtools.TestCase):
         """Host NUMA nodes with the virtual switch."""
         return set(self.bed.hosts[host].physnets['nfv_vswitch'])
 
+    def pinned_cpus(self, host: str) -> int:
+        """How many CPUs of a host are pinned, as its last report has it."""
+        row, = self.bed.database(
+            'nova', 'SELECT numa_topology FROM compute_nodes '
+            'WHERE host = %s AND deleted = 0', (host,))
+        cells = json.loads(row['numa_topology'])['nova_object.data']['cells']
+        return sum(len(cell['nova_object.data']['pinned_cpus'])
+                   for cell in cells)
+
     def _idle(self) -> bool:
-        """Whether no host has pinned CPUs."""
-        rows = self.bed.database(
-            'nova',
-            'SELECT numa_topology FROM compute_nodes WHERE deleted = 0')
-        return not any(
-            cell['nova_object.data']['pinned_cpus']
-            for row in rows
-            for cell in json.loads(row['numa_topology'])[
-                'nova_object.data']['cells'])
+        return not any(self.pinned_cpus(host) for host in self.hosts)
 
     # Guests
 

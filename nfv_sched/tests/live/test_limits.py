@@ -74,8 +74,17 @@ class BurstTest(base.LiveTestCase):
                         found.add(line.split()[2])
         return found
 
-    def assert_exact(self, servers, slots: Mapping[str, int]):
-        """As many guests on each host as fit, and the others refused."""
+    def assert_exact(self, servers, slots: Mapping[str, int],
+                     resource_class: str, need: int):
+        """As many guests on each host as fit, and the others refused.
+
+        :param need: what each of them has to have allocated
+        """
+        unledgered = [
+            f'{server.id} on {server.compute_host}' for server in servers
+            if server.status == 'ACTIVE' and
+            self.allocated(server.id, resource_class) != need]
+        self.assertEqual([], unledgered)
         placed = collections.Counter(
             server.compute_host for server in servers
             if server.status == 'ACTIVE')
@@ -93,7 +102,7 @@ class BurstTest(base.LiveTestCase):
         self.wait_for_room(base.PORTS, PORT_SLOTS)
 
         servers = self.burst(networks=self.networks())
-        self.assert_exact(servers, PORT_SLOTS)
+        self.assert_exact(servers, PORT_SLOTS, base.PORTS, 1)
         self.assertEqual(PORT_SLOTS, self.used(base.PORTS))
         message = self.boot_refused(
             self.flavor(1, 64), networks=self.networks())
@@ -122,7 +131,7 @@ class BurstTest(base.LiveTestCase):
 
         servers = self.burst(networks=self.networks(),
                              security_groups=[{'name': group.name}])
-        self.assert_exact(servers, RULE_SLOTS)
+        self.assert_exact(servers, RULE_SLOTS, base.RULES, GROUP_RULES)
         self.assertEqual(room, self.used(base.RULES))
         message = self.boot_refused(
             self.flavor(1, 64), networks=self.networks(),
