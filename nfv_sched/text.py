@@ -25,3 +25,12 @@ def some(names: Iterable[str], most: int = _NAMED) -> str:
     names = sorted(names)
     more = len(names) - most
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
+
+
+def brief(exc: Exception | str) -> str:
+    """The first line of a message, without a full stop.
+
+    :param exc: an exception, or its message
+    """
+    lines = str(exc).splitlines() or [type(exc).__name__]
+    return lines[0].rstrip('. ')

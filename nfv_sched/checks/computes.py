@@ -50,7 +50,7 @@ class Computes:
         """
         nodes, failures = self._all()
         if failures and not nodes:
-            raise UnreadError('; '.join(failures))
+            raise UnreadError(f'{"; ".join(map(text.brief, failures))}.')
         return sorted(
             (node for node in nodes
              if node.hypervisor_type.lower() != _BARE_METAL),
@@ -59,7 +59,7 @@ class Computes:
     def unread(self) -> list[findings.Finding]:
         """Cells whose compute nodes are not among them."""
         return [findings.warning(
-            f'Compute nodes were not looked at: {failure}.')
+            f'Compute nodes were not looked at: {text.brief(failure)}.')
             for failure in self._all()[1]]
 
     def _all(self) -> tuple[list, list[str]]:
@@ -69,7 +69,8 @@ class Computes:
             try:
                 self._read = nova_compat.compute_nodes()
             except Exception as exc:
-                self._error = f'see [api_database] connection: {exc}'
+                self._error = ('see [api_database] connection: '
+                               f'{text.brief(exc)}.')
                 raise UnreadError(self._error) from exc
         return self._read
 
@@ -135,7 +136,8 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
             view = _view(node)
         except topology.OddTopologyError as exc:
             found.append(findings.warning(
-                f'{node.host}: its NUMA topology is unreadable: {exc}'))
+                f'{node.host}: its NUMA topology is unreadable: '
+                f'{text.brief(exc)}.'))
             continue
         if view is None:
             faults.setdefault(_NO_TOPOLOGY, []).append(node.host)

@@ -29,6 +29,7 @@ from nfv_sched.checks import findings
 from nfv_sched import conf as nfv_conf
 from nfv_sched import nova_compat
 from nfv_sched import policy
+from nfv_sched import text
 
 STOCK_FILTERS = 'nova.scheduler.filters.all_filters'
 OUR_FILTERS = 'nfv_sched.filters.all_filters'
@@ -102,7 +103,7 @@ def _load(
         except Exception as exc:
             found.append(findings.failure(
                 f'[filter_scheduler] {option}: {name} cannot be loaded, and '
-                f'nova-scheduler will not start: {exc}'))
+                f'nova-scheduler will not start: {text.brief(exc)}.'))
         else:
             classes.update((cls.__name__, name) for cls in loaded
                            if inspect.isclass(cls))
@@ -168,13 +169,13 @@ def _combination(enabled: list[str]) -> list[findings.Finding]:
             f'host is searched twice: remove {STOCK_TOPOLOGY}.'))
     policies = [name for name in _POLICIES if name in enabled]
     if policies and TOPOLOGY not in enabled:
-        text = f'{", ".join(policies)} enabled without {TOPOLOGY}: '
-        text += f'{_KEEPS[TOPOLOGY]} is not kept'
+        lost = f'{", ".join(policies)} enabled without {TOPOLOGY}: '
+        lost += f'{_KEEPS[TOPOLOGY]} is not kept'
         if STOCK_TOPOLOGY not in enabled:
-            text += ', and no filter looks whether guests without a policy ' \
+            lost += ', and no filter looks whether guests without a policy ' \
                     'fit on the NUMA nodes of a host'
         found.append(findings.warning(
-            f'{text}; add {TOPOLOGY} in the place of {STOCK_TOPOLOGY}.'))
+            f'{lost}; add {TOPOLOGY} in the place of {STOCK_TOPOLOGY}.'))
     if PCI in enabled and STOCK_PCI not in enabled:
         found.append(findings.warning(
             f'{PCI} is enabled without {STOCK_PCI}, so hosts without free '
@@ -281,7 +282,7 @@ def options(conf) -> upgradecheck.Result:
 
 def _why(exc: Exception) -> str:
     """What is wrong with a value, without what oslo.config says of itself."""
-    return str(exc).rpartition(' is not valid: ')[2].rstrip('.')
+    return text.brief(str(exc).rpartition(' is not valid: ')[2])
 
 
 def _unknown(conf, known: set[str]) -> list[findings.Finding]:
@@ -343,7 +344,7 @@ def validators() -> upgradecheck.Result:
     except Exception as exc:
         return findings.conclude([findings.failure(
             'The extra-spec validators cannot be loaded, and nova-api will '
-            f'not start: {exc}')], '')
+            f'not start: {text.brief(exc)}.')], '')
     missing = sorted(ours - known)
     found = []
     if missing:

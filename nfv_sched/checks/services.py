@@ -54,7 +54,7 @@ def neutron(conf) -> upgradecheck.Result:
             shown = reader.probe()
     except nfv_neutron.NeutronError as exc:
         line = ('Neutron cannot be read with the section [neutron] of the '
-                f"scheduler's nova.conf: {_sentence(exc)} ")
+                f"scheduler's nova.conf: {text.brief(exc)}. ")
         if limits:
             return findings.conclude([findings.failure(
                 line + 'Limits of ports and rules are not kept '
@@ -77,7 +77,7 @@ def placement(conf) -> upgradecheck.Result:
     except providers.PlacementError as exc:
         return findings.conclude([findings.failure(
             'Placement cannot be read with the section [placement] of '
-            f'nova.conf, whose user {_USER}: {_sentence(exc)}')], '')
+            f'nova.conf, whose user {_USER}: {text.brief(exc)}.')], '')
     return findings.conclude(
         [], 'Placement answers. The ledger has '
         f'{len(published)} resource providers there.')
@@ -103,16 +103,16 @@ def ledger(conf) -> upgradecheck.Result:
     except (providers.PlacementError, publisher.RoundError) as exc:
         return findings.conclude([findings.warning(
             'What is published could not be compared with what should be: '
-            f'{_sentence(exc)}')], '')
+            f'{text.brief(exc)}.')], '')
     hosts: dict[publisher.Action, list[str]] = {}
     for report in done.hosts:
         hosts.setdefault(report.action, []).append(report.host)
     found = [findings.warning(
-        f'Hosts of a cell were not looked at: {_sentence(failure)}')
+        f'Hosts of a cell were not looked at: {text.brief(failure)}.')
         for failure in done.failures]
     found += _unpublished(conf, hosts)
     found += [findings.warning(
-        f'{report.host}: {_sentence(report.note)}')
+        f'{report.host}: {text.brief(report.note)}.')
         for report in done.hosts if report.action is Action.FAILED]
     return findings.conclude(
         found, f'{len(hosts.get(Action.UNCHANGED, ()))} hosts are published '
@@ -153,7 +153,3 @@ def _unpublished(
             f'{text.some(hosts[Action.WAITING])}: no resource provider '
             'yet. See whether nova-compute runs there.'))
     return found
-
-
-def _sentence(text_or_exc) -> str:
-    return f'{str(text_or_exc).rstrip(". ")}.'
