@@ -171,6 +171,9 @@ class _Writer:
             'DEFAULT': {'use_stderr': True,
                         'state_path': self._state('placement')},
             'api': {'auth_strategy': 'keystone'},
+            # With more, Placement grants more than there is: see the
+            # documentation of the ledger.
+            'placement': {'allocation_conflict_retry_count': 1},
             'placement_database': self._database('placement'),
         }, self._authtoken('placement'))
 
