@@ -23,7 +23,7 @@ from nfv_sched.tests.live import base
 GUESTS = 3
 
 # Until agents have reported and each scheduler worker has read Neutron.
-_NEUTRON_READ = 15  # seconds
+_NEUTRON_READ = 25  # seconds
 
 
 class NetworkServiceWeighersTest(base.LiveTestCase):
