@@ -110,14 +110,42 @@ class HostPortLimitTest(PortTest):
         host = self.hosts[0]
         flavor = self.create_flavor(1, {})
         lift = self.limit_host(host, 1)
+        self.wait_for_ledger(host, lambda room: room < 2)
         # The tenant's network is not the administrator's.
         networks = [{'port': self.admin_port()} for _ in range(2)]
         message = self.boot_refused_on(host, flavor, networks=networks)
         self.assert_reason(message, 'vSwitch ports: 2 needed')
         lift()
+        self.wait_for_ledger(host, lambda room: room >= 2)
         server = self.boot(flavor, client=self.admin_servers_client,
                            host=host, networks=networks)
         self.assertEqual(host, self.host_of(server))
+
+    def wait_for_ledger(self, host, expected):
+        """Wait until nfv-sched-ledger has published a limit.
+
+        :param expected: called with the ports that guests may allocate
+        """
+        if not CONF.nfv_sched.ledger:
+            return
+        nodes = self.os_admin.hypervisor_client.list_hypervisors(
+            detail=True)['hypervisors']
+        node, = [node['hypervisor_hostname'] for node in nodes
+                 if node['service']['host'] == host]
+        client = self.os_admin.resource_providers_client
+        provider, = client.list_resource_providers(
+            name=f'{node}_nfv_ledger')['resource_providers']
+
+        def published():
+            entry = client.list_resource_provider_inventories(
+                provider['uuid'])['inventories'][PORT]
+            return expected(entry['total'] - entry['reserved'])
+
+        self.assertTrue(
+            test_utils.call_until_true(
+                published, CONF.compute.build_timeout,
+                CONF.compute.build_interval),
+            f'the limit of {host} is not published in the ledger')
 
     def admin_port(self):
         """A port that an administrator may give a server."""

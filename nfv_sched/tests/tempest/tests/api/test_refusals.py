@@ -52,8 +52,9 @@ class RefusalsNegativeTest(base.NFVSchedTest):
     def test_more_nodes_than_the_switch_has_negative(self):
         """No host has the switch on as many nodes as the guest has."""
         nodes = 1 + max(len(self.vswitch_nodes(host)) for host in self.hosts)
-        flavor = self.create_flavor(*base.pinned(
-            vcpus=nodes, nodes=nodes, **{AFFINITY: 'strict'}))
+        flavor = self.create_flavor(
+            *base.pinned(vcpus=nodes, nodes=nodes, **{AFFINITY: 'strict'}),
+            ram=base.RAM * nodes)
         message = self.boot_refused(flavor)
         if all(self.numa_nodes(host) >= nodes for host in self.hosts):
             self.assert_reason(message, f'{AFFINITY}=strict')
