@@ -212,6 +212,19 @@ function configure_nfv_sched {
     fi
 }
 
+# With more, Placement grants more than there is when several claims come at
+# once; see the documentation of the ledger. DevStack makes placement.conf anew
+# in every run of stack.sh.
+function configure_nfv_sched_placement {
+    iniset "$PLACEMENT_CONF" placement allocation_conflict_retry_count 1
+}
+
+function cleanup_nfv_sched_placement {
+    if [[ -e ${PLACEMENT_CONF:-} ]]; then
+        inidelete "$PLACEMENT_CONF" placement allocation_conflict_retry_count
+    fi
+}
+
 # Run
 # ---
 
@@ -360,6 +373,10 @@ case "${1:-}/${2:-}" in
             echo_summary "Configuring nfv-sched"
             configure_nfv_sched
         fi
+        if is_service_enabled placement-api &&
+                [[ $NFV_SCHED_LEDGER == placement ]]; then
+            configure_nfv_sched_placement
+        fi
         ;;
     stack/extra)
         if is_service_enabled n-sch; then
@@ -384,6 +401,7 @@ case "${1:-}/${2:-}" in
         ;;
     clean/)
         nfv_conf_undo
+        cleanup_nfv_sched_placement
         ;;
 esac
 

@@ -117,6 +117,33 @@ class TestLedger(base.TestCase):
         self.run_phases('stack/post-config', 'stack/extra')
         self.assertEqual({}, self.running())
 
+    def placement_conf(self):
+        """What placement.conf has, beside what was there."""
+        sections = base.parse(
+            (self.directory / 'etc' / 'placement.conf').read_text())
+        self.assertEqual({'auth_strategy': ['keystone']},
+                         sections.pop('api'))
+        return sections.get('placement', {})
+
+    def test_placement(self):
+        """Placement lets Nova try again after a conflict, and not itself."""
+        path = self.directory / 'etc' / 'placement.conf'
+        for services, settings, wanted in (
+            (base.ALL_IN_ONE, {}, {'allocation_conflict_retry_count': ['1']}),
+            ('placement-api', {}, {'allocation_conflict_retry_count': ['1']}),
+            (base.ALL_IN_ONE, {'NFV_SCHED_LEDGER': 'none'}, {}),
+            ('n-sch,n-api', {'NFV_SCHED_LEDGER': 'placement'}, {}),
+        ):
+            path.write_text('[api]\nauth_strategy = keystone\n')
+            self.given('controller.conf', services, **settings)
+            for _ in range(2):
+                self.run_phases('stack/post-config')
+                self.assertEqual(wanted, self.placement_conf())
+            self.run_phases('unstack', 'clean')
+            self.assertEqual({}, self.placement_conf())
+            del self.settings['ENABLED_SERVICES']
+            self.settings.pop('NFV_SCHED_LEDGER', None)
+
 
 class TestFlavors(base.TestCase):
 
