@@ -46,6 +46,7 @@ class FaultTestCase(base.LiveTestCase):
         for service in self.bed.services.values():
             service.thaw()
             service.run()
+        self.bed.wait_for_listeners()
         self.wait_until_up()
 
     def states(self):
@@ -231,6 +232,7 @@ class BrokerTest(FaultTestCase):
         server = self.boot(self.strict, networks=self.network)
         self.bed.services['rabbitmq'].stop()
         self.bed.services['rabbitmq'].run()
+        self.bed.wait_for_listeners()
         self.wait_until_up()
 
         self.assert_kept([self.show(server)])

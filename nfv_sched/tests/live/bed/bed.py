@@ -42,6 +42,7 @@ from nfv_sched.tests.live.bed import services
 VARIABLE = 'NFV_SCHED_LIVE'
 
 _UP_SECONDS = 180
+_LISTEN_SECONDS = 90
 _POLL = 0.1
 # These lose less if they are asked to end.
 _LAST = ('epmd', 'rabbitmq', 'mariadb')
@@ -165,6 +166,23 @@ class Bed:
         partial = self.layout.agents.with_suffix('.new')
         partial.write_text(yaml.safe_dump([dict(agent) for agent in agents]))
         partial.replace(self.layout.agents)
+
+    def wait_for_listeners(self, seconds: float = _LISTEN_SECONDS) -> None:
+        """Wait until the services of Nova take messages.
+
+        After a restart of the broker, a message to one that has not come back
+        yet is lost.
+
+        :raises BedError: if one does not in time
+        """
+        queues = ['conductor', 'scheduler',
+                  *(f'scheduler.{name}' for name in configuration.SCHEDULERS),
+                  *(f'compute.{host}' for host in self.hosts)]
+        for queue in queues:
+            self.wait_until(
+                lambda queue=queue: broker.consumed(
+                    self.layout, queue) is None,
+                seconds, f'somebody listens to {queue}')
 
     @staticmethod
     def wait_until(predicate: Callable[[], object], seconds: float,

@@ -101,7 +101,10 @@ def prepare(layout: bed_layout.Layout) -> None:
 def consumed(layout: bed_layout.Layout, queue: str) -> str | None:
     """Whether somebody takes messages from a queue."""
     with _connection(layout) as connection:
-        state = connection.channel().queue_declare(queue, passive=True)
+        try:
+            state = connection.channel().queue_declare(queue, passive=True)
+        except connection.channel_errors:
+            return f'there is no queue {queue}'
     return None if state.consumer_count else f'nobody listens to {queue}'
 
 
