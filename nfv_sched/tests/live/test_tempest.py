@@ -22,7 +22,7 @@ from nfv_sched.tests.live import tempest_workspace
 # threads and some do not.
 _NOT_HERE = {'test_require_negative', 'test_isolate_negative'}
 
-_SKIPPED = re.compile(r'\.(test_\w+)\[.*\.\.\. SKIPPED')
+_SKIPPED = re.compile(r'\.(test_\w+)(?:\[\S*\])? \.\.\. SKIPPED')
 
 
 class TempestTest(base.LiveTestCase):
