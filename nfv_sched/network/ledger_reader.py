@@ -57,6 +57,10 @@ class _Refresher(background.Refresher[Reading]):
     LATELY = 60.0
     MOST = 32
 
+    #: Seconds that the first requests of a process wait; less than Nova waits
+    #: for an answer of the scheduler.
+    FIRST_SECONDS = 30.0
+
     def __init__(self, conf):
         super().__init__()
         self._conf = conf
@@ -74,8 +78,12 @@ class _Refresher(background.Refresher[Reading]):
         return self._conf.nfv_sched.ledger_refresh_interval
 
     def first_timeout(self) -> float:
-        """As for the first reading of Neutron."""
-        return self._conf.nfv_sched.neutron_first_fetch_timeout
+        """Longer than for Neutron.
+
+        Nova has just asked Placement for candidates, so that it answers; and
+        what is placed unread is in no ledger.
+        """
+        return self.FIRST_SECONDS
 
     def read(self) -> Reading:
         """Read the ledgers once."""
