@@ -199,10 +199,11 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
                 before = need * load.placed(host_state, network)
                 free -= before
                 left -= before
-        if network.published(host_state):
+        roomy = free >= need
+        # A limit that is too low for any guest needs no figures.
+        if (roomy or need <= allowance.room) and (
+                network.published(host_state)):
             roomy = self._in_ledger(host_state, network, need, free, own)
-        else:
-            roomy = free >= need
         if not roomy:
             return functools.partial(allowance.full, free)
         load.watch(host_state, network)

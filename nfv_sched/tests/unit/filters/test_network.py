@@ -734,6 +734,16 @@ class TestLedger(NetworkTestCase):
         self.assertEqual({'resources': {ledger.PORTS: 1}},
                          self.claimed(host)[0])
 
+    def test_limit_too_low_for_the_guest(self):
+        """A limit that was lowered holds before the ledger has it."""
+        source = self.ledgers(renewed={(ledger.PORTS, 2): [self.provider]})
+        self.neutron()
+        host = self.host(metadata={'vswitch_ports_per_node': '3'})
+        self.assertEqual(
+            'vSwitch ports: 2 needed, 1 of 3 free (1 host)',
+            self.refused([host], self.spec(2)))
+        self.assertEqual(0, source.renewals)
+
     def test_full_after_all(self):
         """Figures from Neutron stand where the ledger agrees."""
         self.ledgers(renewed={(ledger.PORTS, 1): []})
