@@ -206,7 +206,7 @@ class Contested(list):
         network.asked.add(host_state.host)
         left = claims.CLAIMS.take(
             network.snapshot, host_state.host, network.instance,
-            network.demand, self.ports, self.rules)
+            network.demand, self.ports, self.rules, self._host_state)
         if left is None:
             network.attempt = (self._host_state, host_state.num_instances)
             network.note.taken.append((host_state.host, network.instance))

@@ -23,6 +23,7 @@ It may count too much for a short time: a guest that was deleted, or whose
 build failed, counts until a reading was made some time after it was placed.
 """
 
+from collections.abc import Callable
 from collections.abc import Collection
 import math
 import threading
@@ -35,8 +36,9 @@ from nfv_sched.network import usage
 #: Seconds after which a guest's ports should be bound to its host.
 BUILD_SECONDS = 60.0
 
-#: Seconds that Nova has for the claim in Placement.
-TAKE_SECONDS = 10.0
+#: Seconds that Nova has for the claim in Placement, and for the other servers
+#: of the request. What it took ends before that if the request does.
+TAKE_SECONDS = 60.0
 
 # Claims older than this are dropped whatever has been read.
 _LOST_SECONDS = 3600.0
@@ -49,12 +51,24 @@ class Claim(ty.NamedTuple):
     :ivar rules: security-group rules on them
     :ivar when: seconds of ``time.monotonic()``
     :ivar until: when it ends if Nova does not place the guest
+    :ivar holder: weak reference to what lives as long as the request; None if
+        Nova has placed the guest
     """
 
     ports: int
     rules: int
     when: float
     until: float = math.inf
+    holder: Callable[[], ty.Any] | None = None
+
+    def in_flight(self, now: float) -> bool:
+        """Whether Nova may still be about to place the guest."""
+        return (self.holder is not None and now <= self.until and
+                self.holder() is not None)
+
+    def lost(self, now: float) -> bool:
+        """Whether Nova has not placed the guest, and will not."""
+        return self.holder is not None and not self.in_flight(now)
 
 
 class Claims:
@@ -74,15 +88,17 @@ class Claims:
         :param demand: what it takes
         """
         with self._lock:
-            self._add(host, instance, demand, math.inf)
+            self._add(host, instance, demand)
 
     def _add(self, host: str, instance: str,
-             demand: network_demand.NetworkDemand, seconds: float) -> None:
+             demand: network_demand.NetworkDemand, seconds: float = math.inf,
+             holder: Callable[[], ty.Any] | None = None) -> None:
         now = time.monotonic()
         # Replaced, not changed: others may be reading it.
         self._hosts[host] = {
             **self._hosts.get(host, {}), instance: Claim(
-                demand.vswitch_ports, demand.rules, now, now + seconds)}
+                demand.vswitch_ports, demand.rules, now, now + seconds,
+                holder)}
         if now - self._swept > _LOST_SECONDS:
             self._swept = now
             self._sweep(now - _LOST_SECONDS)
@@ -90,6 +106,7 @@ class Claims:
     def take(
         self, snapshot: usage.Snapshot, host: str, instance: str,
         demand: network_demand.NetworkDemand, ports: float, rules: float,
+        holder: Callable[[], ty.Any],
     ) -> tuple[float, float] | None:
         """Claim room on a host for a moment, if there is enough.
 
@@ -99,6 +116,7 @@ class Claims:
         :param demand: what it takes
         :param ports: ports that are left without what Neutron does not show
         :param rules: rules that are left in the same way
+        :param holder: weak reference to what lives as long as the request
         :returns: None, or the ports and rules that are left if they are too
             few
         """
@@ -109,7 +127,7 @@ class Claims:
             rules -= more_rules
             if ports < demand.vswitch_ports or rules < demand.rules:
                 return ports, rules
-            self._add(host, instance, demand, TAKE_SECONDS)
+            self._add(host, instance, demand, TAKE_SECONDS, holder)
             return None
 
     def release(self, host: str, instance: str) -> None:
@@ -119,7 +137,7 @@ class Claims:
         :param instance: UUID of the server
         """
         claim = self._hosts.get(host, {}).get(instance)
-        if claim is not None and claim.until != math.inf:
+        if claim is not None and claim.holder is not None:
             self._drop(host, [instance])
 
     def in_flight(self, host: str,
@@ -132,7 +150,7 @@ class Claims:
         ports = rules = 0
         now = time.monotonic()
         for instance, claim in self._hosts.get(host, {}).items():
-            if now <= claim.until < math.inf and instance not in without:
+            if claim.in_flight(now) and instance not in without:
                 ports += claim.ports
                 rules += claim.rules
         return ports, rules
@@ -146,7 +164,7 @@ class Claims:
         with self._lock:
             claims = self._hosts.get(host, {})
             claim = claims.get(instance)
-            if claim is not None and claim.until != math.inf:
+            if claim is not None and claim.holder is not None:
                 self._hosts[host] = {**claims, instance: claim._replace(
                     until=time.monotonic() + TAKE_SECONDS)}
 
@@ -194,7 +212,7 @@ class Claims:
         now = time.monotonic()
         for instance, claim in self._hosts.get(host, {}).items():
             if claim.when + BUILD_SECONDS < snapshot.taken or (
-                    claim.until < now):
+                    claim.lost(now)):
                 old.append(instance)
                 continue
             if instance == without:

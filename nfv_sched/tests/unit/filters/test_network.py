@@ -561,15 +561,16 @@ class TestContested(NetworkTestCase):
     def test_long_multi_create(self):
         """A request keeps what it took while it goes on."""
         hosts, spec = self.hosts('host1'), self.spec(1)
-        now = time.monotonic()
+        now, step = time.monotonic(), 0.8 * claims.TAKE_SECONDS
         for index in range(3):
             spec.instance_uuid = UUIDS[index]
             with fixtures.MonkeyPatch(
-                    'time.monotonic', lambda: now + 8 * index):
+                    'time.monotonic', lambda: now + step * index):
                 self.assertEqual(['host1'], self.passing(
                     hosts, spec, index=index))
                 self.assertEqual('host1', self.claim(hosts, spec))
-        with fixtures.MonkeyPatch('time.monotonic', lambda: now + 17):
+        with fixtures.MonkeyPatch(
+                'time.monotonic', lambda: now + 2.1 * step):
             self.assertEqual([], self.passing(
                 self.hosts('host1'), self.spec(1, instance=UUIDS[4]),
                 index=None))
@@ -594,6 +595,28 @@ class TestContested(NetworkTestCase):
             'time.monotonic', lambda: now + claims.TAKE_SECONDS + 1))
         self.assertEqual(['host1'], self.passing(
             self.hosts('host1'), self.spec(3, instance=UUIDS[1])))
+
+    def test_request_ends(self):
+        """What a request took and did not get ends with it."""
+        (hosts, spec), = self.requests(1, 2, 'host1')
+        self.assertTrue(hosts[0].allocation_candidates)
+        other = self.spec(2, instance=UUIDS[1])
+        self.assertEqual([], self.passing(
+            self.hosts('host1'), other, index=1))
+        hosts.clear()
+        gc.collect()
+        self.assertEqual(['host1'], self.passing(
+            self.hosts('host1'), other, index=1))
+
+    def test_placed_stays_without_its_request(self):
+        """What a request got does not end with it."""
+        (hosts, spec), = self.requests(1, 2, 'host1')
+        self.claim(hosts, spec)
+        objects.Selection.from_host_state(hosts[0])
+        hosts.clear()
+        gc.collect()
+        self.assertEqual([], self.passing(
+            self.hosts('host1'), self.spec(2, instance=UUIDS[1]), index=1))
 
     def test_placed_stays(self):
         """What Nova places does not end with that."""
