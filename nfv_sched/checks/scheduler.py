@@ -27,6 +27,7 @@ from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import findings
 from nfv_sched import conf as nfv_conf
+from nfv_sched import filters as nfv_filters
 from nfv_sched import nova_compat
 from nfv_sched import policy
 from nfv_sched import text
@@ -119,10 +120,11 @@ def filters(conf) -> upgradecheck.Result:
     enabled = list(conf.filter_scheduler.enabled_filters)
     classes, found = _load(
         nova_filters.HostFilterHandler(), available, 'available_filters')
+    known = {cls.__name__ for cls in nfv_filters.all_filters()}
     missing = [name for name in enabled if name not in classes]
     if missing:
-        found.append(_unavailable(missing, available))
-    ours = [name for name in enabled if name in _known_filters()]
+        found.append(_unavailable(missing, available, known))
+    ours = [name for name in enabled if name in known]
     if not ours:
         found.append(findings.warning(
             'No filter of nfv-sched is enabled, so none of its extra specs '
@@ -136,20 +138,17 @@ def filters(conf) -> upgradecheck.Result:
             f' Not enabled, so not kept: {", ".join(off)}.' if off else ''))
 
 
-def _known_filters() -> list[str]:
-    from nfv_sched import filters as nfv_filters
-    return [cls.__name__ for cls in nfv_filters.all_filters()]
-
-
 def _unavailable(
-    missing: list[str], available: list[str],
+    missing: list[str], available: list[str], known: set[str],
 ) -> findings.Finding:
+    """Enabled filters that Nova does not find.
+
+    :param known: names of the filters of nfv-sched
+    """
     lost = []
-    if STOCK_FILTERS not in available and any(
-            name not in _known_filters() for name in missing):
+    if STOCK_FILTERS not in available and set(missing) - known:
         lost.append(STOCK_FILTERS)
-    if OUR_FILTERS not in available and any(
-            name in _known_filters() for name in missing):
+    if OUR_FILTERS not in available and set(missing) & known:
         lost.append(OUR_FILTERS)
     advice = 'check the spelling'
     if lost:
