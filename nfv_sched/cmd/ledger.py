@@ -141,19 +141,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         nova_compat.read_configuration(
             list(sys.argv[1:] if argv is None else argv), PROG, _DESCRIPTION)
-    except cfg.ConfigFilesNotFoundError as exc:
+        if conf.once:
+            # Not among the table, where oslo.log writes by itself.
+            conf.set_default('use_stderr', True)
+        logging.setup(conf, PROG)
+        if conf.dry_run and not conf.once:
+            print(f'{PROG}: --dry-run needs --once', file=sys.stderr)
+            return 2
+        return once(conf.dry_run) if conf.once else serve()
+    except cfg.Error as exc:
+        # Values are looked at when they are used.
         print(f'{PROG}: {exc}', file=sys.stderr)
         return 2
-    if conf.once:
-        # Not among the table, where oslo.log writes by itself.
-        conf.set_default('use_stderr', True)
-    logging.setup(conf, PROG)
-    if conf.dry_run and not conf.once:
-        print(f'{PROG}: --dry-run needs --once', file=sys.stderr)
-        return 2
-    if conf.once:
-        return once(conf.dry_run)
-    return serve()
 
 
 if __name__ == '__main__':

@@ -36,6 +36,7 @@ import threading
 import time
 import typing as ty
 
+from oslo_config import cfg
 from oslo_log import log as logging
 
 from nfv_sched import conf as nfv_conf
@@ -431,12 +432,13 @@ class Keeper(background.Repeated):
         self._conf = conf
         self._stopped = threading.Event()
         self._publisher = Publisher(conf, self._stopped)
+        self._interval = conf.nfv_sched.ledger_publish_interval
         self._cells: list[str] = []
         self._failed: frozenset[str] = frozenset()
 
     def interval(self) -> float:
         """``ledger_publish_interval``."""
-        return self._conf.nfv_sched.ledger_publish_interval
+        return self._interval
 
     def longest_pause(self) -> float:
         """The interval, but not less than after a first failure."""
@@ -452,6 +454,9 @@ class Keeper(background.Repeated):
             while not self._stopped.is_set():
                 began = time.monotonic()
                 try:
+                    # It may have been read again, and be wrong now.
+                    self._interval = (
+                        self._conf.nfv_sched.ledger_publish_interval)
                     done = self._publisher.round()
                 except Exception as exc:
                     if self._stopped.is_set():
@@ -471,7 +476,7 @@ class Keeper(background.Repeated):
         LOG.warning(
             'The ledger cannot be brought up to date; what is published stays '
             'as it is, and it is tried again: %s', str(exc).rstrip('.'),
-            exc_info=not isinstance(exc, RoundError))
+            exc_info=not isinstance(exc, (RoundError, cfg.Error)))
 
     def _went_well(self, done: Round) -> None:
         if done.failures and not self._cells:

@@ -17,6 +17,7 @@ reaches over HTTP: nothing that Nova's fixtures put in place is in there.
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -247,6 +248,45 @@ class ProcessTest(ProcessTestCase):
         _out, err = process.communicate(timeout=60)
         self.assertEqual(2, process.returncode)
         self.assertIn('--dry-run needs --once', err)
+
+    def assert_configuration_refused(self, text, what, *args):
+        with open(self.conf, 'a') as conf:
+            conf.write(text)
+        process = self.start(*args)
+        _out, err = process.communicate(timeout=60)
+        self.assertEqual(2, process.returncode, err)
+        self.assertIn(f'nfv-sched-ledger: {what}', err)
+        self.assertNotIn('Traceback', err)
+
+    def test_broken_configuration(self):
+        self.assert_configuration_refused(
+            '[nfv_sched\n', f'Failed to parse {self.conf}')
+
+    def test_wrong_value(self):
+        for args in (), ('--once',):
+            self.assert_configuration_refused(
+                'security_rules_per_node = many\n',
+                'Value for option security_rules_per_node', *args)
+
+    def test_wrong_value_while_it_runs(self):
+        """What is published stays, and the correction is taken."""
+        log = pathlib.Path(self.directory, 'log')
+        process = self.start('--log-file', str(log))
+        self.wait_until(process, lambda: '"reserved": 5' in self.inventory())
+        for option, value, limit in (
+                ('vswitch_ports_per_node', 'many', 30),
+                ('ledger_publish_interval', 'often', 31)):
+            with open(self.conf, 'a') as conf:
+                conf.write(f'{option} = {value}\n')
+            process.send_signal(signal.SIGHUP)
+            self.wait_until(process, lambda option=option: (
+                f'it is tried again: Value for option {option}'
+                in log.read_text()))
+            self.configure(limit)
+            process.send_signal(signal.SIGHUP)
+            self.wait_until(process, lambda limit=limit: (
+                f'"total": {limit}' in self.inventory()))
+        self.assertNotIn(' ERROR nfv_sched', log.read_text())
 
     def test_service(self):
         """It runs, reads its configuration again, and ends when told to."""
