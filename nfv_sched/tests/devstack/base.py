@@ -127,6 +127,17 @@ class TestCase(base.TestCase):
     def text(self):
         return self.nova_conf.read_text()
 
+    def edit(self, *replacements):
+        """Change nova.conf, as an operator or another plugin might.
+
+        :param replacements: text that is there once, and what comes for it
+        """
+        text = self.text()
+        for old, new in replacements:
+            self.assertEqual(1, text.count(old), old)
+            text = text.replace(old, new)
+        self.nova_conf.write_text(text)
+
     def original(self, name):
         return (HERE / 'files' / name).read_text()
 

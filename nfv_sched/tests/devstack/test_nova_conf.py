@@ -86,8 +86,8 @@ class TestFilters(base.TestCase):
 
     def test_numa_filter_goes_where_both_were_enabled(self):
         self.given('others.conf', base.CONTROLLER)
-        self.nova_conf.write_text(self.text().replace(
-            'NUMATopologyFilter, ', 'NFVTopologyFilter,NUMATopologyFilter, '))
+        self.edit(('NUMATopologyFilter, ',
+                   'NFVTopologyFilter,NUMATopologyFilter, '))
         self.run_phases('stack/post-config')
         enabled = self.enabled_filters()
         self.assertEqual(1, enabled.count('NFVTopologyFilter'))
@@ -115,8 +115,7 @@ class TestFilters(base.TestCase):
         self.given('controller.conf', base.CONTROLLER)
         self.run_phases('stack/post-config')
         self.assertNotIn('WARNING', self.run_phases('stack/extra'))
-        self.nova_conf.write_text(self.text().replace(
-            'VSwitchNUMAAffinityFilter,', ''))
+        self.edit(('VSwitchNUMAAffinityFilter,', ''))
         self.assertIn(
             'These filters are not enabled: VSwitchNUMAAffinityFilter. ',
             self.run_phases('stack/extra'))
@@ -427,17 +426,13 @@ class TestTwice(base.TestCase):
     def test_undo_leaves_what_others_have_added_since(self):
         self.given('others.conf')
         self.run_phases('stack/post-config')
-        text = self.text()
-        for old, new in (
-                ('SecurityRuleLimitFilter', 'SecurityRuleLimitFilter,Late'),
-                ('all_weighers\n', 'all_weighers,late.Weigher\n'),
-                ('available_filters = nfv_sched.filters.all_filters\n',
-                 'available_filters = nfv_sched.filters.all_filters\n'
-                 'available_filters = late.Filter\n'),
-                ('ledger = placement', 'ledger = none\nlate = 1')):
-            self.assertEqual(1, text.count(old), old)
-            text = text.replace(old, new)
-        self.nova_conf.write_text(text)
+        self.edit(
+            ('SecurityRuleLimitFilter', 'SecurityRuleLimitFilter,Late'),
+            ('all_weighers\n', 'all_weighers,late.Weigher\n'),
+            ('available_filters = nfv_sched.filters.all_filters\n',
+             'available_filters = nfv_sched.filters.all_filters\n'
+             'available_filters = late.Filter\n'),
+            ('ledger = placement', 'ledger = none\nlate = 1'))
         # Another run does not take theirs for what there was at first.
         self.run_phases('stack/post-config')
         self.run_phases('clean')
@@ -477,12 +472,8 @@ class TestTwice(base.TestCase):
         self.given('others.conf', NFV_SCHED_VNICS_PER_GUEST='5',
                    NFV_SCHED_FILTERS='NFVTopologyFilter,SharedVCPUFilter')
         self.run_phases('stack/post-config')
-        text = self.text()
-        for old, new in (('SharedVCPUFilter', 'SharedVCPUFilter,Late'),
-                         ('vnics_per_guest = 5', 'vnics_per_guest = 7')):
-            self.assertEqual(1, text.count(old), old)
-            text = text.replace(old, new)
-        self.nova_conf.write_text(text)
+        self.edit(('SharedVCPUFilter', 'SharedVCPUFilter,Late'),
+                  ('vnics_per_guest = 5', 'vnics_per_guest = 7'))
         del self.settings['NFV_SCHED_FILTERS']
         self.run_phases('stack/post-config')
         self.run_phases('clean')
@@ -497,9 +488,8 @@ class TestTwice(base.TestCase):
     def test_undo_leaves_a_changed_value(self):
         self.given('controller.conf')
         self.run_phases('stack/post-config')
-        self.nova_conf.write_text(self.text().replace(
-            'disable_fallback_pcpu_query = True',
-            'disable_fallback_pcpu_query = False'))
+        self.edit(('disable_fallback_pcpu_query = True',
+                   'disable_fallback_pcpu_query = False'))
         self.run_phases('clean')
         self.assertEqual(
             ['False'], base.parse(self.text())['workarounds'][
@@ -509,13 +499,10 @@ class TestTwice(base.TestCase):
         """When they have taken theirs out again, it is as by default."""
         self.given('bare.conf')
         self.run_phases('stack/post-config')
-        text = self.text()
-        weighers = ('weight_classes = nova.scheduler.weights.all_weighers,'
-                    'nfv_sched.weights.all_weighers')
-        self.assertEqual(1, text.count(weighers))
-        self.nova_conf.write_text(text.replace(
-            weighers, 'weight_classes = nfv_sched.weights.all_weighers, '
-                      'nova.scheduler.weights.all_weighers'))
+        self.edit(('weight_classes = nova.scheduler.weights.all_weighers,'
+                   'nfv_sched.weights.all_weighers',
+                   'weight_classes = nfv_sched.weights.all_weighers, '
+                   'nova.scheduler.weights.all_weighers'))
         self.run_phases('clean')
         self.assertNotIn('filter_scheduler', base.parse(self.text()))
 

@@ -414,6 +414,12 @@ class TestContested(NetworkTestCase):
             return host.host
         return None
 
+    @staticmethod
+    def place_other(ports):
+        """A server that our filters have not seen comes to host1."""
+        claims.CLAIMS.add('host1', UUIDS[3], network_demand.NetworkDemand(
+            vswitch_ports=ports))
+
     def requests(self, number, ports, *names, **kwargs):
         """Requests that have all passed the filters."""
         found = []
@@ -468,8 +474,7 @@ class TestContested(NetworkTestCase):
         """A later server of a request does not raise: claims were made."""
         hosts, spec = self.hosts('host1'), self.spec(2)
         self.passing(hosts, spec, index=0)
-        claims.CLAIMS.add('host1', UUIDS[3], network_demand.NetworkDemand(
-            vswitch_ports=1))
+        self.place_other(1)
         self.assertEqual('host1', self.claim(hosts, spec))
         spec.instance_uuid = UUIDS[1]
         self.assertEqual([], self.passing(hosts, spec, index=1))
@@ -481,8 +486,7 @@ class TestContested(NetworkTestCase):
         self.assertEqual('host1', self.claim(hosts, spec))
         spec.instance_uuid = UUIDS[1]
         self.assertEqual(['host1'], self.passing(hosts, spec, index=1))
-        claims.CLAIMS.add('host1', UUIDS[3], network_demand.NetworkDemand(
-            vswitch_ports=2))
+        self.place_other(2)
         self.assertIsNone(self.claim(hosts, spec))
         self.assertEqual({UUIDS[3]}, set(claims.CLAIMS._hosts['host1']))
 
@@ -494,8 +498,7 @@ class TestContested(NetworkTestCase):
         self.assertEqual('host1', self.claim(hosts, spec))
         spec.instance_uuid = UUIDS[1]
         self.assertEqual(['host1'], self.passing(hosts, spec, index=1))
-        claims.CLAIMS.add('host1', UUIDS[3], network_demand.NetworkDemand(
-            vswitch_ports=2))
+        self.place_other(2)
         self.assertIsNone(self.claim(hosts, spec))
 
     def test_candidates_dropped(self):
