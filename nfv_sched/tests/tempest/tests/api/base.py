@@ -73,6 +73,9 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
     #: Filters of nfv-sched without which the tests make no sense.
     needed_filters = ()
 
+    #: Options of [nfv_sched] that have to be set for them.
+    needed_options = ()
+
     @classmethod
     def skip_checks(cls):
         super().skip_checks()
@@ -82,11 +85,24 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
         api_version_utils.check_skip_with_microversion(
             cls.min_microversion, cls.max_microversion,
             CONF.compute.min_microversion, CONF.compute.max_microversion)
-        missing = sorted(
-            set(cls.needed_filters) - set(CONF.nfv_sched.enabled_filters))
+        cls.require_filters(*cls.needed_filters)
+        cls.require_options(*cls.needed_options)
+
+    @classmethod
+    def require_filters(cls, *names):
+        """Skip unless filters of nfv-sched are enabled."""
+        missing = sorted(set(names) - set(CONF.nfv_sched.enabled_filters))
         if missing:
             raise cls.skipException(
                 f'[nfv_sched] enabled_filters lacks {", ".join(missing)}')
+
+    @classmethod
+    def require_options(cls, *names):
+        """Skip unless options of [nfv_sched] are set, and not to false."""
+        for name in names:
+            if not CONF.nfv_sched[name]:
+                raise cls.skipException(
+                    f'[nfv_sched] {name} is {CONF.nfv_sched[name]}')
 
     @classmethod
     def setup_credentials(cls):
@@ -240,17 +256,25 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
 
     # What must hold
 
-    def assert_with_vswitch(self, server_id):
-        """Every NUMA node of the guest is with the virtual switch.
+    def assert_with(self, nodes_of, server_id):
+        """Every NUMA node of the guest is on one of a kind.
 
+        :param nodes_of: called with a host for its nodes of that kind
         :returns: the host of the server
         """
         host, nodes = self.host_of(server_id), self.host_nodes(server_id)
         self.assertTrue(nodes, f'{server_id} has no NUMA topology')
         self.assertLessEqual(
-            set(nodes), self.vswitch_nodes(host),
+            set(nodes), nodes_of(host),
             f'{server_id} is on NUMA nodes {nodes} of {host}')
         return host
+
+    def assert_with_vswitch(self, server_id):
+        """Every NUMA node of the guest is with the virtual switch.
+
+        :returns: the host of the server
+        """
+        return self.assert_with(self.vswitch_nodes, server_id)
 
     def assert_no_host_named(self, message):
         """A tenant reads no host names, unless the operator says so."""

@@ -26,13 +26,7 @@ class SharedVCPUTest(base.NFVSchedTest):
     """One vCPU floats, the others are pinned on the same NUMA node."""
 
     needed_filters = ('NFVTopologyFilter', 'SharedVCPUFilter')
-
-    @classmethod
-    def skip_checks(cls):
-        super().skip_checks()
-        for option in ('dedicated_cpus', 'shared_cpus'):
-            if not CONF.nfv_sched[option]:
-                raise cls.skipException(f'[nfv_sched] {option} is false')
+    needed_options = ('dedicated_cpus', 'shared_cpus')
 
     def flavor(self, mask='^0', **extra_specs):
         return self.create_flavor(2, {
@@ -47,9 +41,7 @@ class SharedVCPUTest(base.NFVSchedTest):
 
     @decorators.idempotent_id('b7d4a9e2-3c10-4e95-96f8-5d2b1a7c8302')
     def test_with_vswitch_affinity(self):
-        if 'VSwitchNUMAAffinityFilter' not in CONF.nfv_sched.enabled_filters:
-            raise self.skipException(
-                '[nfv_sched] enabled_filters lacks VSwitchNUMAAffinityFilter')
+        self.require_filters('VSwitchNUMAAffinityFilter')
         server = self.boot(self.flavor(
             **{'nfv:vswitch_numa_affinity': 'strict'}))
         self.assert_with_vswitch(server)
@@ -74,12 +66,7 @@ class ThreadPolicyTest(base.NFVSchedTest):
     """Hosts that can never keep a thread policy refuse it."""
 
     needed_filters = ('NFVTopologyFilter', 'CPUThreadPolicyFilter')
-
-    @classmethod
-    def skip_checks(cls):
-        super().skip_checks()
-        if not CONF.nfv_sched.dedicated_cpus:
-            raise cls.skipException('[nfv_sched] dedicated_cpus is false')
+    needed_options = ('dedicated_cpus',)
 
     def flavor(self, policy, vcpus=2):
         return self.create_flavor(*base.pinned(vcpus, **{THREADS: policy}))

@@ -63,11 +63,7 @@ class PortTest(base.NFVSchedTest):
 class GuestPortLimitTest(PortTest):
     """The number of ports of one guest is limited."""
 
-    @classmethod
-    def skip_checks(cls):
-        super().skip_checks()
-        if not CONF.nfv_sched.vnics_per_guest:
-            raise cls.skipException('[nfv_sched] vnics_per_guest is 0')
+    needed_options = ('vnics_per_guest',)
 
     @decorators.idempotent_id('2f9b6c14-d0a7-4c3e-8b5d-9e4a7f1c3501')
     def test_at_the_limit(self):
@@ -159,11 +155,7 @@ class HostPortLimitTest(PortTest):
 class LedgerTest(PortTest):
     """The ports of a guest are allocated in Placement while it lives."""
 
-    @classmethod
-    def skip_checks(cls):
-        super().skip_checks()
-        if not CONF.nfv_sched.ledger:
-            raise cls.skipException('[nfv_sched] ledger is false')
+    needed_options = ('ledger',)
 
     def ledgered(self, server_id):
         """What a server has allocated in the ledger of each provider."""

@@ -11,12 +11,9 @@
 #    under the License.
 """A tenant reads why no host takes the guest, and no host names."""
 
-from tempest import config
 from tempest.lib import decorators
 
 from nfv_sched.tests.tempest.tests.api import base
-
-CONF = config.CONF
 
 AFFINITY = 'nfv:vswitch_numa_affinity'
 SHARED = 'nfv:shared_vcpu'
@@ -71,8 +68,7 @@ class RefusalsNegativeTest(base.NFVSchedTest):
     @decorators.idempotent_id('5a0c3bd1-44f7-4b22-9f14-6d1d8a2c7105')
     def test_shared_vcpu_of_a_dedicated_guest_negative(self):
         """Nova would pin the vCPU; the reason names the key to change."""
-        if 'SharedVCPUFilter' not in CONF.nfv_sched.enabled_filters:
-            raise self.skipException('SharedVCPUFilter is not enabled')
+        self.require_filters('SharedVCPUFilter')
         flavor = self.create_flavor(2, {
             'hw:cpu_policy': 'dedicated', SHARED: '0'})
         self.assert_reason(self.boot_refused(flavor), f'{SHARED}=0',

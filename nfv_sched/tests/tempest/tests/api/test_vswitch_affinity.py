@@ -11,12 +11,9 @@
 #    under the License.
 """Guests that want the NUMA node of the virtual switch."""
 
-from tempest import config
 from tempest.lib import decorators
 
 from nfv_sched.tests.tempest.tests.api import base
-
-CONF = config.CONF
 
 AFFINITY = 'nfv:vswitch_numa_affinity'
 SYNONYM = 'hw:wrs:vswitch_numa_affinity'
@@ -31,9 +28,6 @@ class VSwitchAffinityTest(base.NFVSchedTest):
         return self.create_flavor(
             *base.pinned(vcpus=2 * nodes, nodes=nodes, **extra_specs))
 
-    def has_vswitch(self, host):
-        return bool(self.vswitch_nodes(host))
-
     @decorators.attr(type='smoke')
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a001')
     def test_strict(self):
@@ -43,20 +37,12 @@ class VSwitchAffinityTest(base.NFVSchedTest):
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a002')
     def test_strict_on_every_host(self):
         """The switch of each host is on other nodes."""
-        self.host_where(self.has_vswitch, 'a virtual switch')
-        flavor = self.flavor(**{AFFINITY: 'strict'})
-        for host in filter(self.has_vswitch, self.hosts):
-            server = self.boot_on(host, flavor)
-            self.assertEqual(host, self.assert_with_vswitch(server))
+        self._check_every_host('strict')
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a003')
     def test_prefer_on_every_host(self):
         """Where there is room, prefer ends like strict."""
-        self.host_where(self.has_vswitch, 'a virtual switch')
-        flavor = self.flavor(**{AFFINITY: 'prefer'})
-        for host in filter(self.has_vswitch, self.hosts):
-            server = self.boot_on(host, flavor)
-            self.assertEqual(host, self.assert_with_vswitch(server))
+        self._check_every_host('prefer')
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a004')
     def test_carrier_grade_spelling(self):
@@ -66,8 +52,7 @@ class VSwitchAffinityTest(base.NFVSchedTest):
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a005')
     def test_dedicated_cpus(self):
         """The CPUs are pinned, and different ones."""
-        if not CONF.nfv_sched.dedicated_cpus:
-            raise self.skipException('[nfv_sched] dedicated_cpus is false')
+        self.require_options('dedicated_cpus')
         server = self.boot(self.flavor(**{AFFINITY: 'strict'}))
         self.assert_with_vswitch(server)
         pins = self.guest_nodes(server)[0]['cpu_pinning']
@@ -118,10 +103,17 @@ class VSwitchAffinityTest(base.NFVSchedTest):
                 **{AFFINITY: 'prefer', key: str(node)}))
             self.assertEqual([node], self.host_nodes(server))
 
+    def _check_every_host(self, policy):
+        """On each host with a switch the guest is with it."""
+        self.host_where(self.vswitch_nodes, 'a virtual switch')
+        flavor = self.flavor(**{AFFINITY: policy})
+        for host in filter(self.vswitch_nodes, self.hosts):
+            server = self.boot_on(host, flavor)
+            self.assertEqual(host, self.assert_with_vswitch(server))
+
     def _host_and_node(self, nodes, which):
         """A host, and its first node of a kind."""
-        if not CONF.nfv_sched.node_labels:
-            raise self.skipException('[nfv_sched] node_labels is false')
+        self.require_options('node_labels')
         host = self.host_where(nodes, f'a NUMA node with {which} '
                                       'virtual switch')
         return host, min(nodes(host))
