@@ -314,7 +314,7 @@ def _inconsistent(values) -> list[findings.Finding]:
     """Options that contradict each other."""
     found = []
     label, prefix = values.vswitch_label, values.node_label_prefix
-    if label.removeprefix(prefix).isdigit():
+    if label.startswith(prefix) and label.removeprefix(prefix).isdigit():
         found.append(findings.failure(
             f'[nfv_sched] vswitch_label={label} is also the label of a NUMA '
             f'node with node_label_prefix={prefix}: change one of them.'))

@@ -101,8 +101,7 @@ class TestLedger(base.TestCase):
     def test_none_by_local_conf(self):
         self.given('controller.conf')
         self.run_phases('stack/post-config')
-        self.nova_conf.write_text(self.text().replace(
-            'ledger = placement', 'ledger = none'))
+        self.edit(('ledger = placement', 'ledger = none'))
         self.run_phases('stack/extra')
         self.assertEqual({}, self.running())
 

@@ -270,6 +270,7 @@ class OptionsTest(CheckTestCase):
         self.assertFailure(
             self.check('vswitch_label = nfv_node1'),
             'also the label of a NUMA node')
+        self.assertSuccess(self.check('vswitch_label = 1'))
         self.assertWarning(
             self.check('max_snapshot_age = 60'), 'Raise max_snapshot_age')
         self.assertWarning(
