@@ -39,7 +39,6 @@ warnings.simplefilter('ignore')
 
 from nfv_sched.tests.live import bed as live_bed  # noqa: E402
 from nfv_sched.tests.live.bed import configuration  # noqa: E402
-from nfv_sched.tests.live.bed import services  # noqa: E402
 
 STOCK = 'stock'
 PLUGIN = 'nfv-sched'
@@ -68,32 +67,18 @@ class Benchmark:
         self._image = self._cloud.image.find_image('tiny')
         self._flavor = self._cloud.compute.find_flavor('pinned-strict')
 
-    def restart(self, kind):
-        """Start all schedulers anew."""
-        for service in self._bed.schedulers:
-            service.stop()
-        replacements = [
-            services.scheduler(self._bed.layout, name, stock=kind == STOCK)
-            for name in configuration.SCHEDULERS]
-        for service in replacements:
-            service.start()
-        for service in replacements:
-            service.wait_ready()
-
     def measure(self, count):
         """Create servers.
 
         :returns: seconds that the scheduler took for each
         """
-        begin = {service.log: service.log.stat().st_size
-                 for service in self._bed.schedulers}
+        before = self._bed.scheduler_logs()
         wanted = [self._create() for _ in range(count)]
         took = {}
-        for log, start in begin.items():
-            for line in log.read_bytes()[start:].decode().splitlines():
-                found = _REPLY.search(line)
-                if found:
-                    took[found[1]] = float(found[2])
+        for line in self._bed.scheduler_lines(before):
+            found = _REPLY.search(line)
+            if found:
+                took[found[1]] = float(found[2])
         missing = [request for request in wanted if request not in took]
         if missing:
             raise live_bed.BedError(
@@ -158,13 +143,13 @@ def main():
     try:
         for number in range(arguments.rounds):
             for kind, seconds in took.items():
-                benchmark.restart(kind)
+                bed.restart_schedulers(stock=kind == STOCK)
                 benchmark.measure(_WARM_UP * workers)
                 now = benchmark.measure(arguments.requests)
                 seconds += now
                 report(f'{number + 1}: {kind}', now)
     finally:
-        benchmark.restart(PLUGIN)
+        bed.restart_schedulers()
     medians = {kind: report(f'all: {kind}', seconds)
                for kind, seconds in took.items()}
     print(f'ratio of the medians {medians[PLUGIN] / medians[STOCK]:.2f}')

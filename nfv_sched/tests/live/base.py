@@ -24,7 +24,6 @@ import functools
 import itertools
 import json
 import os
-import time
 import typing as ty
 import uuid
 
@@ -32,6 +31,7 @@ from openstack import exceptions
 import testtools
 
 from nfv_sched.tests.live.bed import bed
+from nfv_sched.tests.live.bed import errors
 
 #: Microversion of requests that the tests make without openstacksdk's
 #: resources.
@@ -50,10 +50,14 @@ RIGHT = 'compute-right'
 BOTH = 'compute-both'
 QUAD = 'compute-quad'
 
+#: [nfv_sched] vswitch_physical_ports of the bed.
+PHYSICAL_PORTS = 4
+
 NO_VALID_HOST = 'No valid host was found. '
 
 # Seconds.
 _BOOT = 120
+_PUBLISHED = 60
 _MOVE = 90
 _IDLE = 60
 _PAUSE = 0.25
@@ -81,6 +85,9 @@ def pinned(**extra_specs: str) -> dict[str, str]:
     return {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1', **extra_specs}
 
 
+STRICT = pinned(**{VSWITCH: 'strict'})
+
+
 class LiveTestCase(testtools.TestCase):
     """A test of the cloud as tenants and administrators see it."""
 
@@ -100,12 +107,10 @@ class LiveTestCase(testtools.TestCase):
     def wait_until(self, predicate: Callable[[], ty.Any], seconds: float,
                    what: str) -> ty.Any:
         """Wait until something holds, and return what the predicate did."""
-        until = time.monotonic() + seconds
-        while not (result := predicate()):
-            if time.monotonic() > until:
-                self.fail(f'not within {seconds:.0f} s: {what}')
-            time.sleep(_PAUSE)
-        return result
+        try:
+            return self.bed.wait_until(predicate, seconds, what, _PAUSE)
+        except errors.BedError as exc:
+            self.fail(str(exc))
 
     @property
     def hosts(self) -> list[str]:
@@ -177,8 +182,24 @@ class LiveTestCase(testtools.TestCase):
         self._servers.append(server.id)
         return server
 
+    def request_many(self, flavor, count: int) -> list:
+        """Ask for guests without a network by one request of the tenant."""
+        name = self.name()
+        self.tenant.compute.create_server(
+            name=name, image_id=self._image(), flavor_id=flavor.id,
+            networks='none', min_count=count, max_count=count)
+        servers = list(self.tenant.compute.servers(name=name))
+        self._servers += [server.id for server in servers]
+        self.assertEqual(count, len(servers))
+        return servers
+
     def _image(self) -> str:
         return _image_id()
+
+    def networks(self, ports: int = 1) -> list[dict]:
+        """Ports on the network of the tenant, as the API takes them."""
+        network = self.tenant.network.find_network('tenant')
+        return [{'uuid': network.id}] * ports
 
     def show(self, server):
         """A server, as its administrator sees it."""
@@ -270,6 +291,17 @@ class LiveTestCase(testtools.TestCase):
         self.assertLessEqual(set(nodes), self.switch_nodes(host),
                              f'on NUMA nodes {nodes} of {host}')
 
+    # What the schedulers say
+
+    def workers_that_said(self, text: str,
+                          since: Mapping[str, int]) -> set[str]:
+        """Process ids of the scheduler workers that have logged a text.
+
+        :param since: what Bed.scheduler_logs has returned then
+        """
+        return {line.split()[2] for line in self.bed.scheduler_lines(since)
+                if text in line}
+
     # The ledger
 
     def ledgers(self) -> dict[str, str]:
@@ -301,6 +333,25 @@ class LiveTestCase(testtools.TestCase):
             f'/allocations/{consumer}')['allocations']
         return sum(entry['resources'].get(resource_class, 0)
                    for entry in allocations.values())
+
+    def wait_for_room(self, resource_class: str,
+                      room: Mapping[str, int]) -> None:
+        """Wait until nfv-sched-ledger has published limits.
+
+        :param room: what guests may allocate, by host
+        """
+        self.wait_until(lambda: self.room(resource_class) == room,
+                        _PUBLISHED, f'{resource_class}: room for {room}')
+
+    def limit_ports(self, room: Mapping[str, int]) -> None:
+        """Let hosts take so many ports of guests, and wait until it is so.
+
+        :param room: of all hosts
+        """
+        for host, count in room.items():
+            self.aggregate(
+                [host], vswitch_ports_per_node=PHYSICAL_PORTS + count)
+        self.wait_for_room(PORTS, room)
 
     def _placement(self, path: str) -> dict:
         answer = self.admin.placement.get(

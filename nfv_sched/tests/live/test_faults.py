@@ -17,16 +17,13 @@ overrun, and servers can be created again afterwards without a restart of
 """
 
 from concurrent import futures
+import contextlib
 
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live.bed import catalogue
 from nfv_sched.tests.live.bed import configuration
 
-STRICT = base.pinned(**{base.VSWITCH: 'strict'})
-PHYSICAL_PORTS = 4
-
 # Seconds.
-_LIMIT_PUBLISHED = 60
 _RECOVERY = 120
 _SETTLED = 240
 
@@ -37,9 +34,7 @@ class FaultTestCase(base.LiveTestCase):
     def setUp(self):
         super().setUp()
         self.addCleanup(self._mend)
-        self.strict = self.flavor(**STRICT)
-        self.network = [
-            {'uuid': self.tenant.network.find_network('tenant').id}]
+        self.strict = self.flavor(**base.STRICT)
 
     def _mend(self):
         """Start what does not run, and wait until Nova knows."""
@@ -60,22 +55,18 @@ class FaultTestCase(base.LiveTestCase):
             lambda: set(self.states().values()) == {'up'}, _RECOVERY,
             'all services of Nova are up')
 
-    def limit_ports(self, count):
-        """Let each host take this many more ports, and wait until it is so.
+    def limit_each(self, count):
+        """Let each host take so many ports of guests.
 
         That the limit arrives in Placement shows that nfv-sched-ledger works.
         """
-        self.aggregate(self.hosts,
-                       vswitch_ports_per_node=PHYSICAL_PORTS + count)
-        self.wait_until(
-            lambda: set(self.room(base.PORTS).values()) == {count},
-            _LIMIT_PUBLISHED, f'a limit of {count} ports is published')
+        self.limit_ports(dict.fromkeys(self.hosts, count))
 
     def burst(self, count):
         """Ask for guests with a strict policy and one port, all at once."""
         with futures.ThreadPoolExecutor(count) as pool:
             return list(pool.map(
-                lambda _: self.request(self.strict, networks=self.network),
+                lambda _: self.request(self.strict, networks=self.networks()),
                 range(count)))
 
     def all_settled(self, servers):
@@ -114,7 +105,7 @@ class FaultTestCase(base.LiveTestCase):
 
     def assert_works(self):
         """A guest is created with its port, claimed where it is, and goes."""
-        server = self.boot(self.strict, networks=self.network)
+        server = self.boot(self.strict, networks=self.networks())
         self.assert_kept([server])
         self.delete(server)
         self.wait_until(lambda: not any(self.used(base.PORTS).values()), 30,
@@ -124,7 +115,7 @@ class FaultTestCase(base.LiveTestCase):
 class SchedulerTest(FaultTestCase):
 
     def test_worker_killed_during_a_burst(self):
-        self.limit_ports(3)
+        self.limit_each(3)
         service = self.bed.schedulers[0]
         workers = set(service.worker_pids)
         self.assertEqual(configuration.SCHEDULER_WORKERS, len(workers))
@@ -159,7 +150,7 @@ class SchedulerTest(FaultTestCase):
 class NeutronTest(FaultTestCase):
 
     def test_stopped_and_started(self):
-        server = self.boot(self.strict, networks=self.network)
+        server = self.boot(self.strict, networks=self.networks())
         self.bed.services['neutron'].stop()
 
         # From the figures at hand. Without Neutron Nova's API shows no
@@ -181,55 +172,58 @@ class NeutronTest(FaultTestCase):
             lambda: list(self.admin.network.ports(device_id=server.id)),
             _RECOVERY, 'Neutron knows its ports')
         self.delete(server, other)
-        self.limit_ports(5)
+        self.limit_each(5)
         self.assert_works()
 
     def test_figures_grow_stale(self):
-        self.limit_ports(2)
-        self.delete(self.boot(self.strict, networks=self.network))
+        self.limit_each(2)
+        self.delete(self.boot(self.strict, networks=self.networks()))
+        with self.unreadable():
+            # Hosts are used as if limits were kept; Placement keeps them.
+            room = 2 * len(self.hosts)
+            servers = self.all_settled(self.burst(room + 2))
+            self.assertEqual(room, len(self.assert_kept(servers)))
+            self.delete(*servers)
+        self.assert_works()
+
+    def test_stale_figures_are_denied(self):
+        """stale_snapshot_policy=deny: no ports without fresh figures."""
+        self.addCleanup(self.bed.restart_schedulers)
+        self.bed.restart_schedulers(stale_snapshot_policy='deny')
+        self.delete(self.boot(self.strict, networks=self.networks()))
+        with self.unreadable():
+            message = self.boot_refused(
+                self.strict, networks=self.networks())
+            self.assertIn('figures from Neutron', message)
+            # Without ports nothing is counted.
+            self.assert_strict(self.boot(self.strict))
+        self.assert_works()
+
+    @contextlib.contextmanager
+    def unreadable(self):
+        """Keep the schedulers from reading Neutron, until it matters."""
         keystone = self.admin.identity
         user = keystone.find_user(catalogue.SCHEDULER_USER)
-        begin = self.ends_of_logs()
+        before = self.bed.scheduler_logs()
         keystone.update_user(user, is_enabled=False)
         self.addCleanup(keystone.update_user, user, is_enabled=True)
         stale = self.wait_until(
             lambda: self.workers_that_said(
-                'The figures from Neutron are older than', begin),
+                'The figures from Neutron are older than', before),
             _RECOVERY, 'a scheduler says that its figures are too old')
-
-        # Hosts are used as if limits were kept; Placement keeps them.
-        room = 2 * len(self.hosts)
-        servers = self.all_settled(self.burst(room + 2))
-        self.assertEqual(room, len(self.assert_kept(servers)))
-        self.delete(*servers)
-
-        begin = self.ends_of_logs()
+        yield
+        before = self.bed.scheduler_logs()
         keystone.update_user(user, is_enabled=True)
         self.wait_until(
             lambda: stale <= self.workers_that_said(
-                'Neutron can be read again', begin),
+                'Neutron can be read again', before),
             _RECOVERY, 'the schedulers read Neutron again')
-        self.assert_works()
-
-    def ends_of_logs(self):
-        """Where the logs of the schedulers end now."""
-        return {service.log: service.log.stat().st_size
-                for service in self.bed.schedulers}
-
-    @staticmethod
-    def workers_that_said(text, begin):
-        """Process ids of the workers that have logged a text since."""
-        # Date, time and process id begin each line.
-        return {line.split()[2]
-                for log, start in begin.items()
-                for line in log.read_bytes()[start:].decode().splitlines()
-                if text in line}
 
 
 class BrokerTest(FaultTestCase):
 
     def test_restarted(self):
-        server = self.boot(self.strict, networks=self.network)
+        server = self.boot(self.strict, networks=self.networks())
         self.bed.services['rabbitmq'].stop()
         self.bed.services['rabbitmq'].run()
         self.bed.wait_for_listeners()
@@ -237,21 +231,21 @@ class BrokerTest(FaultTestCase):
 
         self.assert_kept([self.show(server)])
         self.delete(server)
-        self.limit_ports(5)
+        self.limit_each(5)
         self.assert_works()
 
 
 class DatabaseTest(FaultTestCase):
 
     def test_restarted(self):
-        server = self.boot(self.strict, networks=self.network)
+        server = self.boot(self.strict, networks=self.networks())
         self.bed.services['mariadb'].stop()
         self.bed.services['mariadb'].run()
         self.wait_until_up()
 
         self.assert_kept([self.show(server)])
         self.delete(server)
-        self.limit_ports(5)
+        self.limit_each(5)
         self.assert_works()
 
 
@@ -276,6 +270,7 @@ class ComputeTest(FaultTestCase):
 
         frozen.thaw()
         self.wait_until_up()
-        server = self.boot(self.strict, networks=self.network, host=base.LEFT)
+        server = self.boot(
+            self.strict, networks=self.networks(), host=base.LEFT)
         self.assertEqual(base.LEFT, server.compute_host)
         self.assert_kept([server])

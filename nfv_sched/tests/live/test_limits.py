@@ -25,9 +25,6 @@ from nfv_sched.tests.live import base
 BURST = 40
 WORKERS = 4
 
-#: [nfv_sched] vswitch_physical_ports.
-PHYSICAL_PORTS = 4
-
 #: How many guests a host may take.
 PORT_SLOTS = {base.LEFT: 5, base.RIGHT: 6, base.BOTH: 7, base.QUAD: 8}
 RULE_SLOTS = {base.LEFT: 2, base.RIGHT: 3, base.BOTH: 3, base.QUAD: 4}
@@ -35,45 +32,22 @@ RULE_SLOTS = {base.LEFT: 2, base.RIGHT: 3, base.BOTH: 3, base.QUAD: 4}
 #: Rules of the security group of each guest.
 GROUP_RULES = 10
 
-# A new limit is in force with the next round of nfv-sched-ledger, and a new
-# security group is known when each worker has read Neutron again; seconds.
-_PUBLISHED = 60
+# Seconds until each worker has read Neutron again and knows a new group.
 _NEUTRON_READ = 25
 
 
 class BurstTest(base.LiveTestCase):
     """Forty guests at once, and fewer slots: exactly those are taken."""
 
-    def networks(self) -> list[dict]:
-        return [{'uuid': self.tenant.network.find_network('tenant').id}]
-
-    def wait_for_room(self, resource_class: str, room: Mapping[str, int]):
-        self.wait_until(lambda: self.room(resource_class) == room,
-                        _PUBLISHED, f'{resource_class}: room for {room}')
-
     def burst(self, **kwargs) -> list:
         """Ask for all guests at once, and wait for all of them."""
         flavor = self.flavor(1, 64)
-        self.log_sizes = {scheduler.name: scheduler.log.stat().st_size
-                          for scheduler in self.bed.schedulers}
+        self.before = self.bed.scheduler_logs()
         with futures.ThreadPoolExecutor(BURST) as pool:
             asked = [pool.submit(self.request, flavor, **kwargs)
                      for _ in range(BURST)]
             servers = [future.result() for future in asked]
         return [self.settled(server) for server in servers]
-
-    def workers(self) -> set[str]:
-        """The scheduler processes that have answered requests of the burst.
-
-        They log each answer, with their process id.
-        """
-        found = set()
-        for scheduler in self.bed.schedulers:
-            with scheduler.log.open() as log:
-                log.seek(self.log_sizes[scheduler.name])
-                found.update(line.split()[2] for line in log
-                             if ' sending reply ' in line)
-        return found
 
     def assert_exact(self, servers, slots: Mapping[str, int],
                      resource_class: str, need: int):
@@ -94,13 +68,12 @@ class BurstTest(base.LiveTestCase):
         self.assertEqual(slots, dict(placed), collections.Counter(refused))
         for message in refused:
             self.assertTrue(message.startswith(base.NO_VALID_HOST), message)
-        self.assertEqual(WORKERS, len(self.workers()))
+        # All have answered requests of the burst.
+        self.assertEqual(WORKERS, len(
+            self.workers_that_said(' sending reply ', self.before)))
 
     def test_ports(self):
-        for host, slots in PORT_SLOTS.items():
-            self.aggregate(
-                [host], vswitch_ports_per_node=PHYSICAL_PORTS + slots)
-        self.wait_for_room(base.PORTS, PORT_SLOTS)
+        self.limit_ports(PORT_SLOTS)
 
         servers = self.burst(networks=self.networks())
         self.assert_exact(servers, PORT_SLOTS, base.PORTS, 1)
@@ -164,16 +137,13 @@ class GuestLimitTest(base.LiveTestCase):
     """Limits of a guest, and what it takes."""
 
     def test_every_port_of_the_switch_counts(self):
-        network = self.tenant.network.find_network('tenant').id
-        server = self.boot(self.flavor(), networks=[{'uuid': network}] * 3)
+        server = self.boot(self.flavor(), networks=self.networks(3))
         self.assertEqual(3, self.allocated(server.id, base.PORTS))
         self.assertGreater(self.allocated(server.id, base.RULES), 0)
         self.delete(server)
         self.assertEqual(0, self.allocated(server.id, base.PORTS))
 
     def test_eight_vnics(self):
-        network = self.tenant.network.find_network('tenant').id
-        self.boot(self.flavor(), networks=[{'uuid': network}] * 8)
-        message = self.boot_refused(
-            self.flavor(), networks=[{'uuid': network}] * 9)
+        self.boot(self.flavor(), networks=self.networks(8))
+        message = self.boot_refused(self.flavor(), networks=self.networks(9))
         self.assertIn('vNICs of a guest', message)

@@ -15,20 +15,15 @@ import contextlib
 
 from nfv_sched.tests.live import base
 
-STRICT = base.pinned(**{base.VSWITCH: 'strict'})
-
 _SERVICE = 60  # seconds until Nova notices that a compute node is down or up
 
 
 class MovesTest(base.LiveTestCase):
 
-    def network(self) -> list[dict]:
-        return [{'uuid': self.tenant.network.find_network('tenant').id}]
-
     def boot_strict(self, host: str, vcpus: int = 2):
         """A strict guest with one port."""
-        server = self.boot(self.flavor(vcpus, **STRICT), host=host,
-                           networks=self.network())
+        server = self.boot(self.flavor(vcpus, **base.STRICT), host=host,
+                           networks=self.networks())
         self.assert_strict(server)
         return server
 
@@ -78,7 +73,7 @@ class MovesTest(base.LiveTestCase):
     def test_cold_migration_without_room(self):
         """Nothing else has room with the switch: the guest stays."""
         server = self.boot_strict(base.RIGHT)
-        whole = self.flavor(6, **STRICT)
+        whole = self.flavor(6, **base.STRICT)
         for host in (base.LEFT, base.BOTH, base.BOTH, base.QUAD, base.QUAD):
             self.boot(whole, host=host)
         self.admin.compute.migrate_server(server)
@@ -96,7 +91,7 @@ class MovesTest(base.LiveTestCase):
     def test_resize(self):
         server = self.boot_strict(base.RIGHT)
         self.admin.compute.resize_server(
-            server, self.flavor(4, **STRICT).id)
+            server, self.flavor(4, **base.STRICT).id)
         self.wait_for(server, 'VERIFY_RESIZE')
         self.assert_strict(server)
         self.admin.compute.confirm_server_resize(server)
@@ -108,7 +103,7 @@ class MovesTest(base.LiveTestCase):
         server = self.boot_strict(base.RIGHT)
         with self.only(base.RIGHT):
             self.admin.compute.resize_server(
-                server, self.flavor(4, **STRICT).id)
+                server, self.flavor(4, **base.STRICT).id)
             self.wait_for(server, 'VERIFY_RESIZE')
         self.assertEqual([1], self.host_nodes(server))
         # If Nova 34 confirms before its periodic update has counted the CPUs

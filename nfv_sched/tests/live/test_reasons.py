@@ -13,14 +13,12 @@
 
 from nfv_sched.tests.live import base
 
-STRICT = base.pinned(**{base.VSWITCH: 'strict'})
-
 
 class ReasonsTest(base.LiveTestCase):
 
     def test_room(self):
         """What was needed, and what the best host had."""
-        message = self.boot_refused(self.flavor(7, **STRICT))
+        message = self.boot_refused(self.flavor(7, **base.STRICT))
         self.assertIn('7 dedicated CPUs on one NUMA node needed', message)
         self.assertIn('6 free (4 hosts)', message)
 
@@ -32,7 +30,7 @@ class ReasonsTest(base.LiveTestCase):
 
     def test_contradiction(self):
         message = self.boot_refused(self.flavor(
-            **STRICT, **{'hw:wrs:vswitch_numa_affinity': 'prefer'}))
+            **base.STRICT, **{'hw:wrs:vswitch_numa_affinity': 'prefer'}))
         self.assertIn('contradicts', message)
 
     def test_value_past_the_api(self):
@@ -44,22 +42,14 @@ class ReasonsTest(base.LiveTestCase):
         self.assertIn("'always'", self.boot_refused(flavor))
 
     def test_ports(self):
-        network = self.tenant.network.find_network('tenant')
-        message = self.boot_refused(
-            self.flavor(), networks=[{'uuid': network.id}] * 9)
+        message = self.boot_refused(self.flavor(), networks=self.networks(9))
         self.assertIn('vNICs of a guest', message)
         self.assertIn('9 needed', message)
 
     def test_later_guest_of_a_request(self):
         """Nova says no more than its own sentence, and keeps nothing."""
-        flavor = self.flavor(6, **STRICT)
-        name = self.name()
-        self.tenant.compute.create_server(
-            name=name, image_id=self._image(), flavor_id=flavor.id,
-            networks='none', min_count=7, max_count=7)
-        servers = list(self.tenant.compute.servers(name=name))
-        self._servers += [server.id for server in servers]
-        self.assertEqual(7, len(servers))
+        flavor = self.flavor(6, **base.STRICT)
+        servers = self.request_many(flavor, 7)
         for server in servers:
             self.assertEqual('ERROR', self.settled(server).status)
             self.assertEqual(0, self.allocated(server.id, 'PCPU'))

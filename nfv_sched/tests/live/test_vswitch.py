@@ -13,7 +13,6 @@
 
 from nfv_sched.tests.live import base
 
-STRICT = base.pinned(**{base.VSWITCH: 'strict'})
 PREFER = base.pinned(**{base.VSWITCH: 'prefer'})
 TO_NODE_0 = {'nfv:numa_node.0': '0'}
 TWO_NODES = {'hw:numa_nodes': '2'}
@@ -27,7 +26,7 @@ class OutcomesTest(base.LiveTestCase):
 
     def test_strict_mapped_away(self):
         message = self.boot_refused(
-            self.flavor(**STRICT, **TO_NODE_0), host=base.RIGHT)
+            self.flavor(**base.STRICT, **TO_NODE_0), host=base.RIGHT)
         self.assertIn('guest NUMA node 0 is mapped to host NUMA node 0',
                       message)
 
@@ -37,7 +36,7 @@ class OutcomesTest(base.LiveTestCase):
         self.assertEqual([0], self.host_nodes(server))
 
     def test_strict_and_prefer_on_each_host(self):
-        for extra_specs in (STRICT, PREFER):
+        for extra_specs in (base.STRICT, PREFER):
             flavor = self.flavor(**extra_specs)
             for host in self.hosts:
                 server = self.boot(flavor, host=host)
@@ -47,14 +46,14 @@ class OutcomesTest(base.LiveTestCase):
     def test_strict_two_nodes_with_one_switch_node(self):
         for host in (base.LEFT, base.RIGHT):
             message = self.boot_refused(
-                self.flavor(**STRICT | TWO_NODES), host=host)
+                self.flavor(**base.STRICT | TWO_NODES), host=host)
             self.assertIn('2 host NUMA nodes with the virtual switch needed',
                           message)
 
     def test_strict_two_nodes_with_two_switch_nodes(self):
         for host in (base.BOTH, base.QUAD):
             server = self.boot(
-                self.flavor(**STRICT | TWO_NODES), host=host)
+                self.flavor(**base.STRICT | TWO_NODES), host=host)
             self.assertEqual(self.switch_nodes(host),
                              set(self.host_nodes(server)))
 
@@ -72,13 +71,13 @@ class FullTest(base.LiveTestCase):
 
         There are six NUMA nodes with a switch, and each holds one guest.
         """
-        whole = self.flavor(NODE, **STRICT)
+        whole = self.flavor(NODE, **base.STRICT)
         # One after the other: who loses a race for a NUMA node may run out
         # of attempts while another has room.
         servers = [self.boot(whole) for _ in range(6)]
         for server in servers:
             self.assert_strict(server)
-        message = self.boot_refused(self.flavor(1, **STRICT))
+        message = self.boot_refused(self.flavor(1, **base.STRICT))
         self.assertIn(f'{base.VSWITCH}=strict', message)
         self.assertIn('1 dedicated CPU', message)
         # The fourth has no CPU left at all: Placement does not offer it.
@@ -90,11 +89,11 @@ class FullTest(base.LiveTestCase):
             self.switch_nodes(server.compute_host))
 
         self.delete(servers[2])
-        self.assert_strict(self.boot(self.flavor(1, **STRICT)))
+        self.assert_strict(self.boot(self.flavor(1, **base.STRICT)))
 
     def test_prefer_takes_the_last_switch_node(self):
         """Over the whole cloud: the one host with room wins."""
-        whole = self.flavor(NODE, **STRICT)
+        whole = self.flavor(NODE, **base.STRICT)
         for host in (base.LEFT, base.BOTH, base.BOTH, base.QUAD, base.QUAD):
             self.boot(whole, host=host)
         server = self.boot(self.flavor(**PREFER))
@@ -103,14 +102,7 @@ class FullTest(base.LiveTestCase):
 
     def test_multi_create(self):
         """Guests of one request are placed one by one, all strictly."""
-        flavor = self.flavor(NODE, **STRICT)
-        name = self.name()
-        self.tenant.compute.create_server(
-            name=name, image_id=self._image(), flavor_id=flavor.id,
-            networks='none', min_count=6, max_count=6)
-        servers = list(self.tenant.compute.servers(name=name))
-        self._servers += [server.id for server in servers]
-        self.assertEqual(6, len(servers))
-        for server in servers:
+        flavor = self.flavor(NODE, **base.STRICT)
+        for server in self.request_many(flavor, 6):
             self.assertEqual('ACTIVE', self.settled(server).status)
             self.assert_strict(server)

@@ -12,6 +12,7 @@
 """A cloud of several processes on one machine, in one directory."""
 
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
@@ -21,7 +22,7 @@ import json
 import os
 import pathlib
 import shutil
-import time
+import typing as ty
 
 import openstack
 import yaml
@@ -43,7 +44,7 @@ VARIABLE = 'NFV_SCHED_LIVE'
 
 _UP_SECONDS = 180
 _LISTEN_SECONDS = 90
-_POLL = 0.1
+_PAUSE = 0.1
 # These lose less if they are asked to end.
 _LAST = ('epmd', 'rabbitmq', 'mariadb')
 
@@ -167,6 +168,43 @@ class Bed:
         partial.write_text(yaml.safe_dump([dict(agent) for agent in agents]))
         partial.replace(self.layout.agents)
 
+    def scheduler_logs(self) -> dict[str, int]:
+        """Where the logs of the schedulers end now, in bytes by name."""
+        return {service.name: service.log.stat().st_size
+                for service in self.schedulers}
+
+    def scheduler_lines(self, since: Mapping[str, int]) -> Iterator[str]:
+        """What the schedulers have logged.
+
+        Date, time and process id begin each line.
+
+        :param since: what :meth:`scheduler_logs` has returned then
+        """
+        for name, start in since.items():
+            with self.services[name].log.open('rb') as log:
+                log.seek(start)
+                for line in log:
+                    yield line.decode(errors='replace')
+
+    def restart_schedulers(self, stock: bool = False,
+                           **options: object) -> None:
+        """Start the schedulers anew, and wait until they take requests.
+
+        :param stock: without nfv-sched
+        :param options: of ``[nfv_sched]``, in place of those of the bed
+        """
+        for service in self.schedulers:
+            service.stop()
+        override = configuration.override(self.layout, options)
+        replacements = [
+            services.scheduler(self.layout, name, stock, override)
+            for name in configuration.SCHEDULERS]
+        for service in replacements:
+            service.start()
+        for service in replacements:
+            service.wait_ready()
+        self.wait_for_listeners()
+
     def wait_for_listeners(self, seconds: float = _LISTEN_SECONDS) -> None:
         """Wait until the services of Nova take messages.
 
@@ -186,23 +224,20 @@ class Bed:
 
     @staticmethod
     def wait_until(predicate: Callable[[], object], seconds: float,
-                   what: str):
+                   what: str, pause: float = _PAUSE) -> ty.Any:
         """Wait until something holds.
 
         :param predicate: called until it returns something true
         :param what: what is waited for, for people
+        :param pause: seconds between two calls
         :returns: what the predicate has returned
         :raises BedError: if it does not hold in time
         """
-        limit = time.monotonic() + seconds
-        while True:
-            result = predicate()
-            if result:
-                return result
-            if time.monotonic() > limit:
-                raise errors.BedError(
-                    f'{what}: not after {seconds:.0f} s (last: {result!r})')
-            time.sleep(_POLL)
+        result = processes.wait(predicate, seconds, pause)
+        if not result:
+            raise errors.BedError(
+                f'{what}: not after {seconds:.0f} s (last: {result!r})')
+        return result
 
     # Up and down.
 
@@ -283,11 +318,10 @@ class Bed:
 
         def once(name, function, *needs):
             # What has been done once is in the state of the bed.
-            done = (lambda: None) if not first else (
-                lambda: function(self.layout))
-            if first:
-                steps[name] = step(done, needs)
-            return (name,) if first else needs
+            if not first:
+                return needs
+            steps[name] = step(lambda: function(self.layout), needs)
+            return (name,)
 
         schemas = {name: once(f'{name} schema', function, 'mariadb')
                    for name, function in (

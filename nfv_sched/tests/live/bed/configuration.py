@@ -357,6 +357,17 @@ class _Writer:
         }
 
 
+def override(layout: bed_layout.Layout,
+             options: Mapping[str, object]) -> pathlib.Path:
+    """Write options of ``[nfv_sched]``, to be read after those of a service.
+
+    :returns: the file
+    """
+    path = layout.etc / 'nova' / 'override.conf'
+    _write(path, {'nfv_sched': options})
+    return path
+
+
 def write(layout: bed_layout.Layout,
           hosts: Mapping[str, bed_cloud.Host]) -> None:
     """Write the configuration of all services.

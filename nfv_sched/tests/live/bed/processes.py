@@ -25,6 +25,7 @@ import pathlib
 import signal
 import subprocess
 import time
+import typing as ty
 
 import psutil
 
@@ -107,12 +108,24 @@ def marked(name: str, value: str) -> list[int]:
     return [pid for pid in found if pid != os.getpid()]
 
 
+def wait(predicate: Callable[[], object], seconds: float,
+         pause: float = _PAUSE) -> ty.Any:
+    """Wait until something holds, or time is up.
+
+    :param predicate: called until it returns something true
+    :param pause: seconds between two calls
+    :returns: what the predicate has returned last
+    """
+    limit = time.monotonic() + seconds
+    while not (result := predicate()) and time.monotonic() < limit:
+        time.sleep(pause)
+    return result
+
+
 def end(pids: Sequence[int], seconds: float = 5) -> None:
     """Kill processes and wait until they are gone."""
     _signal(pids, signal.SIGKILL)
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit and any(map(_started, pids)):
-        time.sleep(_PAUSE)
+    wait(lambda: not any(map(_started, pids)), seconds)
 
 
 class Service:
@@ -167,25 +180,26 @@ class Service:
 
         :raises BedError: if it ends, or is not ready in time
         """
-        if self._ready is None:
-            return
-        limit = time.monotonic() + seconds
-        while True:
-            try:
-                missing = self._ready()
-            except Exception as exc:
-                missing = str(exc) or repr(exc)
-            if missing is None:
-                return
-            if not self.alive:
-                raise errors.BedError(
-                    f'{self.name} has ended, see {self.log}:\n'
-                    f'{tail(self.log)}')
-            if time.monotonic() > limit:
-                raise errors.BedError(
-                    f'{self.name} is not ready after {seconds:.0f} s '
-                    f'({missing[:200]}), see {self.log}:\n{tail(self.log)}')
-            time.sleep(_PAUSE)
+        missing: str | None = None
+
+        def decided():
+            nonlocal missing
+            missing = self._missing()
+            return missing is None or not self.alive
+
+        ended = wait(decided, seconds)
+        if missing is not None:
+            what = 'has ended' if ended else (
+                f'is not ready after {seconds:.0f} s ({missing[:200]})')
+            raise errors.BedError(
+                f'{self.name} {what}, see {self.log}:\n{tail(self.log)}')
+
+    def _missing(self) -> str | None:
+        """What keeps it from doing its work, None if nothing does."""
+        try:
+            return self._ready() if self._ready else None
+        except Exception as exc:
+            return str(exc) or repr(exc)
 
     def run(self, seconds: float = 90) -> None:
         """Start it unless it is running, and wait until it is ready."""
@@ -246,9 +260,7 @@ class Service:
         if pid is not None:
             self.thaw()
             _signal([pid], signal.SIGTERM)
-            limit = time.monotonic() + seconds
-            while self.alive and time.monotonic() < limit:
-                time.sleep(_PAUSE)
+            wait(lambda: not self.alive, seconds)
         self.kill()
 
     def kill(self) -> None:
@@ -270,19 +282,16 @@ class Service:
     def freeze(self) -> None:
         """Stop all its processes where they are."""
         _signal(self.pids, signal.SIGSTOP)
-        self._wait_while_frozen(False)
+        self._wait_while('running')
 
     def thaw(self) -> None:
         """Let its processes go on."""
         _signal(self.pids, signal.SIGCONT)
-        self._wait_while_frozen(True)
+        self._wait_while('frozen')
 
-    def _wait_while_frozen(self, frozen: bool) -> None:
-        """Wait until the kernel has come to it."""
-        limit = time.monotonic() + _SIGNAL_SECONDS
-        while (self.state == ('frozen' if frozen else 'running') and
-               time.monotonic() < limit):
-            time.sleep(_PAUSE)
+    def _wait_while(self, state: str) -> None:
+        """Wait until the kernel has come to the signal."""
+        wait(lambda: self.state != state, _SIGNAL_SECONDS)
 
     def memory(self) -> tuple[int, int]:
         """Resident and proportional set size of its processes, in MiB."""

@@ -100,29 +100,36 @@ def nova(layout: bed_layout.Layout,
 
 
 def scheduler(layout: bed_layout.Layout, name: str,
-              stock: bool = False) -> processes.Service:
+              stock: bool = False,
+              override: pathlib.Path | None = None) -> processes.Service:
     """One scheduler.
 
     :param stock: without nfv-sched
+    :param override: another configuration file, which counts more
     """
     return _nova_service(
         layout, f'nova-{name}', [program('nova-scheduler')],
-        'nova-scheduler', name, f'{name}-stock.conf' if stock else None)
+        'nova-scheduler', name, f'{name}-stock.conf' if stock else None,
+        override)
 
 
 def _nova_service(layout: bed_layout.Layout, name: str, command: list[str],
-                  binary: str, host: str,
-                  conf: str | None = None) -> processes.Service:
+                  binary: str, host: str, conf: str | None = None,
+                  override: pathlib.Path | None = None) -> processes.Service:
     """A service of Nova.
 
     :param binary: what Nova calls it
     :param host: what it calls its host
     :param conf: name of its configuration file; by default after its host
+    :param override: another configuration file, which counts more
     """
-    path = layout.etc / 'nova' / (conf or f'{host}.conf')
+    files = [layout.etc / 'nova' / (conf or f'{host}.conf')]
+    if override is not None:
+        files.append(override)
     return processes.Service(
-        name, [*command, '--config-file', str(path)], layout.environment(),
-        layout.directory, ready=lambda: _reports(layout, binary, host))
+        name, [*command, *(f'--config-file={path}' for path in files)],
+        layout.environment(), layout.directory,
+        ready=lambda: _reports(layout, binary, host))
 
 
 def ledger(layout: bed_layout.Layout,

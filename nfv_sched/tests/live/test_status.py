@@ -1,0 +1,76 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""``nfv-sched-status upgrade check`` with the schedulers' configuration."""
+
+import json
+import subprocess
+import sys
+
+from oslo_upgradecheck import upgradecheck
+
+from nfv_sched.tests.live import base
+from nfv_sched.tests.live.bed import configuration
+
+
+class StatusTest(base.LiveTestCase):
+
+    def check(self, code: upgradecheck.Code) -> dict[str, dict]:
+        """Run all checks.
+
+        :param code: what the command has to exit with
+        :returns: results by name
+        """
+        conf = (self.bed.layout.etc / 'nova' /
+                f'{configuration.SCHEDULERS[0]}.conf')
+        done = subprocess.run(
+            [sys.executable, '-W', 'ignore', '-m', 'nfv_sched.cmd.status',
+             '--config-file', str(conf), 'upgrade', 'check', '--json'],
+            env=self.bed.layout.environment(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(code, done.returncode, done.stdout + done.stderr)
+        checks = json.loads(done.stdout)['checks']
+        return {check['check']: check for check in checks}
+
+    def test_sound(self):
+        checks = self.check(upgradecheck.Code.SUCCESS)
+        self.assertEqual(10, len(checks))
+        self.assertEqual({upgradecheck.Code.SUCCESS},
+                         {check['result'] for check in checks.values()})
+
+    def test_neutron_is_down(self):
+        neutron = self.bed.services['neutron']
+        self.addCleanup(neutron.run)
+        neutron.stop()
+        checks = self.check(upgradecheck.Code.FAILURE)
+        self.assertEqual(
+            ['Neutron'], [name for name, check in checks.items()
+                          if check['result'] == upgradecheck.Code.FAILURE])
+
+    def test_ledger_is_incomplete(self):
+        """A compute node is not in the ledger: nothing keeps its limits."""
+        ledger = self.bed.services['nfv-sched-ledger']
+        self.addCleanup(ledger.run)
+        ledger.stop()
+        provider = self.ledgers()[base.QUAD]
+        answer = self.admin.placement.delete(
+            f'/resource_providers/{provider}',
+            microversion=base.PLACEMENT_MICROVERSION)
+        self.assertEqual(204, answer.status_code, answer.text)
+        checks = self.check(upgradecheck.Code.WARNING)
+        warnings = [check for check in checks.values()
+                    if check['result'] == upgradecheck.Code.WARNING]
+        self.assertEqual(1, len(warnings), checks)
+        self.assertIn(base.QUAD, warnings[0]['details'])
+        # The ledger's next round makes it again.
+        ledger.run()
+        self.wait_until(lambda: base.QUAD in self.ledgers(), 60,
+                        f'{base.QUAD} is in the ledger again')
