@@ -515,7 +515,8 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
     def wait_for(self, server, expect, seconds=30.0):
         """Wait until a guest is in the status, or in one of several.
 
-        Nova's own helper looks every half second.
+        Nova's own helper looks every half second. Each look takes about as
+        long as what it waits for, in the same process.
         """
         expected = (expect,) if isinstance(expect, str) else expect
         deadline = time.monotonic() + seconds
@@ -529,7 +530,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
                 self.fail('expected %s, got %s: %s' % (
                     expect, server['status'],
                     server.get('fault', {}).get('message')))
-            time.sleep(0.05)
+            time.sleep(0.2)
 
     def occupy(self, flavor, host, times=1):
         """Boot helper guests on a host; returns where they are."""
