@@ -16,9 +16,11 @@ import re
 from nova.api.validation.extra_specs import validators
 from nova import objects
 from nova.virt import hardware
+from oslo_config import cfg
 
 from nfv_sched import policy
 from nfv_sched.tests.devstack import base
+from nfv_sched.tests.tempest import config as tempest_config
 
 SETTING = re.compile(r'\bNFV_SCHED_[A-Z_]+\b')
 
@@ -238,6 +240,28 @@ class TestTempest(base.TestCase):
             'shared_cpus': 'True',
             'hyperthreading': 'none',
         }, tempest_conf['nfv_sched'])
+
+    def test_understood(self):
+        """Tempest knows every option and takes every value."""
+        self.given('controller.conf', NFV_SCHED_VSWITCH_NUMA_NODES='0,1')
+        self.run_phases(*base.STACK)
+        conf = cfg.ConfigOpts()
+        conf.register_opt(tempest_config.SERVICE_OPTION,
+                          group='service_available')
+        conf.register_opts(tempest_config.OPTIONS, tempest_config.GROUP)
+        conf(['--config-file', str(self.directory / 'etc' / 'tempest.conf')],
+             project='tempest')
+        self.assertTrue(conf.service_available.nfv_sched)
+        self.assertEqual(set(), set(
+            self.tempest_conf()['nfv_sched']) - set(conf.nfv_sched))
+        self.assertEqual(self.enabled_filters(),
+                         conf.nfv_sched.enabled_filters)
+        self.assertEqual(
+            ({'*': '2'}, {'*': '0+1'}, 8, 'none', True, True, True, True),
+            tuple(conf.nfv_sched[name] for name in (
+                'numa_nodes', 'vswitch_nodes', 'vnics_per_guest',
+                'hyperthreading', 'ledger', 'node_labels', 'dedicated_cpus',
+                'shared_cpus')))
 
     def test_other_machine(self):
         self.given('controller.conf', NFV_SCHED_LEDGER='none',
