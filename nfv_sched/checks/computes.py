@@ -131,6 +131,7 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
             found + [findings.warning('There are no compute nodes yet.')], '')
     faults: dict[str, list[str]] = {}
     declared = 0
+    ordinary = []
     for node in nodes:
         try:
             view = _view(node)
@@ -142,7 +143,13 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
         if view is None:
             faults.setdefault(_NO_TOPOLOGY, []).append(node.host)
             continue
-        declared += bool(view.labels or view.tunnel)
+        if view.labels or view.tunnel:
+            declared += 1
+        elif conf.workarounds.disable_fallback_pcpu_query and (
+                not _dedicates(view)):
+            # No pinned servers go there, so it may well be meant.
+            ordinary.append(node.host)
+            continue
         for fault in _label_faults(conf, view, switch):
             faults.setdefault(fault, []).append(node.host)
     found += [findings.warning(
@@ -154,7 +161,9 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
             'declare the labels in the nova.conf of the compute nodes and '
             'restart nova-compute.'))
     return findings.conclude(
-        found, f'{len(nodes)} compute nodes declare their labels.')
+        found, f'{declared} compute nodes declare their labels.' + (
+            f' No labels, and no dedicated CPUs: {text.some(ordinary)}.'
+            if ordinary else ''))
 
 
 _NO_TOPOLOGY = (
@@ -262,13 +271,12 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
         return _unread(option, exc)
     legacy = [host for host, view in views.items()
               if any(cell.dedicated and cell.legacy for cell in view.cells)]
-    dedicated = [host for host, view in views.items()
-                 if any(cell.dedicated and not cell.legacy
-                        for cell in view.cells)]
-    if disabled and legacy:
+    dedicated = [host for host, view in views.items() if _dedicates(view)]
+    if disabled and legacy and not dedicated:
         found.append(findings.warning(
-            f'{option} is true, so pinned servers do not go to '
-            f'{text.some(legacy)}: set [compute] cpu_dedicated_set there.'))
+            f'{option} is true, but no host has [compute] cpu_dedicated_set, '
+            'so pinned servers find none: set it, and cpu_shared_set for '
+            'other servers, on the hosts for pinned ones.'))
     elif not disabled and dedicated and not legacy:
         found.append(findings.warning(
             f'{option} is false, though every host for pinned servers has '
@@ -276,10 +284,19 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
             'against the shared CPUs of a host: set the option to true.'))
     elif not disabled and dedicated:
         found.append(findings.warning(
-            f'{option} is false, which {text.some(legacy)} without [compute] '
-            'cpu_dedicated_set need. On the other hosts a pinned server can '
-            'be counted against the shared CPUs: set cpu_dedicated_set '
-            'everywhere, then the option to true.'))
+            f'{option} is false, so pinned servers can go to '
+            f'{text.some(legacy)} without [compute] cpu_dedicated_set. On '
+            'the other hosts they can then be counted against the shared '
+            'CPUs: set cpu_dedicated_set, and cpu_shared_set for other '
+            'servers, on all hosts for pinned ones, then the option to '
+            'true.'))
     return findings.conclude(
         found, f'{option} is {str(disabled).lower()}, as the '
-        f'{len(views)} compute nodes want it.')
+        f'{len(views)} compute nodes want it.' + (
+            f' No pinned servers go to {text.some(legacy)} without [compute] '
+            'cpu_dedicated_set.' if disabled and legacy else ''))
+
+
+def _dedicates(view: topology.HostTopology) -> bool:
+    """Whether a compute node has ``cpu_dedicated_set``."""
+    return any(cell.dedicated and not cell.legacy for cell in view.cells)

@@ -163,22 +163,30 @@ class PinningTest(ResultMixin, base.NFVCloudTestCase):
         self.assertResult(self.check(), SUCCESS)
         self.disable(True)
         self.assertResult(
-            self.check(), WARNING, 'do not go to host1', 'cpu_dedicated_set')
+            self.check(), WARNING, 'no host has [compute] cpu_dedicated_set')
 
     def test_mixed(self):
         self.start_host('host1')
-        old = objects.ComputeNode.get_by_host_and_nodename(
-            self.ctxt, 'host1', 'host1').numa_topology
-        self.start_host('host2')
-        # As host2 would report with vcpu_pin_set.
-        topology = objects.NUMATopology.obj_from_db_obj(old)
-        for cell in topology.cells:
-            cell.cpuset = cell.pcpuset
+        self.start_host('host2', labels=base.NO_LABELS)
+        # As host2 would report without sets of CPUs.
         node = objects.ComputeNode.get_by_host_and_nodename(
             self.ctxt, 'host2', 'host2')
+        topology = objects.NUMATopology.obj_from_db_obj(node.numa_topology)
+        for cell in topology.cells:
+            cell.cpuset = cell.pcpuset
         node.numa_topology = topology._to_json()
         node.save()
-        self.assertResult(self.check(), WARNING, 'which host2 without')
+        self.assertResult(self.check(), WARNING, 'can go to host2 without')
+        labels = computes.labels(CONF, computes.Computes())
+        self.assertResult(labels, WARNING, 'host2: no label nfv_vswitch')
+        # Ordinary hosts beside those for pinned servers are sound.
+        self.disable(True)
+        self.assertResult(
+            self.check(), SUCCESS, 'No pinned servers go to host2 without')
+        labels = computes.labels(CONF, computes.Computes())
+        self.assertResult(
+            labels, SUCCESS, '1 compute nodes declare',
+            'No labels, and no dedicated CPUs: host2.')
 
 
 class AggregatesTest(ResultMixin, base.NFVCloudTestCase):
