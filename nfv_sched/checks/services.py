@@ -28,6 +28,8 @@ from nfv_sched import text
 
 Action = publisher.Action
 
+RULE_FILTER = 'SecurityRuleLimitFilter'
+
 _USER = 'needs the role admin or service'
 
 
@@ -51,7 +53,7 @@ def neutron(conf) -> upgradecheck.Result:
             'enabled.')
     try:
         with contextlib.closing(nfv_neutron.Reader(conf)) as reader:
-            shown = reader.probe()
+            shown, hidden = reader.probe()
     except nfv_neutron.NeutronError as exc:
         line = ('Neutron cannot be read with the section [neutron] of the '
                 f"scheduler's nova.conf: {text.brief(exc)}. ")
@@ -63,7 +65,12 @@ def neutron(conf) -> upgradecheck.Result:
         return findings.conclude([findings.warning(
             line + 'The weighers of DHCP servers, routers and ports prefer '
             'nothing.')], '')
-    return findings.conclude([], shown)
+    found = []
+    if hidden and (uses_ledger(conf) or RULE_FILTER in (
+            conf.filter_scheduler.enabled_filters)):
+        found.append(findings.failure(
+            f'{hidden}. Limits of security-group rules are not kept.'))
+    return findings.conclude(found, shown)
 
 
 def placement(conf) -> upgradecheck.Result:

@@ -59,6 +59,13 @@ _L3_AGENT = 'L3 agent'
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
            urllib3.exceptions.HTTPError, OSError)
 
+_HIDDEN_GROUPS = (
+    'Neutron does not show the security groups of other projects to the user '
+    'of the [neutron] section, who needs the role admin')
+
+# So many ports are looked at to see whether their security groups are shown.
+_PROBED = 100
+
 
 class NeutronError(Exception):
     """Neutron did not give what a snapshot is made of."""
@@ -85,6 +92,7 @@ class Reader:
     def __init__(self, conf=CONF, stopped: threading.Event | None = None):
         self._conf = conf
         self._stopped = stopped
+        self._hidden_told = False
         try:
             session = ks_loading.load_session_from_conf_options(
                 conf, _GROUP,
@@ -102,24 +110,27 @@ class Reader:
         """Close the connections that are kept open."""
         self._session.session.close()
 
-    def probe(self) -> str:
+    def probe(self) -> tuple[str, str]:
         """Ask for a little of everything that :meth:`read` asks for.
 
-        :returns: what Neutron shows, for people
+        :returns: what Neutron shows, and what it does not, for people; the
+            latter is empty if it shows everything
         :raises NeutronError: if any answer is missing, late or malformed
         """
-        few = [('limit', '1')]
-        ports = self._few('ports', _PORT_FIELDS, few)
+        builder = usage.SnapshotBuilder(None)
+        ports = self._few('ports', _PORT_FIELDS, [('limit', str(_PROBED))])
         for port in ports:
-            self._add_port(usage.SnapshotBuilder(None), port)
+            self._add_port(builder, port)
         for resource in ('security-group-rules', 'security-groups'):
-            self._few(resource, ('id',), few)
+            self._few(resource, ('id',), [('limit', '1')])
+        hidden = _HIDDEN_GROUPS if self._hides_groups(builder) else ''
         agents = self._few('agents', ('id', 'agent_type'), [])
         shown = f'Neutron shows {len(agents)} agents, and '
         if ports:
-            return shown + 'where ports are bound.'
-        return shown + ('no ports yet. Run the check again when there are '
-                        'some, to see whether it shows where they are bound.')
+            return shown + 'where ports are bound.', hidden
+        return shown + (
+            'no ports yet. Run the check again when there are some, to see '
+            'whether it shows where they are bound.'), hidden
 
     def _few(self, resource: str, fields: tuple[str, ...],
              query: list[tuple[str, str]]) -> list[dict]:
@@ -158,7 +169,21 @@ class Reader:
             builder.add_default_group(
                 _text(group, 'project_id'), group['id'])
         self._add_agents(builder)
+        hidden = self._hides_groups(builder)
+        if hidden and not self._hidden_told:
+            LOG.warning('Limits of security-group rules are not kept: %s.',
+                        _HIDDEN_GROUPS)
+        self._hidden_told = hidden
         return builder.build()
+
+    def _hides_groups(self, builder: usage.SnapshotBuilder) -> bool:
+        """Whether security groups of ports, and so their rules, are not shown.
+
+        A list that the user may not see is no error to Neutron, but empty.
+        """
+        group = builder.group_without_rules()
+        return group is not None and not self._few(
+            'security-groups', ('id',), [('id', group)])
 
     @staticmethod
     def _add_port(builder: usage.SnapshotBuilder, port: dict) -> None:

@@ -345,6 +345,13 @@ class SnapshotBuilder:
             if owner != _AGENT_GATEWAY_OWNER:
                 tally.routers.add(device)
 
+    def group_without_rules(self) -> str | None:
+        """A security group of a port of which no rule was added, if any."""
+        return next((
+            group for port in self._ports.values()
+            for group in port.security_groups if group not in self._rules),
+            None)
+
     def build(self) -> Snapshot:
         """The snapshot of all that was counted."""
         rules = self._rules

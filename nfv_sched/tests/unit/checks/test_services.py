@@ -78,6 +78,20 @@ class NeutronTest(base.NeutronTestCase):
         self.assertCheck(
             upgradecheck.Code.FAILURE, 'needs the role admin or service')
 
+    def test_hidden_groups(self):
+        """As Neutron hides them from the role service."""
+        self.api.hides_groups = True
+        self.api.ports.append(neutron_api.port(host='host1', groups=['sg']))
+        self.enable('VSwitchPortLimitFilter')
+        self.assertCheck(upgradecheck.Code.SUCCESS)
+        self.enable('SecurityRuleLimitFilter')
+        self.assertCheck(
+            upgradecheck.Code.FAILURE, 'who needs the role admin. Limits of '
+            'security-group rules are not kept.')
+        self.enable()
+        self.flags(ledger='placement')
+        self.assertCheck(upgradecheck.Code.FAILURE, 'needs the role admin.')
+
     def test_wrong_password(self):
         self.configure_keystone(password='wrong')
         self.enable('VSwitchPortLimitFilter')

@@ -81,6 +81,8 @@ class NeutronAPI(http_server.LocalServer):
     :ivar ports: what it has; so are ``rules``, ``groups`` and ``agents``
     :ivar catalog_url: what Keystone says where Neutron is
     :ivar max_limit: Neutron's ``pagination_max_limit``, None if not set
+    :ivar hides_groups: whether security groups and their rules are shown to
+        nobody; otherwise the groups of ports are there even if not listed
     :ivar faults: resource -> function that gets the handler, the query and
         the right body, and answers instead; it returns true if it did not
     :ivar requests: (resource, query) of what was asked
@@ -94,6 +96,7 @@ class NeutronAPI(http_server.LocalServer):
         self.rules = []
         self.groups = []
         self.agents = []
+        self.hides_groups = False
         self.max_limit = None
         self.needs_token = False
         self.faults = {}
@@ -113,6 +116,12 @@ class NeutronAPI(http_server.LocalServer):
     def page(self, resource, query):
         """The body that Neutron would send, or None for an unknown marker."""
         items = self.items(resource)
+        if self.hides_groups and resource.startswith('security-group'):
+            items = []
+        elif resource == 'security-groups' and 'id' in query:
+            items = [{'id': group} for port in self.ports
+                     for group in port['security_groups']
+                     if group in query['id']][:1]
         key = resource.replace('-', '_')
         body = {}
         if 'agent_type' in query:

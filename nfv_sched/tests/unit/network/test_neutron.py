@@ -11,6 +11,7 @@
 #    under the License.
 """What is read from Neutron, and what an unsound answer leads to."""
 
+import contextlib
 import time
 
 from nfv_sched.network import neutron
@@ -375,6 +376,33 @@ class UnsoundTest(base.NeutronTestCase):
         error = self.assertRaises(
             neutron.NeutronError, neutron.read_snapshot)
         self.assertIn('role admin or service', str(error))
+
+    def test_groups_are_hidden(self):
+        """To the role service Neutron shows ports, but not their groups."""
+        text = 'Limits of security-group rules are not kept: '
+        self.api.ports = [neutron_api.port(host='h1', groups=['empty'])]
+        with contextlib.closing(neutron.Reader()) as reader:
+            reader.read()
+            self.assertNotIn(text, self.log.output)
+            self.api.hides_groups = True
+            for _ in range(2):
+                self.assertEqual(1, reader.read().host('h1').guest_ports)
+            self.assertEqual(1, self.log.output.count(text))
+
+    def test_probe(self):
+        self.api.ports = [
+            neutron_api.port('network:dhcp', host='h1'),
+            neutron_api.port(host='h1', groups=['sg'])]
+        with contextlib.closing(neutron.Reader()) as reader:
+            shown, hidden = reader.probe()
+            self.assertIn('where ports are bound', shown)
+            self.assertEqual('', hidden)
+            self.api.hides_groups = True
+            self.assertIn('needs the role admin', reader.probe()[1])
+            self.api.ports = []
+            shown, hidden = reader.probe()
+            self.assertIn('no ports yet', shown)
+            self.assertEqual('', hidden)
 
     def test_wrong_address(self):
         """No ports at all at this URL: not an empty cloud."""
