@@ -22,11 +22,9 @@ source "$NFV_SCHED_DIR/devstack/lib/nova-conf"
 # shellcheck source=devstack/lib/host-numa
 source "$NFV_SCHED_DIR/devstack/lib/host-numa"
 
-# Options of [nfv_sched] that settings named NFV_SCHED_<OPTION> give.
-_NFV_SCHED_OPTIONS=(
-    ledger
-    vswitch_label
-    node_label_prefix
+# Options of [nfv_sched] that settings named NFV_SCHED_<OPTION> give, those
+# with a number first.
+_NFV_SCHED_LIMITS=(
     vswitch_ports_per_node
     vswitch_physical_ports
     vnics_per_guest
@@ -35,6 +33,12 @@ _NFV_SCHED_OPTIONS=(
     network_services_per_node
     security_rules_per_node
     security_rules_per_port
+)
+_NFV_SCHED_OPTIONS=(
+    ledger
+    vswitch_label
+    node_label_prefix
+    "${_NFV_SCHED_LIMITS[@]}"
     expose_reasons
 )
 
@@ -81,12 +85,29 @@ function _nfv_sched_check_cpu_sets {
     fi
 }
 
+# Die if a limit is no number.
+function _nfv_sched_check_limits {
+    local option value
+    for option in "${_NFV_SCHED_LIMITS[@]}"; do
+        value=$(_nfv_sched_setting "$option")
+        if [[ ! ${value:-0} =~ ^-?[0-9]+(\.[0-9]+)?$ ]]; then
+            die $LINENO "NFV_SCHED_${option^^}=$value must be a number"
+        fi
+    done
+}
+
 # Die early if the settings are wrong, and say what is wrong.
 function nfv_sched_check_settings {
     if [[ $NFV_SCHED_LEDGER != placement && $NFV_SCHED_LEDGER != none ]]; then
         die $LINENO "NFV_SCHED_LEDGER=$NFV_SCHED_LEDGER must be placement" \
             "or none"
     fi
+    local reasons=${NFV_SCHED_EXPOSE_REASONS:-none}
+    if [[ ! $reasons =~ ^(none|summary|hosts)$ ]]; then
+        die $LINENO "NFV_SCHED_EXPOSE_REASONS=$reasons" \
+            "must be none, summary or hosts"
+    fi
+    _nfv_sched_check_limits
     if is_service_enabled n-cpu; then
         _nfv_sched_check_vswitch_nodes
         _nfv_sched_check_cpu_sets
@@ -242,6 +263,28 @@ there and name your filters in NFV_SCHED_FILTERS"
     fi
 }
 
+# Likewise for nova-compute, which also reads [[post-config|$NOVA_CPU_CONF]].
+function nfv_sched_check_labels {
+    local physnets
+    physnets=$(iniget "$(_nfv_sched_compute_conf)" neutron physnets)
+    # shellcheck disable=SC2086
+    if ! nfv_has_word "$NFV_SCHED_VSWITCH_LABEL" ${physnets//,/ }; then
+        warn $LINENO "This compute node has no label \
+$NFV_SCHED_VSWITCH_LABEL. Something has replaced [neutron] physnets since the \
+plugin nfv-sched wrote it. If it is local.conf, add there what the plugin \
+would have written"
+    fi
+}
+
+# Print the file that nova-compute reads.
+function _nfv_sched_compute_conf {
+    if [[ -e ${NOVA_CPU_CONF:-} ]]; then
+        echo "$NOVA_CPU_CONF"
+    else
+        echo "$NOVA_CONF"
+    fi
+}
+
 function start_nfv_sched_ledger {
     if [[ $(iniget "$NOVA_CONF" nfv_sched ledger) == placement ]]; then
         run_process nfv-sched-ledger \
@@ -301,7 +344,7 @@ function create_nfv_sched_flavors {
 function _nfv_sched_has_dedicated_cpus {
     local dedicated node count
     dedicated=$(nfv_host_expand \
-        "$(iniget "$NOVA_CONF" compute cpu_dedicated_set)")
+        "$(iniget "$(_nfv_sched_compute_conf)" compute cpu_dedicated_set)")
     for node in $(nfv_host_nodes); do
         count=$(comm -12 <(sort <<< "$dedicated") \
             <(nfv_host_node_cpus "$node" | sort) | wc -w)
@@ -316,9 +359,10 @@ function _nfv_sched_has_dedicated_cpus {
 # Describe the compute nodes to Tempest: all are taken to be like this one.
 function _nfv_sched_describe_compute {
     local section=neutron_physnet_$NFV_SCHED_VSWITCH_LABEL
-    local vswitch shared=False threads=none
-    vswitch=$(iniget "$NOVA_CONF" "$section" numa_nodes)
-    if [[ -n $(iniget "$NOVA_CONF" compute cpu_shared_set) ]]; then
+    local conf vswitch shared=False threads=none
+    conf=$(_nfv_sched_compute_conf)
+    vswitch=$(iniget "$conf" "$section" numa_nodes)
+    if [[ -n $(iniget "$conf" compute cpu_shared_set) ]]; then
         shared=True
     fi
     if nfv_host_has_threads; then
@@ -334,7 +378,7 @@ function _nfv_sched_describe_compute {
 }
 
 function configure_nfv_sched_tempest {
-    local words option value ledger=False
+    local words value ledger=False
     words=$(nfv_conf_words list filter_scheduler enabled_filters)
     iniset "$TEMPEST_CONFIG" compute-feature-enabled \
         scheduler_enabled_filters "${words// /,}"
@@ -344,12 +388,18 @@ function configure_nfv_sched_tempest {
         ledger=True
     fi
     iniset "$TEMPEST_CONFIG" nfv_sched ledger "$ledger"
-    for option in vnics_per_guest expose_reasons; do
-        value=$(iniget "$NOVA_CONF" nfv_sched "$option")
-        if [[ -n $value ]]; then
-            iniset "$TEMPEST_CONFIG" nfv_sched "$option" "$value"
-        fi
-    done
+    value=$(iniget "$NOVA_CONF" nfv_sched expose_reasons)
+    if [[ -n $value ]]; then
+        iniset "$TEMPEST_CONFIG" nfv_sched expose_reasons "$value"
+    fi
+    # Any number to Nova, none below 0 to Tempest; neither limits at 0.
+    value=$(iniget "$NOVA_CONF" nfv_sched vnics_per_guest)
+    if [[ $value == -* ]]; then
+        value=0
+    fi
+    if [[ -n $value ]]; then
+        iniset "$TEMPEST_CONFIG" nfv_sched vnics_per_guest "${value%%.*}"
+    fi
     if is_service_enabled n-cpu; then
         _nfv_sched_describe_compute
     fi
@@ -383,6 +433,9 @@ case "${1:-}/${2:-}" in
             nfv_sched_check_filters
             echo_summary "Starting nfv-sched-ledger"
             start_nfv_sched_ledger
+        fi
+        if is_service_enabled n-cpu; then
+            nfv_sched_check_labels
         fi
         if is_service_enabled n-api && [[ $NFV_SCHED_FLAVORS == True ]]; then
             echo_summary "Creating flavors of nfv-sched"

@@ -153,8 +153,9 @@ def _unpublished(
         found.append(findings.warning(
             f'{text.some(hosts[Action.IN_USE])}: the compute node is gone, '
             'but servers still have allocations. See "openstack resource '
-            'provider show --allocations", and delete the servers or heal '
-            'them with nova-manage placement audit.'))
+            'provider show --allocations". Delete the servers; what belongs '
+            'to none goes with "openstack resource provider allocation '
+            'delete".'))
     if hosts.get(Action.WAITING):
         found.append(findings.warning(
             f'{text.some(hosts[Action.WAITING])}: no resource provider '

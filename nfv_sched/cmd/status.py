@@ -84,13 +84,18 @@ class Checks(upgradecheck.UpgradeCommands):
 def _guarded(
     check: Callable[[], upgradecheck.Result],
 ) -> Callable[[upgradecheck.UpgradeCommands], upgradecheck.Result]:
-    """A check that an option with a wrong value makes fail."""
+    """A check that fails by itself, and leaves the others alone."""
     def run(_commands):
         try:
             return check()
         except cfg.Error as exc:
             return upgradecheck.Result(
                 upgradecheck.Code.FAILURE, f'{exc}. Correct nova.conf.')
+        except Exception as exc:
+            return upgradecheck.Result(
+                upgradecheck.Code.FAILURE,
+                f'The check itself failed: {type(exc).__name__}: {exc}. '
+                'Please report this.')
     return run
 
 

@@ -193,6 +193,19 @@ class TestOptions(base.TestCase):
             'NFV_SCHED_LEDGER=database must be placement or none',
             self.run_phases('stack/pre-install', fails=True))
 
+    def test_wrong_values(self):
+        for name, value in (
+                ('NFV_SCHED_VSWITCH_PORTS_PER_NODE', 'lots'),
+                ('NFV_SCHED_SECURITY_RULES_PER_PORT', '1,5'),
+                ('NFV_SCHED_EXPOSE_REASONS', 'all')):
+            self.given('controller.conf', **{name: value})
+            self.assertIn(f'{name}={value} must be',
+                          self.run_phases('stack/pre-install', fails=True))
+            del self.settings[name]
+        for value in '-1', '2.5', '10':
+            self.given('controller.conf', NFV_SCHED_VNICS_PER_GUEST=value)
+            self.run_phases('stack/pre-install')
+
     def test_no_nova(self):
         programs = self.directory / 'bin'
         programs.mkdir()
@@ -522,7 +535,10 @@ class TestTwice(base.TestCase):
         self.given('controller.conf')
         self.run_phases('stack/post-config')
         (self.nova_conf.parent / 'nfv-sched-devstack.ini').unlink()
-        for phase in ('stack/post-config', 'clean'):
-            self.assertIn(
-                'nfv-sched-devstack.ini is gone, so it is not known what',
-                self.run_phases(phase, fails=True))
+        self.assertIn(
+            'nfv-sched-devstack.ini is gone, so it is not known what',
+            self.run_phases('stack/post-config', fails=True))
+        # Cleaning goes on: DevStack removes the directory in the end.
+        self.assertIn(
+            'nfv-sched-devstack.ini is gone, so what the plugin nfv-sched',
+            self.run_phases('clean'))

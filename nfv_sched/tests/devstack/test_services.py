@@ -263,6 +263,30 @@ class TestTempest(base.TestCase):
                 'hyperthreading', 'ledger', 'node_labels', 'dedicated_cpus',
                 'shared_cpus')))
 
+    def test_no_limit_of_vnics(self):
+        for given, expected in (('-1', '0'), ('5.0', '5')):
+            self.given('controller.conf', NFV_SCHED_VNICS_PER_GUEST=given)
+            self.run_phases(*base.STACK)
+            self.assertEqual(
+                expected, self.tempest_conf()['nfv_sched']['vnics_per_guest'])
+
+    def test_configuration_of_nova_compute(self):
+        """What local.conf has changed there counts, and lost labels too."""
+        self.given('controller.conf')
+        self.run_phases('stack/post-config')
+        nova_cpu_conf = self.nova_conf.parent / 'nova-cpu.conf'
+        nova_cpu_conf.write_text(
+            '[compute]\ncpu_dedicated_set = 1-3,5-7\n'
+            '[neutron]\nphysnets = foo\n'
+            '[neutron_physnet_nfv_vswitch]\nnuma_nodes = 1\n')
+        self.settings['NOVA_CPU_CONF'] = str(nova_cpu_conf)
+        output = self.run_phases('stack/extra', 'stack/test-config')
+        self.assertIn('This compute node has no label nfv_vswitch.', output)
+        described = self.tempest_conf()['nfv_sched']
+        self.assertEqual(
+            ('*:1', 'True', 'False'), tuple(described[name] for name in (
+                'vswitch_nodes', 'dedicated_cpus', 'shared_cpus')))
+
     def test_other_machine(self):
         self.given('controller.conf', NFV_SCHED_LEDGER='none',
                    NFV_SCHED_CPU_DEDICATED_SET='1-3')

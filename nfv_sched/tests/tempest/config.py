@@ -110,6 +110,22 @@ guest may have. 0 if there is no limit.
 Whether the schedulers have ``[nfv_sched] ledger = placement`` and
 nfv-sched-ledger has published all compute hosts.
 """),
+    cfg.IntOpt(
+        'guest_ram',
+        default=256,
+        min=1,
+        help="""
+Memory of the flavors of the tests in MiB, a multiple of the host's page size;
+not less than ``min_ram`` of the image.
+"""),
+    cfg.IntOpt(
+        'guest_disk',
+        default=1,
+        min=0,
+        help="""
+Disk of the flavors of the tests in GiB, not less than ``min_disk`` of the
+image.
+"""),
     cfg.StrOpt(
         'expose_reasons',
         default='summary',

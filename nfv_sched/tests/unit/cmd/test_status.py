@@ -14,9 +14,11 @@
 import contextlib
 import io
 
+import fixtures
 import nova.conf
 from oslo_upgradecheck import upgradecheck
 
+from nfv_sched.checks import services
 from nfv_sched.cmd import status
 from nfv_sched.tests.unit.checks import test_scheduler
 
@@ -47,6 +49,17 @@ class ChecksTest(test_scheduler.CheckTestCase):
         # The others are there all the same.
         self.assertEqual(11, len(rows))
         self.assertIn('| Check: Ledger ', table)
+
+    def test_unforeseen(self):
+        self.read('enabled_filters = ComputeFilter\n')
+        self.useFixture(fixtures.MockPatchObject(
+            services, 'placement', side_effect=KeyError('odd')))
+        code, table = self.run_checks()
+        self.assertEqual(upgradecheck.Code.FAILURE, code)
+        rows = table.split('| Check: ')
+        placement, = [row for row in rows if row.startswith('Placement')]
+        self.assertIn("The check itself failed: KeyError: 'odd'", placement)
+        self.assertEqual(11, len(rows))
 
     def test_a_line_for_each_finding(self):
         self.read('enabled_filters = Typo,VSwitchPortLimitFilter,'

@@ -29,10 +29,6 @@ from tempest import test
 
 CONF = config.CONF
 
-#: Flavors of the tests: MiB, GiB.
-RAM = 256
-DISK = 1
-
 NO_VALID_HOST = 'No valid host was found. '
 
 
@@ -159,14 +155,16 @@ class NFVSchedTest(api_version_utils.BaseMicroversionTest, test.BaseTestCase):
 
     # Guests
 
-    def create_flavor(self, vcpus, extra_specs, ram=RAM):
+    def create_flavor(self, vcpus, extra_specs, guests=1):
         """Make a flavor that goes away with the test.
 
+        :param guests: with the memory of so many
         :returns: its id
         """
         flavor = self.flavors_client.create_flavor(
             name=data_utils.rand_name('nfv-sched', prefix='tempest'),
-            ram=ram, vcpus=vcpus, disk=DISK)['flavor']
+            ram=CONF.nfv_sched.guest_ram * guests, vcpus=vcpus,
+            disk=CONF.nfv_sched.guest_disk)['flavor']
         self.addCleanup(test_utils.call_and_ignore_notfound_exc,
                         self.flavors_client.delete_flavor, flavor['id'])
         if extra_specs:

@@ -51,7 +51,7 @@ class RefusalsNegativeTest(base.NFVSchedTest):
         nodes = 1 + max(len(self.vswitch_nodes(host)) for host in self.hosts)
         flavor = self.create_flavor(
             *base.pinned(vcpus=nodes, nodes=nodes, **{AFFINITY: 'strict'}),
-            ram=base.RAM * nodes)
+            guests=nodes)
         message = self.boot_refused(flavor)
         if all(self.numa_nodes(host) >= nodes for host in self.hosts):
             self.assert_reason(message, f'{AFFINITY}=strict')

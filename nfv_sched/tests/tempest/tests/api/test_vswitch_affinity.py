@@ -102,6 +102,8 @@ class VSwitchAffinityTest(base.NFVSchedTest):
             server = self.boot_on(host, self.flavor(
                 **{AFFINITY: 'prefer', key: str(node)}))
             self.assertEqual([node], self.host_nodes(server))
+            # There may be room for one only.
+            self.delete_server(server)
 
     def _check_every_host(self, policy):
         """On each host with a switch the guest is with it."""
