@@ -23,6 +23,7 @@ import time
 from unittest import mock
 
 from nova.scheduler import manager
+from nova.scheduler import utils
 from oslo_messaging import rpc
 from oslo_utils import uuidutils
 
@@ -309,11 +310,20 @@ class RaceTest(LedgerTestCase):
     def race(self, spec, schedulers, count=50):
         """Schedule that many guests at once.
 
-        :returns: host of each that was placed by its UUID, and the reasons of
-            the others
+        :returns: host of each that was placed by its UUID, the reasons of the
+            others in the same way, and those of whom Placement has refused a
+            claim
         """
-        placed, reasons, wrong = {}, [], []
+        placed, reasons, lost, wrong = {}, {}, set(), []
         gate = threading.Barrier(count)
+        claim_resources = utils.claim_resources
+
+        def claim(context, client, spec, instance, *args, **kwargs):
+            claimed = claim_resources(
+                context, client, spec, instance, *args, **kwargs)
+            if not claimed:
+                lost.add(instance)
+            return claimed
 
         def schedule(number):
             request = spec.obj_clone()
@@ -328,18 +338,19 @@ class RaceTest(LedgerTestCase):
                 placed[request.instance_uuid] = (
                     selections[0][0].service_host)
             except rpc.ExpectedException as exc:
-                reasons.append(str(exc.exc_info[1]))
+                reasons[request.instance_uuid] = str(exc.exc_info[1])
             except Exception as exc:
                 wrong.append(exc)
 
         threads = [threading.Thread(target=schedule, args=(number,))
                    for number in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with mock.patch.object(utils, 'claim_resources', claim):
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
         self.assertEqual([], wrong)
-        return placed, reasons
+        return placed, reasons, lost
 
     def test_fifty_guests(self):
         for host in self.hosts:
@@ -356,30 +367,32 @@ class RaceTest(LedgerTestCase):
                 # Not what was read while the guests before were deleted: hosts
                 # that were full then are not tried while another has room.
                 self.read_ledger()
-                placed, reasons = self.race(spec, schedulers)
+                placed, reasons, lost = self.race(spec, schedulers)
                 with contextlib.ExitStack() as stack:
                     for consumer in placed:
                         stack.callback(self.release, consumer)
                     self.assertEqual((30, 20), (len(placed), len(reasons)),
-                                     collections.Counter(reasons))
+                                     collections.Counter(reasons.values()))
                     self.assertEqual(
                         dict.fromkeys(self.hosts, 10),
                         collections.Counter(placed.values()))
                     if known is ours:
                         # Nova says no more than that there are not enough
-                        # hosts where another process was faster.
+                        # hosts to who has lost a race for Placement: to
+                        # another process, or by a conflict of generations.
                         self.assertEqual({
                             'No valid host was found. vSwitch ports: 1 '
                             'needed, best host: 0 of 20 free (3 hosts)'},
-                            set(reasons))
+                            {reason for instance, reason in reasons.items()
+                             if instance not in lost})
                     for host in self.hosts:
                         self.assertEqual((10, 40), self.used(host))
                         self.assertEqual(10, self.capacity(host))
                     # Who filtered before the last claim reads what Nova says.
                     self.read_ledger()
-                    late, reasons = self.race(spec, schedulers, 4)
+                    late, reasons, _ = self.race(spec, schedulers, 4)
                     self.assertEqual({}, late)
-                    for reason in reasons:
+                    for reason in reasons.values():
                         self.assertIn('vSwitch ports: 1 needed, best host: ',
                                       reason)
                 for host in self.hosts:
