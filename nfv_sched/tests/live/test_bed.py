@@ -131,6 +131,11 @@ class ProcessTest(testtools.TestCase):
         service.start()
         self.assertEqual('running', service.state)
         self.assertRaises(errors.BedError, service.start)
+        # A process that waits for its child's exec() is not frozen if the
+        # child is.
+        self.assertTrue(processes.wait(lambda: [
+            psutil.Process(pid).name() for pid in service.pids
+        ].count('sleep') == 2, 10))
         service.freeze()
         self.assertEqual('frozen', service.state)
         service.thaw()
