@@ -22,8 +22,7 @@ source "$NFV_SCHED_DIR/devstack/lib/nova-conf"
 # shellcheck source=devstack/lib/host-numa
 source "$NFV_SCHED_DIR/devstack/lib/host-numa"
 
-# Options of [nfv_sched] that settings named NFV_SCHED_<OPTION> give, those
-# with a number first.
+# Limits of [nfv_sched]: numbers.
 _NFV_SCHED_LIMITS=(
     vswitch_ports_per_node
     vswitch_physical_ports
@@ -34,6 +33,8 @@ _NFV_SCHED_LIMITS=(
     security_rules_per_node
     security_rules_per_port
 )
+
+# Options of [nfv_sched] that settings named NFV_SCHED_<OPTION> give.
 _NFV_SCHED_OPTIONS=(
     ledger
     vswitch_label
@@ -98,11 +99,11 @@ function _nfv_sched_check_limits {
 
 # Die early if the settings are wrong, and say what is wrong.
 function nfv_sched_check_settings {
+    local reasons=${NFV_SCHED_EXPOSE_REASONS:-none}
     if [[ $NFV_SCHED_LEDGER != placement && $NFV_SCHED_LEDGER != none ]]; then
         die $LINENO "NFV_SCHED_LEDGER=$NFV_SCHED_LEDGER must be placement" \
             "or none"
     fi
-    local reasons=${NFV_SCHED_EXPOSE_REASONS:-none}
     if [[ ! $reasons =~ ^(none|summary|hosts)$ ]]; then
         die $LINENO "NFV_SCHED_EXPOSE_REASONS=$reasons" \
             "must be none, summary or hosts"

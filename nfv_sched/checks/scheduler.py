@@ -43,7 +43,8 @@ VSWITCH = 'VSwitchNUMAAffinityFilter'
 PCI = 'PCINUMAAffinityFilter'
 STOCK_PCI = 'PciPassthroughFilter'
 SHARED_VCPU = 'SharedVCPUFilter'
-LIMITS = ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
+RULES = 'SecurityRuleLimitFilter'
+LIMITS = ('VSwitchPortLimitFilter', RULES)
 
 #: Filter -> what nobody keeps without it.
 _KEEPS = {

@@ -28,8 +28,6 @@ from nfv_sched import text
 
 Action = publisher.Action
 
-RULE_FILTER = 'SecurityRuleLimitFilter'
-
 _USER = 'needs the role admin or service'
 
 
@@ -66,7 +64,7 @@ def neutron(conf) -> upgradecheck.Result:
             line + 'The weighers of DHCP servers, routers and ports prefer '
             'nothing.')], '')
     found = []
-    if hidden and (uses_ledger(conf) or RULE_FILTER in (
+    if hidden and (uses_ledger(conf) or scheduler.RULES in (
             conf.filter_scheduler.enabled_filters)):
         found.append(findings.failure(
             f'{hidden}. Limits of security-group rules are not kept.'))

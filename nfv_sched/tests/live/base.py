@@ -198,8 +198,7 @@ class LiveTestCase(testtools.TestCase):
 
     def networks(self, ports: int = 1) -> list[dict]:
         """Ports on the network of the tenant, as the API takes them."""
-        network = self.tenant.network.find_network('tenant')
-        return [{'uuid': network.id}] * ports
+        return [{'uuid': _network_id()}] * ports
 
     def show(self, server):
         """A server, as its administrator sees it."""
@@ -373,6 +372,11 @@ class LiveTestCase(testtools.TestCase):
         compute.set_aggregate_metadata(
             aggregate,
             {key: str(value) for key, value in metadata.items()})
+
+
+@functools.cache
+def _network_id() -> str:
+    return connection(tenant=True).network.find_network('tenant').id
 
 
 @functools.cache

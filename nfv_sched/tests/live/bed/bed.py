@@ -44,7 +44,6 @@ VARIABLE = 'NFV_SCHED_LIVE'
 
 _UP_SECONDS = 180
 _LISTEN_SECONDS = 90
-_PAUSE = 0.1
 # These lose less if they are asked to end.
 _LAST = ('epmd', 'rabbitmq', 'mariadb')
 
@@ -224,7 +223,7 @@ class Bed:
 
     @staticmethod
     def wait_until(predicate: Callable[[], object], seconds: float,
-                   what: str, pause: float = _PAUSE) -> ty.Any:
+                   what: str, pause: float = processes.PAUSE) -> ty.Any:
         """Wait until something holds.
 
         :param predicate: called until it returns something true

@@ -32,7 +32,8 @@ import psutil
 from nfv_sched.tests.live.bed import errors
 
 _LINES_OF_LOG = 15
-_PAUSE = 0.1
+#: Seconds between two looks.
+PAUSE = 0.1
 _STOP_SECONDS = 20
 _SIGNAL_SECONDS = 5
 _BOOT_ID = pathlib.Path('/proc/sys/kernel/random/boot_id')
@@ -109,7 +110,7 @@ def marked(name: str, value: str) -> list[int]:
 
 
 def wait(predicate: Callable[[], object], seconds: float,
-         pause: float = _PAUSE) -> ty.Any:
+         pause: float = PAUSE) -> ty.Any:
     """Wait until something holds, or time is up.
 
     :param predicate: called until it returns something true
