@@ -17,7 +17,7 @@ request and kept with it, so that all filters see the same snapshot.
 """
 
 from collections.abc import Callable
-from collections.abc import Iterator
+import functools
 import math
 import time
 import typing as ty
@@ -36,6 +36,8 @@ from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
 
 CONF = nova_compat.CONF
+
+_WATCHED = '_nfv_sched_watched'
 
 Refusal = Callable[[float], reasons.Reason]
 
@@ -230,8 +232,7 @@ def give_back(request_note: RequestNote) -> None:
     :param request_note: the request's note
     """
     taken = request_note.taken
-    if any([instance == request_note.instance and
-            claims.CLAIMS.has(host, instance) for host, instance in taken]):
+    if request_note.instance in request_note.placed:
         return  # Nova decides once more when the last server is placed
     for host, instance in taken:
         claims.CLAIMS.release(host, instance)
@@ -252,102 +253,23 @@ def contest(host_state, network: NetworkNote) -> Contested:
     return contested
 
 
-class WatchedLimits(dict):
-    """Limits of a host that notice what Nova places there.
-
-    Nova reads all limits of a host when it has placed the servers of a
-    request and hands them to the conductor.  What they take is remembered
-    then.
-
-    :ivar base: servers on the host when the request came to it
-    :ivar placed: UUIDs of the servers of the request that were placed here
-    :ivar note: the request's note
-    """
-
-    __slots__ = ('base', 'placed', 'note', '_host_state', '_network',
-                 '_last', '_recorded')
-
-    def __init__(self, limits, host_state, network: NetworkNote):
-        if limits:
-            self.update(limits)
-        self.base = host_state.num_instances
-        self.placed: tuple[str | None, ...] = ()
-        self.note = network.note
-        self._host_state = weakref.ref(host_state)
-        self._network = network
-        # The server that the host was last decided on for; Nova also decides
-        # once more when it has placed the last one.
-        self._last = network.instance
-        self._recorded = 0
-
-    def count(self, network: NetworkNote) -> None:
-        """Notice the servers on the host before one more is placed.
-
-        :param network: what is known for that one
-        """
-        self._notice()
-        self._network = network
-        self._last = network.instance
-
-    def _notice(self) -> None:
-        host_state = self._host_state()
-        if host_state is None:
-            return
-        number = host_state.num_instances - self.base
-        if number > len(self.placed):
-            self.placed += (self._last,) * (number - len(self.placed))
-
-    def record(self) -> None:
-        """Nova hands the limits over: the servers stay where they are."""
-        self._notice()
-        host_state = self._host_state()
-        for instance in self.placed[self._recorded:] if host_state else ():
-            claims.CLAIMS.add(
-                host_state.host, instance, self._network.demand)
-        self._recorded = len(self.placed)
-
-    def keys(self):
-        """Read by Nova when the limits are handed over."""
-        self.record()
-        return super().keys()
-
-    def __iter__(self) -> Iterator:
-        # Without it Python reads the items past ``keys``.
-        return super().__iter__()
-
-
 def watch(host_state, network: NetworkNote) -> None:
-    """Notice it if the server is placed on a host.
+    """Remember what a server takes as soon as Nova places it on a host.
 
     :param host_state: ``nova.scheduler.host_manager.HostState`` that passes
     :param network: what is known for the request
     """
-    limits = host_state.limits
-    watched = getattr(limits, 'watched', limits)
-    if watched.__class__ is WatchedLimits and watched.note is network.note:
-        watched.count(network)
-        return
-    watched = WatchedLimits(limits, host_state, network)
-    if hasattr(limits, 'watched'):
-        limits.watched = watched
-    else:
-        host_state.limits = watched
+    note = network.note
+    if host_state.__dict__.get(_WATCHED) is not note:
+        host_state.__dict__[_WATCHED] = note
+        nova_compat.when_placed(host_state, after=functools.partial(
+            _remember, note))
 
 
-def placed(host_state, network: NetworkNote) -> int:
-    """Servers that this request has placed on a host, and no claim shows.
-
-    :param host_state: ``nova.scheduler.host_manager.HostState``
-    :param network: what is known for the request
-    """
-    limits = host_state.limits
-    watched = getattr(limits, 'watched', limits)
-    if watched.__class__ is not WatchedLimits or (
-            watched.note is not network.note):
-        return 0
-    watched.count(network)
-    return sum(not claims.CLAIMS.has(host_state.host, instance)
-               for instance in watched.placed)
+def _remember(note: RequestNote, host_state, instance: str) -> None:
+    claims.CLAIMS.add(host_state.host, instance, note.network.demand)
+    note.taken.append((host_state.host, instance))
+    note.placed.add(instance)
 
 
 def in_flight(network: NetworkNote, host: str) -> tuple[int, int]:

@@ -23,6 +23,7 @@ import functools
 import importlib.metadata
 import math
 import typing as ty
+import weakref
 
 import nova.conf
 from nova import exception
@@ -30,6 +31,8 @@ from nova import objects
 from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
+
+_PLACED_HOOKS = '_nfv_sched_placed_hooks'
 
 CONF = nova.conf.CONF
 
@@ -59,6 +62,48 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
         LOG.exception('The aggregates of host %s cannot be read',
                       getattr(host_state, 'host', host_state))
         return default
+
+
+def when_placed(
+    host_state,
+    before: Callable[[ty.Any], None] | None = None,
+    after: Callable[[ty.Any, str | None], None] | None = None,
+) -> None:
+    """Be told when Nova places a server of a request on a host.
+
+    Nova calls ``HostState.consume_from_request`` for it, right after the
+    claim in Placement.  HostStates belong to one request.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState``
+    :param before: called with the host before it counts the server
+    :param after: called with the host and the server's UUID afterwards
+    """
+    hooks = host_state.__dict__.get(_PLACED_HOOKS)
+    if hooks is None:
+        hooks = host_state.__dict__[_PLACED_HOOKS] = []
+        # A strong reference would keep the host longer than its request.
+        host = weakref.ref(host_state)
+
+        def consume_from_request(spec_obj):
+            state = host()
+            for before, _after in hooks:
+                if before is not None:
+                    _run_hook(before, state)
+            type(state).consume_from_request(state, spec_obj)
+            for _before, after in hooks:
+                if after is not None:
+                    _run_hook(after, state, spec_obj.instance_uuid)
+
+        host_state.consume_from_request = consume_from_request
+    hooks.append((before, after))
+
+
+def _run_hook(hook: Callable, host_state, *args) -> None:
+    try:
+        hook(host_state, *args)
+    except Exception:
+        LOG.exception('What was placed on host %s cannot be noted',
+                      host_state.host)
 
 
 def aggregate_numbers(host_state, name: str) -> list[float]:

@@ -16,7 +16,6 @@ about a host is kept on its HostState, which Nova makes anew for every request,
 so that no filter works it out again and none depends on another having run.
 """
 
-import collections
 import dataclasses
 import functools
 import typing as ty
@@ -41,56 +40,40 @@ _LIMITS = 'numa_topology'
 _NO_LABELS: frozenset[str] = frozenset()
 
 
-class SteeredLimits(collections.UserDict):
-    """Limits of a host that keep their labels.
+class KeptLimits(dict):
+    """Limits of a host whose NUMA part only nfv-sched writes.
 
-    Nova's own ``NUMATopologyFilter`` writes fresh limits on every pass; in
-    whatever order the filters run, the labels stay.
-
-    Within a multi-create request a host is filtered again while servers of
-    the request are on it already, and the limits of all of them are read only
-    at the end.  So the limits written by a filter count for one server, the
-    one that Nova may place here next.  Once servers have been placed, whoever
-    reads the limits gets those with which the last one was placed.
-
-    :param limits: limits so far
-    :param note: what is known of the host
-    :param host_state: the host
+    Nova's own ``NUMATopologyFilter`` writes fresh ones on every pass; in
+    whatever order the filters run, ours stay.
     """
 
-    def __init__(self, limits, note: 'HostNote', host_state):
-        self.labels: frozenset[str] = frozenset()
-        self.ignore_tunnel = False
-        self.cpu_ratio: float | None = None
-        self.committed = None
-        #: Limits before these, if they notice what is placed; see ``load``.
-        self.watched = getattr(limits, 'watched', limits)
-        self._note = note
-        self._host_state = host_state
-        super().__init__(limits)
+    __slots__ = ()
 
     def __setitem__(self, key, value):
-        if key == _LIMITS and value is not None and (
-                self.labels or self.ignore_tunnel or self.cpu_ratio):
-            value = with_labels(
-                value, self.labels, self.ignore_tunnel, self.cpu_ratio)
-        self.data[key] = value
+        if key != _LIMITS:
+            super().__setitem__(key, value)
 
-    def keys(self):
-        """Read by Nova when the limits are handed over."""
-        record = getattr(self.watched, 'record', None)
-        if record is not None:
-            record()
-        return super().keys()
+    def keep(self, limits) -> None:
+        """Write the NUMA part.
 
-    def __getitem__(self, key):
-        if key == _LIMITS and key in self.data:
-            # Nova counts a server as placed before it reads the limits to
-            # consume what the server takes.
-            self._note.notice_placed(self._host_state)
-            if self.committed is not None:
-                return self.committed
-        return self.data[key]
+        :param limits: ``nova.objects.NUMATopologyLimits``
+        """
+        super().__setitem__(_LIMITS, limits)
+
+
+def _put_limits(host_state, limits, kept: bool) -> None:
+    """Write the NUMA limits of a host.
+
+    :param limits: ``nova.objects.NUMATopologyLimits``
+    :param kept: whether no other filter may change them
+    """
+    if isinstance(host_state.limits, KeptLimits):
+        host_state.limits.keep(limits)
+    elif kept:
+        host_state.limits = KeptLimits(host_state.limits)
+        host_state.limits.keep(limits)
+    else:
+        host_state.limits[_LIMITS] = limits
 
 
 def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool,
@@ -128,19 +111,20 @@ class HostNote:
     :ivar held: decision for the server of this request that was placed here
         last, None if none was
     :ivar written: decision whose limits were written last
+    :ivar choices: what each allocation candidate that was left says about the
+        providers, and the decision for it; empty if there is only one
     """
 
-    __slots__ = ('request_note', 'policies', 'base', 'held', 'written',
-                 '_decided', '_judged', '_placed', '_topology', '_view',
+    __slots__ = ('request_note', 'policies', 'held', 'written',
+                 'choices', '_decided', '_judged', '_topology', '_view',
                  '_evaluation', '_guest', '_ratios', '_devices', '_capped')
 
     def __init__(self, request_note: RequestNote, host_state):
         self.request_note = request_note
         self.policies = settings(request_note).policies
-        self.base = getattr(host_state, 'num_instances', 0)
         self.held: steering.Decision | None = None
         self.written: steering.Decision | None = None
-        self._placed = 0
+        self.choices: list[tuple[ty.Any, steering.Decision]] = []
         self._topology = None
         self._view: topology.HostTopology | None = None
         self._evaluation: numa_evaluation.Evaluation | None = None
@@ -150,16 +134,27 @@ class HostNote:
         self._capped: tuple | None = None
         self._decided: tuple | None = None
         self._judged: tuple | None = None
+        nova_compat.when_placed(host_state, self._write_claimed, self._hold)
 
-    def notice_placed(self, host_state) -> None:
-        """See whether Nova has placed a server of this request here."""
-        placed = getattr(host_state, 'num_instances', 0) - self.base
-        if placed > self._placed:
-            self._placed = placed
-            self.held = self.written or steering.Decision(True)
-            limits = host_state.limits
-            if isinstance(limits, SteeredLimits):
-                limits.committed = limits.data.get(_LIMITS)
+    def _write_claimed(self, host_state) -> None:
+        """Nova places a server here: write its limits.
+
+        Those for the allocation candidate that was claimed; a filter after
+        ours may have dropped the first.
+        """
+        if self.written is None or host_state.__dict__.get(_NOTE) is not self:
+            return
+        claimed = _first(host_state.allocation_candidates)
+        if self.choices and claimed is not None:
+            mappings = claimed.get('mappings')
+            self.written = next(
+                (decision for known, decision in self.choices
+                 if known == mappings), self.written)
+        _put_decision(self, host_state, self.request_note.request,
+                      self.written)
+
+    def _hold(self, host_state, _instance: str | None) -> None:
+        self.held = self.written or steering.Decision(True)
 
     def decide(self, decision: steering.Decision, host_state) -> None:
         """Keep a decision for the filters and weighers after this one."""
@@ -265,13 +260,8 @@ def note_of(host_state, request_note: RequestNote) -> HostNote:
     """The note on a host; made when a request first meets it."""
     note = host_state.__dict__.get(_NOTE)
     if note is None or note.request_note is not request_note:
-        if isinstance(host_state.limits, SteeredLimits):
-            # Left by another request; Nova does not reuse HostStates.
-            host_state.limits = dict(host_state.limits.data)
         note = HostNote(request_note, host_state)
         host_state.__dict__[_NOTE] = note
-    else:
-        note.notice_placed(host_state)
     return note
 
 
@@ -696,6 +686,7 @@ def judge(
             not note.evaluation(host_state, request, view).uniform):
         decision = _judge_candidates(note, host_state, request, view)
     else:
+        note.choices = []
         decision = _decide(note, host_state, request, view)
     if decision.accepted:
         write_limits(note, host_state, request, decision)
@@ -735,6 +726,8 @@ def _judge_candidates(
             kept.append((made, candidate))
         if decision is None:
             decision = made
+    note.choices = [(candidate.get('mappings'), made)
+                    for made, candidate in kept]
     if kept:
         # Nova claims the first. The order stays where nothing is preferred.
         kept.sort(key=lambda item: -item[0].value)
@@ -775,40 +768,39 @@ def write_limits(
 ) -> None:
     """Tell the claim on the compute node what it must keep.
 
+    Servers of the request that are on the host already keep their limits
+    until one more is placed there.
+
     :param decision: that accepts the host
     """
     note.written = decision
+    if note.held is None:
+        _put_decision(note, host_state, request, decision)
+
+
+def _put_decision(
+    note: HostNote, host_state, request: Request,
+    decision: steering.Decision,
+) -> None:
     labels = decision.labels
     ignore = decision.ignore_tunnel or request.tunnel_untrue
-    limits = host_state.limits
     ratio = None
     if request.shared_cell is not None:
         lowered = cpu_ratio(note, host_state, request, note.view(host_state))
         if lowered != host_state.cpu_allocation_ratio:
             ratio = lowered
-    if labels or ignore or ratio is not None or \
-            isinstance(limits, SteeredLimits):
-        if not isinstance(limits, SteeredLimits):
-            limits = host_state.limits = SteeredLimits(
-                limits, note, host_state)
-        limits.labels, limits.ignore_tunnel = labels, ignore
-        limits.cpu_ratio = ratio
-    made = _limits(host_state, request, note.request_note, labels, ignore,
-                   ratio)
-    if isinstance(limits, SteeredLimits):
-        limits.data[_LIMITS] = made
-    else:
-        limits[_LIMITS] = made
+    _put_limits(
+        host_state,
+        _limits(host_state, request, note.request_note, labels, ignore, ratio),
+        bool(labels) or ignore or ratio is not None)
 
 
 def write_plain_limits(
     host_state, request: Request, request_note: RequestNote,
 ) -> None:
     """Hand the claim on the compute node what stock Nova hands it."""
-    if isinstance(host_state.limits, SteeredLimits):
-        host_state.limits = dict(host_state.limits.data)
-    host_state.limits[_LIMITS] = _limits(
-        host_state, request, request_note, _NO_LABELS, False, None)
+    _put_limits(host_state, _limits(
+        host_state, request, request_note, _NO_LABELS, False, None), False)
 
 
 def _limits(host_state, request: Request, request_note: RequestNote,

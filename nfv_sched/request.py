@@ -105,7 +105,7 @@ class RequestNote:
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
-                 'wishes', 'instance', 'network', 'taken', '_key',
+                 'wishes', 'instance', 'network', 'taken', 'placed', '_key',
                  '_extra_specs', '_pristine')
 
     def __init__(self):
@@ -118,6 +118,7 @@ class RequestNote:
         self.instance: str | None = None
         self.network: ty.Any = None
         self.taken: list[tuple[str, str]] = []
+        self.placed: set[str] = set()
         self._key: tuple = ()
         self._extra_specs: dict = {}
         self._pristine: topology.Guest | None = None

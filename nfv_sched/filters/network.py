@@ -195,10 +195,6 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             if claims.CLAIMS.any_on(host_state.host):
                 free -= self.unseen(*claims.CLAIMS.unseen(
                     network.snapshot, host_state.host, network.instance))
-            if network.note.index:
-                before = need * load.placed(host_state, network)
-                free -= before
-                left -= before
         roomy = free >= need
         # A limit that is too low for any guest needs no figures.
         if (roomy or need <= allowance.room) and (

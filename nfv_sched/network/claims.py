@@ -137,7 +137,7 @@ class Claims:
         :param instance: UUID of the server
         """
         claim = self._hosts.get(host, {}).get(instance)
-        if claim is not None and claim.holder is not None:
+        if claim is not None:
             self._drop(host, [instance])
 
     def in_flight(self, host: str,
