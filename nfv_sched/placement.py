@@ -372,7 +372,8 @@ def wish_of(note: HostNote, request: Request) -> steering.Wish:
             f'{policy.pci_key}={policy.pci}',
             request.shared_cell if nfv_request.SHARED_VCPU in policies
             else None,
-            f'{policy.shared_vcpu_key}={policy.shared_vcpu}')
+            f'{policy.shared_vcpu_key}={policy.shared_vcpu}',
+            not policy.empty)
     return known
 
 

@@ -59,8 +59,8 @@ class Demand(ty.NamedTuple):
     :ivar specs: what a device must be, as (property, value) pairs; any of
         the specs will do
     :ivar policy: Nova's NUMA policy of the request
-    :ivar claimed: the policy that the claim on the compute node follows; None
-        if that cannot be known
+    :ivar claimed: the policy that the claim on the compute node follows, but
+        for unshelving, which follows ``policy``; None if it is not known
     :ivar fixable: the claim keeps to what Placement has allocated
     :ivar request_id: by which allocation candidates name the request, or None
     :ivar from_port: a Neutron port wants the device; PCI in Placement does

@@ -84,6 +84,8 @@ class Wish(ty.NamedTuple):
     :ivar pci_text: the extra spec, for reasons
     :ivar shared_cell: guest NUMA node of the vCPU that needs shared CPUs
     :ivar shared_text: the extra spec, for reasons
+    :ivar steered: the request has a key of nfv-sched, so that labels may be
+        added to its limits; without one a preference of Nova's own only ranks
     """
 
     vswitch: str | None
@@ -99,6 +101,7 @@ class Wish(ty.NamedTuple):
     pci_text: str = ''
     shared_cell: int | None = None
     shared_text: str = ''
+    steered: bool = True
 
     @property
     def plain(self) -> bool:
@@ -345,6 +348,8 @@ class _Steering:
         self.map_bits: dict[int, int] = {}
         self.switch: int | None = None
         self._undecided = False
+        #: Labels that would do were not used, as CPUs could be pinned twice.
+        self._pins_astray = False
         self._chosen: dict[frozenset[str],
                            tuple[int, ...] | None] = {}
         #: What Nova asks of the chosen host cells, and what we do.
@@ -426,41 +431,85 @@ class _Steering:
         """No state of the host lets a claim take a PCI device elsewhere.
 
         Nova holds the claim to the NUMA policy of each request, and to the
-        providers that Placement has allocated from.
+        providers that Placement has allocated from.  Of a move it takes the
+        policy of the alias, but for unshelving, which the scheduler cannot
+        tell from a cold migration: there both must do.
         """
         if self.devices is None or len(self.host.cells) == 1:
             return True
+        return all(
+            self._stays_local(number, policy, groups)
+            for number, demand in enumerate(self.devices.devices.wanted)
+            for policy in {demand.claimed, demand.policy})
+
+    def _stays_local(
+        self, number: int, policy: str | None, groups: Sequence[int],
+    ) -> bool:
+        """No claim that follows a policy takes a device elsewhere.
+
+        :param number: number of the PCI request
+        :param policy: NUMA policy of the request; None if it is not known
+        """
         devices = self.devices.devices
-        for number, demand in enumerate(devices.wanted):
-            policy = demand.claimed
-            fixed = self.devices.fixed(number)
-            if fixed is not None:
-                if policy in (pci.REQUIRED, pci.LEGACY) and \
-                        fixed.bit_count() == 1:
-                    continue
-                # Of several providers Nova may leave some out.
-                if self._always_on(groups, fixed):
-                    continue
-                return False
-            if policy == pci.REQUIRED:
-                continue
-            if policy == pci.SOCKET and all(
-                    devices.same_socket(1 << index) == 1 << index
-                    for index in range(len(self.host.cells))):
-                continue
-            if policy != pci.LEGACY or devices.has_unknown(number):
-                return False
-        return True
+        fixed = self.devices.fixed(number)
+        if fixed is not None:
+            if policy in (pci.REQUIRED, pci.LEGACY) and \
+                    fixed.bit_count() == 1:
+                return True
+            # Of several providers Nova may leave some out.
+            return self._always_on(groups, fixed)
+        if policy == pci.REQUIRED:
+            return True
+        if policy == pci.SOCKET and all(
+                devices.same_socket(1 << index) == 1 << index
+                for index in range(len(self.host.cells))):
+            return True
+        return policy == pci.LEGACY and not devices.has_unknown(number)
 
     def _always_shared(self) -> bool:
         """No state of the host lets a claim end without shared CPUs.
 
-        Nova may take one guest cell for another on its way.
+        Nova may take one guest cell for another on its way.  But a claim is
+        recorded only if the pins of each guest cell are on its host cell, and
+        Nova pins vCPUs of a guest cell only where it has found enough shared
+        CPUs for the others.
         """
         guest = self.evaluation.guest
+        shared = guest.cells[self.wish.shared_cell]
         return (len(guest.cells) == 1 or self.evaluation.interchangeable or
-                all(cell.shared >= guest.cells[self.wish.shared_cell].shared
-                    for cell in self.host.cells))
+                (shared.dedicated > 0 and not guest.isolates) or
+                all(cell.shared >= shared.shared for cell in self.host.cells))
+
+    def _pins_stay(self, groups: Sequence[int]) -> bool:
+        """No state of the host lets a claim pin CPUs of other host cells.
+
+        Nova may take the pins that a guest cell got on one host cell to
+        another (see :class:`nfv_sched.numa.walk.Traces`).  Such a claim cannot
+        be recorded, except under ``isolate``: there Nova drops the pins that
+        are not of the host cell, and they are given away again.
+
+        It cannot come to that where Nova's search meets no pair of cells
+        again under another number: with like guest cells, if there are no
+        more host cells than those, or if what the chosen ones may lack is one
+        of the same few host cells each time; and on hosts of so few cells
+        that the tests try all courses of the search.
+
+        :param groups: bitmasks of host cells of which each must be met
+        """
+        guest = self.evaluation.guest
+        count, hosts = len(guest.cells), len(self.host.cells)
+        if count == 1 or not guest.isolates or count == hosts == 2:
+            return True
+        if not self.evaluation.interchangeable or guest.any_pages:
+            return False
+        cells = self.evaluation.static_masks[0]
+        if cells.bit_count() <= count or (count, hosts) == (2, 3):
+            return True
+        missed = sorted(
+            {group & cells for group in groups
+             if (cells & ~group).bit_count() >= count}, key=int.bit_count)
+        return self.devices is None and not any(
+            missed[0] & ~group for group in missed)
 
     def _always_mapped(self, groups: Sequence[int]) -> bool:
         """No state of the host lets a claim break the node mapping."""
@@ -497,7 +546,16 @@ class _Steering:
             return False
         if self.wish.shared_cell is not None and not self._always_shared():
             return False
-        return not self.map_bits or self._always_mapped(groups)
+        if self.map_bits and not self._always_mapped(groups):
+            return False
+        return self._keeps_pins(labels)
+
+    def _keeps_pins(self, labels: frozenset[str]) -> bool:
+        """Whether the claim pins CPUs of the chosen host cells only."""
+        if self._pins_stay(self.label_groups(labels)):
+            return True
+        self._pins_astray = True
+        return False
 
     # -- which labels
 
@@ -511,8 +569,34 @@ class _Steering:
             labels.add(label)
         return frozenset(labels)
 
+    def _held_labels(self) -> frozenset[str]:
+        """Labels that strict policies carry, whether needed or not.
+
+        They cost nothing, and hold if the host record was misread or has
+        changed since.
+        """
+        labels: set[str] = set()
+        if self.wish.vswitch == 'strict' and \
+                self.names.vswitch in self.host.labels:
+            labels.add(self.names.vswitch)
+        if len(self.evaluation.guest.cells) == 1:
+            for bit in self.map_bits.values():
+                labels |= self.node_labels(bit) or frozenset()
+        return frozenset(labels)
+
     def label_sets(self, goal: _Goal) -> Iterator[frozenset[str]]:
         """Label sets that may do, the least first."""
+        held = self._held_labels()
+        seen = set()
+        for more in (held, frozenset()) if held else (held,):
+            for labels in self._least_labels(goal):
+                labels |= more
+                if labels not in seen:
+                    seen.add(labels)
+                    if not labels or self._keeps_pins(labels):
+                        yield labels
+
+    def _least_labels(self, goal: _Goal) -> Iterator[frozenset[str]]:
         nothing: frozenset[str] = frozenset()
         yield nothing
         switch = nothing
@@ -520,7 +604,6 @@ class _Steering:
             switch = frozenset([self.names.vswitch])
             if goal.within is not None:
                 yield switch
-        mapped = nothing
         if self.map_bits:
             bits = 0
             for bit in self.map_bits.values():
@@ -530,14 +613,12 @@ class _Steering:
                 yield mapped
                 if switch and goal.within is not None:
                     yield mapped | switch
-        seen = set()
         targets = candidates.assignments(
             goal.masks, self.evaluation.order, self.groups,
             self.local if goal.local else self.stock)
         for target in itertools.islice(targets, _MAX_TARGETS):
             exact = self.node_labels(candidates.mask_of(target))
-            if exact and exact not in seen:
-                seen.add(exact)
+            if exact:
                 yield exact
         if switch and goal.within is None:
             # By chance it may be where the guest should be.
@@ -651,7 +732,8 @@ class _Steering:
                     reasons.ENFORCEMENT, self.wish.pci_text,
                     "the [pci] aliases in the scheduler's configuration "
                     'needed for a move', 'it has none')
-            if not any(demand.fixable or demand.from_port
+            if not any(demand.fixable or demand.from_port or
+                       demand.claimed == pci.REQUIRED
                        for demand in self.devices.devices.wanted):
                 return reasons.Reason(
                     reasons.ENFORCEMENT, self.wish.pci_text,
@@ -660,6 +742,11 @@ class _Steering:
             return reasons.Reason(
                 reasons.ENFORCEMENT, self.wish.pci_text,
                 f'{_REQUIRED} needed', 'the claim could take other devices')
+        if self._pins_astray:
+            return reasons.Reason(
+                reasons.ENFORCEMENT, policy,
+                'a claim that pins no CPUs of other NUMA nodes needed',
+                'hw:cpu_thread_policy=isolate on this host allows it')
         if self.node_labels(self.host.all_cells) is None:
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
@@ -730,6 +817,8 @@ class _Steering:
                 if wish.pci == 'strict' else _PCI_DEVICES))
         if wish.plain:
             return self._accept(frozenset(), frozenset())
+        if not wish.steered:
+            return self._accept(frozenset(), frozenset(), held)
         reason = self._map()
         if reason is not None:
             return Decision(False, reason)
@@ -959,9 +1048,10 @@ def decide(
         physnets + tunnel, False).decide(traces, held)
     if not tunnel or not wish.tunnel_uncertain:
         return decision
-    if decision.accepted and (decision.value == wish.best or wish.plain):
+    if decision.accepted and (
+            decision.value == wish.best or wish.plain or not wish.steered):
         return decision
-    # The tunnel may not be used at all: a wish, and the least of them.
+    # The tunnel is not known to be used, so it is only preferred.
     without = _Steering(
         evaluation, wish, names, devices, predicted_is_enough,
         physnets, True).decide(traces, held)

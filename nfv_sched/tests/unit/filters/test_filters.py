@@ -501,7 +501,7 @@ class TestMultiCreate(FilterTestCase):
         self.assertFalse(self._place(host, spec, 1, enabled))
         limits = objects.Selection.from_host_state(host).limits.numa_topology
         self.assertEqual(
-            {f'nfv_node{node}' for node in first},
+            {clouds.VSWITCH, *(f'nfv_node{node}' for node in first)},
             limits.network_metadata.physnets)
 
 

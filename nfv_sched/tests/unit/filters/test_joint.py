@@ -292,12 +292,32 @@ class TestPCI(JointTestCase):
         host.pci_stats.pools.append({
             'vendor_id': '8086', 'product_id': '1572', 'numa_node': 1,
             'count': 4, 'dev_type': 'type-PCI'})
-        for keys in (PREFER, {}):
-            spec = self.spec(keys, 'preferred')
-            self.assertEqual(['host1'], self.passing([host], spec))
+        spec = self.spec(PREFER, 'preferred')
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(
+            {'nfv_node0'},
+            host.limits['numa_topology'].network_metadata.physnets)
+
+    def test_preference_of_nova_does_not_steer(self):
+        """Without a key of ours the claim gets what stock Nova sends."""
+        for move in (False, True):
+            spec = self.spec({}, 'preferred', network=clouds.network(
+                'physnet0', tunneled=True), move=move)
+            ours, stock = [clouds.host(devices={0: 1, 1: 0}, tunnel=(1,),
+                                       physnets={'physnet0': [0, 1]})
+                           for _ in range(2)]
+            self.assertEqual(['host1'], self.passing([ours], spec))
+            numa_topology_filter.NUMATopologyFilter().host_passes(stock, spec)
             self.assertEqual(
-                {'nfv_node0'},
-                host.limits['numa_topology'].network_metadata.physnets)
+                stock.limits['numa_topology'].obj_to_primitive(),
+                ours.limits['numa_topology'].obj_to_primitive())
+            # It still ranks: the other host can give a device nearby.
+            near = clouds.host('near', devices={0: 1, 1: 1}, tunnel=(0, 1))
+            self.assertEqual(['near'], self.passing([near], spec))
+            weights = pci_weigher.PCINUMAAffinityWeigher().weigh_objects(
+                [nova_weights.WeighedHost(each, 0) for each in (ours, near)],
+                spec)
+            self.assertEqual([0.0, 1.0], weights)
 
     def test_prefer_takes_remote_devices(self):
         host = clouds.host(devices={1: 2}, free={1: 1})

@@ -1,0 +1,124 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""When Nova's search may take the pins of one host cell to another.
+
+The rule by which a guest with the thread policy ``isolate`` is held to its
+host cells is compared with all courses that the search can take.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import itertools
+
+from nfv_sched.numa import walk
+from nfv_sched.tests import base
+
+#: Numbers of the host cells, in their own order: as usual, and as odd as can
+#: be for a search that compares them with the numbers of guest cells.
+NUMBERINGS = (lambda cells: list(range(cells)),
+              lambda cells: list(range(cells))[::-1],
+              lambda cells: list(range(1, cells + 1)),
+              lambda cells: [8 * cell for cell in range(cells)])
+
+
+class _Unknown(Exception):
+    """The course depends on an answer that is not chosen yet."""
+
+
+def courses(guests: int, numbers: list[int], order: list[int], alike: bool,
+            accepts: Callable[[int], bool]) -> Iterator[bool | None]:
+    """Nova's search on every host that differs in what fits.
+
+    :param alike: whether the guest cells fit the same host cells
+    :returns: for each course None if no place is found, else whether all
+        pins are on their host cells
+    """
+    chosen: list[dict] = [{}]
+    while chosen:
+        answers = chosen.pop()
+
+        def fits(guest, host, _pagesize, answers=answers):
+            key = host if alike else (guest, host)
+            if key not in answers:
+                raise _Unknown(key)
+            return answers[key], 0, answers[key]
+
+        traces = walk.Traces(list(range(guests)), [None] * guests)
+        try:
+            found = walk.search(numbers, order, traces, fits, accepts)
+        except _Unknown as unknown:
+            chosen += [{**answers, unknown.args[0]: answer}
+                       for answer in (True, False)]
+        else:
+            yield None if found is None else list(found) == traces.pinned
+
+
+class PinsStayTest(base.TestCase):
+    """Where ``isolate`` is safe, and that it is not beyond."""
+
+    def outcomes(self, guests: int, hosts: int, alike: bool,
+                 predicates: list[Callable[[int], bool]]) -> set[bool | None]:
+        orders = itertools.permutations(range(hosts)) \
+            if hosts > guests else [range(hosts)]
+        return {
+            outcome for numbering, order, accepts in itertools.product(
+                NUMBERINGS, list(orders), predicates)
+            for outcome in courses(
+                guests, numbering(hosts), list(order), alike, accepts)}
+
+    @staticmethod
+    def every_predicate(guests: int, hosts: int) -> list:
+        """All that could be asked of the chosen host cells together."""
+        sets = [sum(1 << cell for cell in cells)
+                for cells in itertools.combinations(range(hosts), guests)]
+        return [dict(zip(sets, answers)).__getitem__ for answers in
+                itertools.product((False, True), repeat=len(sets))]
+
+    @staticmethod
+    def one_group(hosts: int) -> list:
+        return [lambda chosen, group=group: bool(chosen & group)
+                for group in range(1, 1 << hosts)]
+
+    def test_two_guest_cells_on_two_host_cells(self):
+        self.assertEqual({None, True}, self.outcomes(
+            2, 2, False, self.every_predicate(2, 2)))
+
+    def test_like_guest_cells_on_all_host_cells(self):
+        for cells in (2, 3, 4):
+            self.assertEqual({None, True}, self.outcomes(
+                cells, cells, True, self.every_predicate(cells, cells)))
+
+    def test_two_like_guest_cells_on_three_host_cells(self):
+        self.assertEqual({None, True}, self.outcomes(
+            2, 3, True, self.every_predicate(2, 3)))
+
+    def test_like_guest_cells_near_one_group(self):
+        for guests, hosts in ((2, 4), (3, 4)):
+            self.assertEqual({None, True}, self.outcomes(
+                guests, hosts, True, self.one_group(hosts)))
+
+    def test_labels_of_exact_host_cells(self):
+        def exact(chosen):
+            return chosen == 0b0101
+
+        self.assertIn(False, self.outcomes(2, 4, True, [exact]))
+
+    def test_all_but_one_host_cell(self):
+        self.assertIn(False, self.outcomes(
+            3, 4, True, [lambda chosen: chosen == 0b1011]))
+
+    def test_guest_cells_that_differ(self):
+        self.assertIn(False, self.outcomes(
+            3, 3, False, [lambda chosen: True]))
+        self.assertIn(False, self.outcomes(
+            2, 3, False, [lambda chosen: chosen == 0b011]))
