@@ -57,7 +57,7 @@ class JointTestCase(base.TestCase):
         self.seen = dict.fromkeys((
             'run', 'accepted', 'refused', 'refused though possible',
             'strict accepted', 'claimed later', 'devices', 'several nodes',
-            'shared vCPU', 'preferred and got'), 0)
+            'shared vCPU', 'preferred and got', 'preferred by Nova'), 0)
 
     def configure(self, case):
         self.flags(shared_vcpus_per_core=case.data['per_core'],
@@ -326,7 +326,8 @@ class TestPreferred(JointTestCase):
         self.run_cases()
         cases = test_stock.CASES
         self.assertGreater(self.seen['run'], cases // 2)
-        self.assertGreater(self.seen['preferred and got'], cases // 200)
+        self.assertGreater(self.seen['preferred and got'], cases // 500)
+        self.assertGreater(self.seen['preferred by Nova'], cases // 500)
 
     def check_refused(self, case, oracle):
         """Seen to by :class:`TestStrict`."""
@@ -343,6 +344,12 @@ class TestPreferred(JointTestCase):
             return
         got = oracle.locality(claimed)
         self.check_weights(case, oracle, state, spec, got)
+        if not any(key.startswith('nfv:') for key in case.specs):
+            # Nova's own preference ranks, and does not steer the claim.
+            self.assertFalse(limits is not None and any(
+                label.startswith('nfv_') for label in self.left(state)[0][2]))
+            self.seen['preferred by Nova'] += oracle.pci == 'prefer'
+            return
         wanted = (oracle.pci == 'prefer', bool(
             oracle.vswitch == 'prefer' and oracle.switch))
         if not any(wanted) or len(case.guest.cells) > 1 or \
