@@ -43,6 +43,12 @@ _NFV_SCHED_OPTIONS=(
     expose_reasons
 )
 
+# Commands for operators.
+_NFV_SCHED_COMMANDS=(nfv-sched nfv-sched-status)
+
+# Stands in placement.conf above a section that was added here.
+_NFV_SCHED_PLACEMENT_MARK="# Section added by the DevStack plugin nfv-sched."
+
 # Settings
 # --------
 
@@ -113,6 +119,31 @@ function nfv_sched_check_settings {
         _nfv_sched_check_vswitch_nodes
         _nfv_sched_check_cpu_sets
     fi
+}
+
+# Commands
+# --------
+
+# Put the commands on the path, unless pip has. DevStack's own virtual
+# environment is not on it.
+function link_nfv_sched_commands {
+    local command link
+    for command in "${_NFV_SCHED_COMMANDS[@]}"; do
+        link=$NFV_SCHED_BIN_DIR/$command
+        if [[ -L $link || ! -e $link ]]; then
+            sudo ln -sf "$NOVA_BIN_DIR/$command" "$link"
+        fi
+    done
+}
+
+function unlink_nfv_sched_commands {
+    local command link
+    for command in "${_NFV_SCHED_COMMANDS[@]}"; do
+        link=$NFV_SCHED_BIN_DIR/$command
+        if [[ $(readlink "$link") == "$NOVA_BIN_DIR/$command" ]]; then
+            sudo rm -f "$link"
+        fi
+    done
 }
 
 # Configuration
@@ -238,12 +269,22 @@ function configure_nfv_sched {
 # once; see the documentation of the ledger. DevStack makes placement.conf anew
 # in every run of stack.sh.
 function configure_nfv_sched_placement {
+    if ! grep -qs "^\[placement\]" "$PLACEMENT_CONF"; then
+        printf '\n%s\n[placement]\n' "$_NFV_SCHED_PLACEMENT_MARK" \
+            >> "$PLACEMENT_CONF"
+    fi
     iniset "$PLACEMENT_CONF" placement allocation_conflict_retry_count 1
 }
 
 function cleanup_nfv_sched_placement {
-    if [[ -e ${PLACEMENT_CONF:-} ]]; then
-        inidelete "$PLACEMENT_CONF" placement allocation_conflict_retry_count
+    local mark=$_NFV_SCHED_PLACEMENT_MARK
+    if [[ ! -e ${PLACEMENT_CONF:-} ]]; then
+        return 0
+    fi
+    inidelete "$PLACEMENT_CONF" placement allocation_conflict_retry_count
+    if grep -qxF "$mark" "$PLACEMENT_CONF"; then
+        sed -i -e "/^$mark$/d" "$PLACEMENT_CONF"
+        nfv_conf_drop_section "$PLACEMENT_CONF" placement
     fi
 }
 
@@ -287,7 +328,9 @@ function _nfv_sched_compute_conf {
 }
 
 function start_nfv_sched_ledger {
-    if [[ $(iniget "$NOVA_CONF" nfv_sched ledger) == placement ]]; then
+    if is_service_enabled nfv-sched-ledger &&
+            [[ $(iniget "$NOVA_CONF" nfv_sched ledger) == placement ]]; then
+        echo_summary "Starting nfv-sched-ledger"
         run_process nfv-sched-ledger \
             "$NOVA_BIN_DIR/nfv-sched-ledger --config-file $NOVA_CONF"
     fi
@@ -417,6 +460,7 @@ case "${1:-}/${2:-}" in
         if is_service_enabled n-sch n-api; then
             echo_summary "Installing nfv-sched"
             setup_develop "$NFV_SCHED_DIR"
+            link_nfv_sched_commands
         fi
         ;;
     stack/post-config)
@@ -432,7 +476,6 @@ case "${1:-}/${2:-}" in
     stack/extra)
         if is_service_enabled n-sch; then
             nfv_sched_check_filters
-            echo_summary "Starting nfv-sched-ledger"
             start_nfv_sched_ledger
         fi
         if is_service_enabled n-cpu; then
@@ -456,6 +499,7 @@ case "${1:-}/${2:-}" in
     clean/)
         nfv_conf_undo
         cleanup_nfv_sched_placement
+        unlink_nfv_sched_commands
         ;;
 esac
 

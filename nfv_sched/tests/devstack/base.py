@@ -72,7 +72,10 @@ class TestCase(base.TestCase):
         self.nova_conf = self.directory / 'etc' / 'nova' / 'nova.conf'
         self.nova_conf.parent.mkdir(parents=True)
         # What DevStack calls the directory of Nova's programs.
+        self.bin = self.directory / 'bin'
+        self.bin.mkdir()
         self.settings = {'NOVA_BIN_DIR': os.path.dirname(sys.executable),
+                         'NFV_SCHED_BIN_DIR': str(self.bin),
                          'NFV_SCHED_SYSFS': str(self.directory / 'sys')}
         self.machine([[['0'], ['1'], ['2'], ['3']],
                       [['4'], ['5'], ['6'], ['7']]])

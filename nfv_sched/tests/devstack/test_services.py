@@ -11,7 +11,9 @@
 #    under the License.
 """What the plugin installs, runs, creates, and tells Tempest."""
 
+import os
 import re
+import subprocess
 
 from nova.api.validation.extra_specs import validators
 from nova import objects
@@ -37,7 +39,7 @@ class TestDocuments(base.TestCase):
         """All are described, and none is that is not there."""
         # These are for the tests.
         known = self.settings_of('settings') - {
-            'NFV_SCHED_DIR', 'NFV_SCHED_SYSFS'}
+            'NFV_SCHED_DIR', 'NFV_SCHED_SYSFS', 'NFV_SCHED_BIN_DIR'}
         self.assertIn('NFV_SCHED_LEDGER', known)
         self.assertEqual(
             known, self.settings_of('README.md') - {'NFV_SCHED_DEVSTACK'})
@@ -66,8 +68,62 @@ class TestInstall(base.TestCase):
         self.assertEqual([], self.installed())
 
 
+class TestCommands(base.TestCase):
+    """The commands can be called by their names."""
+
+    def links(self):
+        return {path.name: os.readlink(path) for path in self.bin.iterdir()
+                if path.is_symlink()}
+
+    def test_linked_and_unlinked(self):
+        self.given('controller.conf')
+        venv = self.settings['NOVA_BIN_DIR']
+        wanted = {name: f'{venv}/{name}'
+                  for name in ('nfv-sched', 'nfv-sched-status')}
+        # Left over from another place.
+        (self.bin / 'nfv-sched').symlink_to('/nonexistent/nfv-sched')
+        for _ in range(2):
+            self.run_phases('stack/install')
+            self.assertEqual(wanted, self.links())
+        shown = subprocess.run(
+            [self.bin / 'nfv-sched-status', 'upgrade', '--help'],
+            env=self.environment, stdout=subprocess.PIPE, text=True,
+            check=True)
+        self.assertIn('exit codes:', shown.stdout)
+        self.run_phases('unstack', 'clean')
+        self.assertEqual({}, self.links())
+
+    def test_of_others(self):
+        """What pip or somebody else has put there stays."""
+        self.given('controller.conf')
+        (self.bin / 'nfv-sched').write_text('by pip')
+        self.run_phases('stack/install')
+        self.assertEqual({'nfv-sched-status'}, set(self.links()))
+        (self.bin / 'nfv-sched-status').unlink()
+        (self.bin / 'nfv-sched-status').symlink_to('/opt/nfv-sched-status')
+        self.run_phases('clean')
+        self.assertEqual('by pip', (self.bin / 'nfv-sched').read_text())
+        self.assertEqual({'nfv-sched-status': '/opt/nfv-sched-status'},
+                         self.links())
+
+    def test_not_without_them(self):
+        self.given('compute.conf', 'n-cpu,tempest')
+        self.run_phases('stack/install')
+        self.assertEqual({}, self.links())
+
+
 class TestLedger(base.TestCase):
     """The service nfv-sched-ledger."""
+
+    def is_announced(self):
+        """Whether stack.sh has said that it starts it."""
+        path = self.directory / 'summary'
+        return path.exists() and 'Starting nfv-sched-ledger' in (
+            path.read_text().splitlines())
+
+    def assertNotStarted(self):
+        self.assertEqual({}, self.running())
+        self.assertFalse(self.is_announced())
 
     def running(self):
         """Services and their commands."""
@@ -79,8 +135,9 @@ class TestLedger(base.TestCase):
     def test_started_and_stopped(self):
         self.given('controller.conf')
         self.run_phases(*base.STACK[:-2])
-        self.assertEqual({}, self.running())
+        self.assertNotStarted()
         self.run_phases('stack/extra')
+        self.assertTrue(self.is_announced())
         program = f'{self.settings["NOVA_BIN_DIR"]}/nfv-sched-ledger'
         self.assertEqual(
             {'nfv-sched-ledger': f'{program} --config-file {self.nova_conf}'},
@@ -98,25 +155,25 @@ class TestLedger(base.TestCase):
     def test_none(self):
         self.given('controller.conf', NFV_SCHED_LEDGER='none')
         self.run_phases('stack/post-config', 'stack/extra')
-        self.assertEqual({}, self.running())
+        self.assertNotStarted()
 
     def test_none_by_local_conf(self):
         self.given('controller.conf')
         self.run_phases('stack/post-config')
         self.edit(('ledger = placement', 'ledger = none'))
         self.run_phases('stack/extra')
-        self.assertEqual({}, self.running())
+        self.assertNotStarted()
 
     def test_disabled_here(self):
         self.given('controller.conf', DISABLED_SERVICES='nfv-sched-ledger')
         self.assertIn('The service nfv-sched-ledger is disabled here',
                       self.run_phases('stack/post-config', 'stack/extra'))
-        self.assertEqual({}, self.running())
+        self.assertNotStarted()
 
     def test_not_on_compute_nodes(self):
         self.given('compute.conf', 'n-cpu')
         self.run_phases('stack/post-config', 'stack/extra')
-        self.assertEqual({}, self.running())
+        self.assertNotStarted()
 
     def placement_conf(self):
         """What placement.conf has, beside what was there."""
@@ -141,9 +198,30 @@ class TestLedger(base.TestCase):
                 self.run_phases('stack/post-config')
                 self.assertEqual(wanted, self.placement_conf())
             self.run_phases('unstack', 'clean')
-            self.assertEqual({}, self.placement_conf())
+            self.assertEqual('[api]\nauth_strategy = keystone\n',
+                             path.read_text())
             del self.settings['ENABLED_SERVICES']
             self.settings.pop('NFV_SCHED_LEDGER', None)
+
+    def test_placement_of_others(self):
+        """Of a section that others write to, only the option is removed."""
+        path = self.directory / 'etc' / 'placement.conf'
+        option = 'randomize_allocation_candidates = True\n'
+        for before, added in (
+            ('[placement]\n', ''),
+            (f'[placement]\n{option}', ''),
+            ('[placement]\n\n[api]\nauth_strategy = keystone\n', ''),
+            ('[api]\nauth_strategy = keystone\n', option),
+        ):
+            path.write_text(before)
+            self.given('controller.conf', 'placement-api')
+            self.run_phases('stack/post-config')
+            with path.open('a') as placement_conf:
+                placement_conf.write(added)
+            self.run_phases('clean')
+            self.assertEqual(
+                before + (f'\n[placement]\n{added}' if added else ''),
+                path.read_text())
 
 
 class TestFlavors(base.TestCase):
