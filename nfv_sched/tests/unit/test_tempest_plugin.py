@@ -31,8 +31,7 @@ def _tests(suite):
             yield item
 
 
-@testtools.skipUnless(HAVE_TEMPEST, 'tempest is not installed')
-class TempestPluginTest(testtools.TestCase):
+class TempestTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
@@ -48,6 +47,10 @@ class TempestPluginTest(testtools.TestCase):
         path.write_text(text, encoding='utf-8')
         conf([], default_config_files=[str(path)])
         return conf
+
+
+@testtools.skipUnless(HAVE_TEMPEST, 'tempest is not installed')
+class TempestPluginTest(TempestTestCase):
 
     def test_defaults_describe_a_plain_host(self):
         conf = self.parsed()
@@ -98,3 +101,51 @@ class TempestPluginTest(testtools.TestCase):
             self.assertEqual(1, len(found), test.id())
             ids += found
         self.assertEqual(len(ids), len(set(ids)))
+
+
+@testtools.skipUnless(HAVE_TEMPEST, 'tempest is not installed')
+class ThreadPolicyReasonsTest(TempestTestCase):
+    """Reasons are expected only where Placement leaves a host to a filter."""
+
+    REASON = (
+        'nfv:shared_vcpu=0: not possible with hw:cpu_thread_policy=isolate '
+        'or require')
+
+    def run_against(self, described, isolate, require):
+        """Run the test of Tempest on a cloud.
+
+        :param described: what tempest.conf says of the cloud
+        :param isolate: whether it has hosts without sibling threads
+        :param require: whether it has hosts with sibling threads
+        """
+        from nfv_sched.tests.tempest.tests.api import base
+        from nfv_sched.tests.tempest.tests.api import test_cpu_policies
+        conf = self.parsed(f'[nfv_sched]\nhyperthreading = {described}\n')
+        for module in (base, test_cpu_policies):
+            self.useFixture(fixtures.MockPatchObject(module, 'CONF', conf))
+        left = {'isolate': isolate, 'require': require}
+        asked = []
+
+        def boot_refused(policy):
+            asked.append(policy)
+            return base.NO_VALID_HOST + self.REASON * left[policy]
+
+        test = test_cpu_policies.SharedVCPUTest('test_thread_policy_negative')
+        test.flavor = lambda **specs: specs['hw:cpu_thread_policy']
+        test.boot_refused = boot_refused
+        test.test_thread_policy_negative()
+        self.assertEqual(['isolate', 'require'], asked)
+
+    def test_clouds(self):
+        for described, isolate, require in (
+                ('none', True, False), ('all', False, True),
+                ('some', True, True), ('unknown', False, False),
+                ('unknown', True, False)):
+            self.run_against(described, isolate, require)
+
+    def test_lost_reason(self):
+        for described, isolate, require in (
+                ('none', False, False), ('all', False, False),
+                ('some', True, False), ('some', False, True)):
+            self.assertRaises(AssertionError, self.run_against, described,
+                              isolate, require)
