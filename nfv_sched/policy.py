@@ -19,6 +19,7 @@ decided here.
 
 from collections.abc import Mapping
 import dataclasses
+import difflib
 import re
 import typing as ty
 
@@ -33,6 +34,11 @@ VSWITCH_NUMA_AFFINITY = 'nfv:vswitch_numa_affinity'
 PCI_NUMA_AFFINITY = 'nfv:pci_numa_affinity'
 SHARED_VCPU = 'nfv:shared_vcpu'
 NUMA_NODE = 'nfv:numa_node.'
+
+NAMESPACE = 'nfv:'
+
+# All keys of the namespace.  One that ends with a point takes a number.
+KEYS = (VSWITCH_NUMA_AFFINITY, PCI_NUMA_AFFINITY, SHARED_VCPU, NUMA_NODE)
 
 # Spellings of Helion / Titanium Carrier Grade, accepted as synonyms.
 SYNONYMS = {
@@ -56,6 +62,12 @@ _NATIVE_PCI = {
 }
 
 _NUMBER = re.compile(r'[0-9]{1,4}')
+
+# Keys that can be shown as they are.
+_PLAIN_KEY = re.compile(r'[A-Za-z0-9_:.-]{1,40}')
+
+# How many unknown keys a message names.
+_NAMED_KEYS = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,6 +113,49 @@ def _shown(value: ty.Any) -> str:
     """A value for a message: quoted, and never long."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + '...'
+
+
+def _shown_key(key: str) -> str:
+    """A key for a message, quoted where it needs to be."""
+    return key if _PLAIN_KEY.fullmatch(key) else _shown(key)
+
+
+def _is_known(key: str) -> bool:
+    return any(key == known or known.endswith('.') and key.startswith(known)
+               for known in KEYS)
+
+
+def _nearest(key: str) -> str | None:
+    """The key that is meant by an unknown one, if any is like it."""
+    if len(key) > 2 * max(map(len, KEYS)):
+        return None
+    names = [known.removeprefix(NAMESPACE) for known in KEYS]
+    near = difflib.get_close_matches(
+        key.removeprefix(NAMESPACE).lower(), names, n=1)
+    if not near:
+        return None
+    return NAMESPACE + near[0] + ('N' if near[0].endswith('.') else '')
+
+
+def _check_keys(extra_specs: Mapping, errors: list[str]) -> None:
+    """Refuse keys of our namespace that do not exist.
+
+    A misspelt key would otherwise be a policy that nobody keeps.
+    """
+    unknown = sorted(
+        key for key in extra_specs if isinstance(key, str) and
+        key.startswith(NAMESPACE) and not _is_known(key))
+    for key in unknown[:_NAMED_KEYS]:
+        near = _nearest(key)
+        if near:
+            errors.append(
+                f'unknown key {_shown_key(key)}, did you mean {near}')
+        else:
+            errors.append(
+                f'unknown key {_shown_key(key)}, see the flavor extra specs '
+                f'of nfv-sched')
+    if len(unknown) > _NAMED_KEYS:
+        errors.append(f'{len(unknown) - _NAMED_KEYS} more unknown keys')
 
 
 def _spelled(extra_specs: Mapping, key: str, errors: list[str]):
@@ -210,6 +265,7 @@ def parse(extra_specs: Mapping[str, str] | None,
                       f'vCPU')
 
     node_map, node_keys = _node_map(extra_specs, errors)
+    _check_keys(extra_specs, errors)
     policy = NFVPolicy(
         vswitch=vswitch, vswitch_key=vswitch_key,
         pci=pci, pci_key=pci_key,

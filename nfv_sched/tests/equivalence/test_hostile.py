@@ -44,7 +44,7 @@ KEYS = (
     'hw:cpu_dedicated_mask', 'hw:cpu_thread_policy',
     'hw:pci_numa_affinity_policy', 'hw:numa_nodes', 'hw:mem_page_size',
     'hw:emulator_threads_policy', 'pci_passthrough:alias',
-    'trait:HW_CPU_HYPERTHREADING')
+    'trait:HW_CPU_HYPERTHREADING', 'nfv:vswitch')
 TEXTS = ('strict', 'prefer', 'preferred', 'dedicated', 'mixed', 'shared',
          'require', 'required', 'isolate', 'legacy', 'socket', '0', '1', '2',
          '-1', '^0', '^1', '0-3', '', ' ', '9' * 400, '1e400', 'nan',

@@ -102,6 +102,53 @@ class TestParse(base.TestCase):
             self.assertEqual(1, len(errors), specs)
             self.assertLess(len(errors[0]), 120)
 
+    def test_unknown_keys(self):
+        for key, meant in (
+                ('nfv:vswitch_affinity', 'nfv:vswitch_numa_affinity'),
+                ('nfv:vswitch_numa_afinity', 'nfv:vswitch_numa_affinity'),
+                ('nfv:VSWITCH_NUMA_AFFINITY', 'nfv:vswitch_numa_affinity'),
+                ('nfv:wrs:pci_numa_affinity', 'nfv:pci_numa_affinity'),
+                ('nfv:pci_numa_affinity_policy', 'nfv:pci_numa_affinity'),
+                ('nfv:shared_vcpus', 'nfv:shared_vcpu'),
+                ('nfv:numa_node', 'nfv:numa_node.N'),
+                ('nfv:numa_nodes.0', 'nfv:numa_node.N')):
+            parsed = policy.parse({key: 'strict'})
+            self.assertEqual(
+                (f'unknown key {key}, did you mean {meant}',), parsed.errors)
+            self.assertFalse(parsed.empty)
+        for key in ('nfv:', 'nfv:foo', 'nfv:cpu_policy', 'nfv:no_such_key'):
+            self.assertEqual(
+                (f'unknown key {key}, see the flavor extra specs of '
+                 f'nfv-sched',), policy.parse({key: '1'}).errors)
+
+    def test_unknown_key_beside_others(self):
+        parsed = policy.parse({'nfv:vswitch_affinity': 'strict',
+                               'nfv:pci_numa_affinity': 'always',
+                               'nfv:numa_node.1': '0'})
+        self.assertEqual(2, len(parsed.errors))
+        self.assertEqual(((1, 0),), parsed.node_map)
+
+    def test_keys_of_others(self):
+        for key in ('hw:wrs:vcpus:min', 'nfv', 'nfvx:vswitch_affinity',
+                    'aggregate_instance_extra_specs:nfv:x', 'vswitch'):
+            self.assertIs(policy.NO_POLICY, policy.parse({key: 'strict'}))
+
+    def test_hostile_keys(self):
+        for key in ('nfv:' + 'x' * 1000000, 'nfv:shared_vcpu ',
+                    'nfv:shared_\u0475cpu', 'nfv:\x00\n\x1b[31m',
+                    'nfv:\udc80', 'nfv:\u202e' * 100, 'nfv:%s{0}'):
+            error, = policy.parse({key: '0'}).errors
+            self.assertLess(len(error), 120)
+            self.assertTrue(error.startswith("unknown key 'nfv:"), error)
+            self.assertTrue(error.isprintable())
+            error.encode()
+        self.assertIn("'nfv:shared_vcpu ', did you mean nfv:shared_vcpu",
+                      policy.parse({'nfv:shared_vcpu ': '0'}).errors[0])
+        errors = policy.parse(
+            {f'nfv:vswitch_{number}': 'x' for number in range(50000)}).errors
+        self.assertEqual(4, len(errors))
+        self.assertEqual('49997 more unknown keys', errors[-1])
+
     def test_two_guest_nodes_on_one_host_node(self):
         errors = policy.parse(
             {'nfv:numa_node.0': '1', 'nfv:numa_node.1': '1'}).errors
@@ -112,7 +159,8 @@ class TestParse(base.TestCase):
         st.one_of(st.sampled_from((
             'nfv:vswitch_numa_affinity', 'nfv:numa_node.0', 'nfv:numa_node.1',
             'hw:numa_node.0', 'nfv:shared_vcpu', 'nfv:pci_numa_affinity',
-            'hw:pci_numa_affinity_policy')), st.text(), st.integers()),
+            'hw:pci_numa_affinity_policy')), st.text(), st.integers(),
+            st.text().map('nfv:'.__add__)),
         st.one_of(st.text(), st.none(), st.integers(), st.floats(),
                   st.sampled_from(('strict', 'prefer', '0', '1')),
                   st.lists(st.integers()))))

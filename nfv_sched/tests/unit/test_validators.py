@@ -62,6 +62,17 @@ class TestValidators(base.TestCase):
             self.assertIn(key + suffix, names)
             self.assertIn(synonym + suffix, names)
 
+    def test_keys_are_those_of_the_scheduler(self):
+        """What the API takes the scheduler knows, and no more."""
+        names = {v.name.removesuffix('{id}')
+                 for v in nfv_validators.register()}
+        self.assertEqual(set(policy.KEYS), {
+            name for name in names if name.startswith(policy.NAMESPACE)})
+        for key in ('nfv:vswitch_affinity', 'nfv:numa_node', 'nfv:nonsense'):
+            self.assertRaises(exception.ValidationError,
+                              validators.validate, key, '0')
+            self.assertNotEqual((), policy.parse({key: '0'}).errors)
+
     def test_validation_and_parsing_agree(self):
         for value in ('strict', 'prefer', 'x', '', '0', '1', '12345', ' 1'):
             for key in ('nfv:vswitch_numa_affinity', 'nfv:shared_vcpu',

@@ -369,6 +369,31 @@ class TestReasons(FilterTestCase):
                           self.refusal([clouds.host()],
                                        clouds.spec('always'), enabled))
 
+    def test_unknown_key(self):
+        """Refused by whichever filter comes first, with all kinds of keys."""
+        for enabled in [[cls()] for cls in all_filters()] + [
+                [cls() for cls in all_filters()],
+                [self.stock, self.vswitch]]:
+            for numa in (True, False):
+                for specs in ({}, {'hw:cpu_policy': 'dedicated'},
+                              {'nfv:vswitch_numa_affinity': 'prefer'}):
+                    specs = {'nfv:vswitch_affinity': 'strict', **specs}
+                    self.assertEqual(
+                        'No valid host was found. flavor: unknown key '
+                        'nfv:vswitch_affinity, did you mean '
+                        'nfv:vswitch_numa_affinity',
+                        self.refusal(
+                            [clouds.host('a'), clouds.host('b', nodes=1)],
+                            clouds.spec(numa=numa, extra_specs=specs),
+                            enabled))
+
+    def test_unknown_keys_fit_into_a_fault(self):
+        keys = {'nfv:' + 'vswitch_numa_affinity' * 12: 'strict',
+                **{f'nfv:\U0001f4a5{number}' * 9: '' for number in range(999)}}
+        text = self.refusal([clouds.host()], clouds.spec(extra_specs=keys))
+        self.assertIn('unknown key', text)
+        self.assertLessEqual(len(text.encode()), 255)
+
     def test_later_servers_of_a_request_do_not_raise(self):
         self.assertEqual([], self.passing(
             [clouds.host(free={1: 0})], clouds.spec('strict'), index=1))

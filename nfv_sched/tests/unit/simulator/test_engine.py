@@ -57,6 +57,28 @@ class PlacementTestCase(base.SimulatorTestCase):
                               for cpu in server.pinned_cpus)]
         self.assertEqual(14, len(set(pinned)))
 
+    def test_unknown_keys(self):
+        """Past the API, they are refused as in a cloud."""
+        head = base.CLOUD + """\
+  misspelt:
+    vcpus: 1
+    memory: 1 GiB
+    validate: false
+    extra_specs: {hw:cpu_policy: dedicated, nfv:vswitch_affinity: strict}
+"""
+        self.outcomes("""\
+            - boot: a
+              flavor: misspelt
+              expect:
+                refused: 1
+                reason: >-
+                  unknown key nfv:vswitch_affinity, did you mean
+                  nfv:vswitch_numa_affinity
+            - boot: b
+              flavor: pinned
+              expect: {placed: 1}
+            """, head=head)
+
     def test_multi_create_is_all_or_nothing(self):
         with self.simulation(self.cloud("""\
                 - boot: s

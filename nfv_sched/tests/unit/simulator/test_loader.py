@@ -173,6 +173,9 @@ BAD = [
     ('hw:cpu_policy: dedicated', 'nfv:vswitch_numa_affinity: strictly',
      "flavors.f.extra_specs['nfv:vswitch_numa_affinity']: the Nova API "
      'refuses this'),
+    ('hw:cpu_policy: dedicated', 'nfv:vswitch_affinity: strict',
+     "flavors.f.extra_specs['nfv:vswitch_affinity']: the Nova API refuses "
+     'this'),
 ]
 
 

@@ -76,7 +76,7 @@ class RefusalsNegativeTest(base.NFVSchedTest):
 
 
 class UnvalidatedNegativeTest(base.NFVSchedTest):
-    """Before 2.86 the API stores any value; no host then takes it."""
+    """Before 2.86 the API stores anything; no host then takes it."""
 
     min_microversion = '2.78'
     max_microversion = '2.85'
@@ -87,3 +87,14 @@ class UnvalidatedNegativeTest(base.NFVSchedTest):
     def test_value_past_the_api_negative(self):
         flavor = self.create_flavor(*base.pinned(**{AFFINITY: 'always'}))
         self.assert_reason(self.boot_refused(flavor), AFFINITY, 'always')
+
+    @decorators.attr(type=['negative'])
+    @decorators.idempotent_id('5a0c3bd1-44f7-4b22-9f14-6d1d8a2c7107')
+    def test_key_past_the_api_negative(self):
+        """A misspelt key is not ignored, with or without a NUMA topology."""
+        for vcpus, extra_specs in ((1, {}), base.pinned()):
+            flavor = self.create_flavor(
+                vcpus, {'nfv:vswitch_affinity': 'strict', **extra_specs})
+            self.assert_reason(
+                self.boot_refused(flavor),
+                f'unknown key nfv:vswitch_affinity, did you mean {AFFINITY}')
