@@ -259,6 +259,10 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         self.has_moved = False
         #: The last domain XML of each guest.
         self.domains = {}
+        # Nova keeps the log of a test, but not that of its own clean-up,
+        # which would go to the standard output.
+        self.useFixture(fixtures.FakeLogger(
+            format='%(asctime)s %(levelname)s [%(name)s] %(message)s'))
         self._declare_per_host()
         self._forget_network()
         self.addCleanup(self._forget_network)
