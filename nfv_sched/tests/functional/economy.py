@@ -1,0 +1,79 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What the tests of one process need to do only once.
+
+Each test has databases, services and an API of its own.  What is made on the
+way and is the same every time is kept: the SQL of the statements, and the
+garbage collector's knowledge that what was imported stays.
+"""
+
+import functools
+import gc
+
+import fixtures
+from sqlalchemy.dialects import registry
+from sqlalchemy.dialects.sqlite import pysqlite
+
+#: Compiled statements, as SQLAlchemy keeps them for an engine.
+_STATEMENTS: dict = {}
+
+
+class SQLite(pysqlite.dialect):
+    """The dialect of all databases, which are alike.
+
+    SQLAlchemy compiles a statement once for each engine and dialect object,
+    and Nova's fixtures make new ones for every test: a sixth of a test's time
+    went into statements that the one before had compiled already.
+    """
+
+    supports_statement_cache = True
+
+    def __eq__(self, other):
+        return type(self) is type(other)
+
+    def __hash__(self):
+        return hash(type(self))
+
+    @classmethod
+    def engine_created(cls, engine):
+        super().engine_created(engine)
+        engine.update_execution_options(compiled_cache=_STATEMENTS)
+
+
+def share_statements():
+    """Let all engines that are made from now on share their statements."""
+    registry.register('sqlite', __name__, SQLite.__name__)
+
+
+@functools.cache
+def keep_what_is_there():
+    """Tell the garbage collector not to look at the present objects again.
+
+    They are those of Nova's modules and never go away.  By default all of
+    them are looked at several times in each test.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20000, 10, 10)
+
+
+class PatientThreads(fixtures.Fixture):
+    """Idle threads of Nova's pools look rarely whether they are to end.
+
+    Nova's test case makes them look every 10 ms, so that pools end quickly.
+    There are some forty of them, which takes a twentieth of a core.
+    """
+
+    def _setUp(self):
+        self.useFixture(fixtures.MonkeyPatch(
+            'futurist._thread.ThreadWorker.MAX_IDLE_FOR', 0.2))
