@@ -19,10 +19,13 @@ it, or name ours first.
 from nfv_sched.tests.functional import base
 
 
-class Outcome:
-    """A short course through rules, moves and multi-create."""
+class AfterStockTest(base.NFVCloudTestCase):
+    """Stock Nova's filter writes limits of its own before each of ours."""
 
-    def test_outcome(self):
+    extra_filters = ['NUMATopologyFilter', 'VSwitchNUMAAffinityFilter']
+
+    def test_course(self):
+        """A short course through rules, moves and multi-create."""
         for name in ('host1', 'host2'):
             self.start_host(name, switch=[1])
         strict = self.flavor(nfv__vswitch_numa_affinity='strict')
@@ -62,19 +65,28 @@ class Outcome:
             self.assertPlaced(self.boot(self.flavor(), host='host1'), [0])
 
 
-class OursFirstTest(Outcome, base.NFVCloudTestCase):
+class Boot:
+    """The start of that course, with the filters in another order."""
+
+    def test_boot(self):
+        self.start_host('host1', switch=[1])
+        server = self.boot(self.flavor(nfv__vswitch_numa_affinity='strict'))
+        self.assertPlaced(server, [1], 'host1')
+        flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
+                             hw__numa_nodes='2')
+        self.assertRefused(self.boot(flavor, expect='ERROR'),
+                           'nfv:vswitch_numa_affinity')
+
+
+class OursFirstTest(Boot, base.NFVCloudTestCase):
     extra_filters = ['VSwitchNUMAAffinityFilter', 'NFVTopologyFilter']
 
 
-class BeforeStockTest(Outcome, base.NFVCloudTestCase):
+class BeforeStockTest(Boot, base.NFVCloudTestCase):
     extra_filters = ['VSwitchNUMAAffinityFilter', 'NUMATopologyFilter']
 
 
-class AfterStockTest(Outcome, base.NFVCloudTestCase):
-    extra_filters = ['NUMATopologyFilter', 'VSwitchNUMAAffinityFilter']
-
-
-class AllThreeTest(Outcome, base.NFVCloudTestCase):
+class AllThreeTest(Boot, base.NFVCloudTestCase):
     extra_filters = ['NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
                      'NUMATopologyFilter']
 
