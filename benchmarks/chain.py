@@ -23,7 +23,7 @@ pages, and one VF.  *topology + PCI* is ``NFVTopologyFilter`` and
 nfv-sched but those of network load, for which there is ``network.py``.
 
 Usage: python benchmarks/chain.py [--hosts 100,1000,10000] [--rounds 5]
-                                  [--profile]
+                                  [--profile] [--quick]
 """
 
 import argparse
@@ -194,7 +194,12 @@ def main():
     parser.add_argument(
         '--profile', action='store_true',
         help='also profile the chain on the first number of hosts')
+    parser.add_argument(
+        '--quick', action='store_true',
+        help='only see that this works: few hosts, one round')
     options = parser.parse_args()
+    if options.quick:
+        options.hosts, options.rounds = '20', 1
 
     logging.disable(logging.CRITICAL)
     objects.register_all()
@@ -218,6 +223,8 @@ def main():
                 numa_only(weights.all_weighers()), options.rounds)
             if not extra_specs and passed != fit:
                 sys.exit(f'stock Nova accepts {fit} hosts, not {passed}')
+            if not passed:
+                sys.exit(f'{name}: all hosts are refused')
             print(row % (
                 name, count, passed, *(
                     f'{value / count * 1e6:.1f}'

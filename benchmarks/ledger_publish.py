@@ -27,7 +27,7 @@ that of the publisher.
 The database is in the directory for temporary files; have that in memory.
 
 Usage: python benchmarks/ledger_publish.py [--hosts 1000] [--guests 20]
-                                           [--threads 8]
+                                           [--threads 8] [--quick]
 """
 
 import argparse
@@ -144,11 +144,17 @@ def main():
     parser.add_argument('--hosts', type=int, default=1000)
     parser.add_argument('--guests', type=int, default=20)
     parser.add_argument('--threads', type=int, default=8)
+    parser.add_argument(
+        '--quick', action='store_true',
+        help='only see that this works: few hosts and guests')
     args = parser.parse_args()
+    if args.quick:
+        args.hosts, args.guests, args.threads = 40, 2, 2
     logging.disable(logging.WARNING)
     nodes = [nova_compat.ComputeNode(
-        identifier(1, number), f'node{number}', f'host{number}', 'QEMU', None,
-        []) for number in range(args.hosts)]
+        uuid=identifier(1, number), name=f'node{number}',
+        host=f'host{number}', hypervisor_type='QEMU', cell=None,
+        aggregates=[], numa_topology=None) for number in range(args.hosts)]
     publisher.nova_compat = types.SimpleNamespace(
         compute_nodes=lambda: (nodes, []),
         moving_instance=lambda cell, consumer: None)
@@ -181,7 +187,9 @@ def main():
             own = time.process_time() - own
             ours.send('figures')
             requests, after = ours.recv()
-            if done.failed:
+            allocated = sum(report.accounts[ledger.PORTS].allocated
+                            for report in done.hosts)
+            if done.failed or allocated != sum(Reader.guests) * PORTS:
                 raise RuntimeError(done)
             print(f'{title:30} {took:7.2f} s {own:7.2f} s own '
                   f'{after - before:7.2f} s placement {len(requests):6} '

@@ -27,6 +27,7 @@ A bed must run: see ``tools/nfv-sched-live``, or let it be started for this:
 
 Usage: python benchmarks/live_latency.py [--rounds 3] [--requests 20]
                                          [--ports 1] [--directory DIR]
+                                         [--quick]
 """
 
 import argparse
@@ -126,7 +127,13 @@ def parse_arguments():
                         help='in each round, with each configuration')
     parser.add_argument('--ports', type=int, default=1)
     parser.add_argument('--directory', help='of the bed')
-    return parser.parse_args()
+    parser.add_argument('--quick', action='store_true',
+                        help='only see that this works: one round of two '
+                        'requests')
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.rounds, arguments.requests = 1, 2
+    return arguments
 
 
 def main():
@@ -138,13 +145,15 @@ def main():
             f'The bed in {bed.directory} does not run; bring it up: '
             'tools/nfv-sched-live up')
     benchmark = Benchmark(bed, arguments.ports)
-    workers = configuration.SCHEDULER_WORKERS * len(configuration.SCHEDULERS)
+    warm_up = 1 if arguments.quick else (
+        _WARM_UP * configuration.SCHEDULER_WORKERS
+        * len(configuration.SCHEDULERS))
     took = {STOCK: [], PLUGIN: []}
     try:
         for number in range(arguments.rounds):
             for kind, seconds in took.items():
                 bed.restart_schedulers(stock=kind == STOCK)
-                benchmark.measure(_WARM_UP * workers)
+                benchmark.measure(warm_up)
                 now = benchmark.measure(arguments.requests)
                 seconds += now
                 report(f'{number + 1}: {kind}', now)

@@ -18,6 +18,7 @@ is consumed.  Where all hosts are refused, ours works out the reason for the
 log and the tenant besides.
 
 Usage: python benchmarks/numa_fit.py [--hosts 100,1000,10000] [--rounds 3]
+                                     [--quick]
 """
 
 import argparse
@@ -151,7 +152,14 @@ def main():
                         help='host counts of the two-node rows')
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument(
+        '--quick', action='store_true',
+        help='only see that this works: few hosts, one round')
     args = parser.parse_args()
+    # At most so many hosts with many nodes, which take stock Nova long.
+    most = 100
+    if args.quick:
+        args.hosts, args.rounds, most = '20', 1, 1
 
     logging.disable(logging.CRITICAL)
     nova.conf.CONF([], project='nova', default_config_files=[])
@@ -176,6 +184,7 @@ def main():
                 guest(1, 8, 8192, 1048576), args.rounds, 2000)
     for cells, wanted, count in ((8, 2, 100), (8, 8, 20), (16, 2, 100),
                                  (16, 8, 100)):
+        count = min(count, most)
         for uneven in (False, True):
             kind = 'uneven ' if uneven else ''
             hosts = [topology(rng, cells, 16, 2, False)
