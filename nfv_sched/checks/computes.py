@@ -75,12 +75,6 @@ class Computes:
         return self._read
 
 
-def _unread(what: str, exc: UnreadError) -> upgradecheck.Result:
-    return findings.conclude([findings.warning(
-        f"{what} could not be checked, because Nova's database cannot be "
-        f'read: {exc}')], '')
-
-
 def _view(node: nova_compat.ComputeNode) -> topology.HostTopology | None:
     """What a compute node reports of its NUMA nodes.
 
@@ -125,7 +119,7 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
         nodes = computes.nodes()
         found = computes.unread()
     except UnreadError as exc:
-        return _unread('Labels', exc)
+        return findings.unread('Labels', str(exc))
     if not nodes:
         return findings.conclude(
             found + [findings.warning('There are no compute nodes yet.')], '')
@@ -220,7 +214,7 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
     try:
         nodes = computes.nodes()
     except UnreadError as exc:
-        return _unread('The metadata of aggregates', exc)
+        return findings.unread('The metadata of aggregates', str(exc))
     known = {aggregate.id: aggregate for node in nodes
              for aggregate in node.aggregates}
     found = []
@@ -268,7 +262,7 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
         views = _views(computes.nodes())
         found = computes.unread()
     except UnreadError as exc:
-        return _unread(option, exc)
+        return findings.unread(option, str(exc))
     legacy = [host for host, view in views.items()
               if any(cell.dedicated and cell.legacy for cell in view.cells)]
     dedicated = [host for host, view in views.items() if _dedicates(view)]

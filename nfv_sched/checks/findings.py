@@ -57,3 +57,14 @@ def conclude(
         return upgradecheck.Result(upgradecheck.Code.SUCCESS, well)
     return upgradecheck.Result(
         found[0].code, '\n'.join(finding.text for finding in found))
+
+
+def unread(what: str, why: str) -> upgradecheck.Result:
+    """The result of a check for which Nova's database cannot be read.
+
+    :param what: what is not checked
+    :param why: sentences with the cause
+    """
+    return conclude([warning(
+        f"{what} could not be checked, because Nova's database cannot be "
+        f'read: {why}')], '')

@@ -54,6 +54,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def __init__(self, conf):
         # Imports Nova, for which --help does not wait.
         from nfv_sched.checks import computes
+        from nfv_sched.checks import flavors
         from nfv_sched.checks import scheduler
         from nfv_sched.checks import services
         nodes = computes.Computes()
@@ -63,6 +64,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 ('Filters', lambda: scheduler.filters(conf)),
                 ('Weighers', lambda: scheduler.weighers(conf)),
                 ('Extra-spec validators', scheduler.validators),
+                ('Flavors', flavors.flavors),
                 ('Labels of compute nodes',
                  lambda: computes.labels(conf, nodes)),
                 ('Pinned CPUs in Placement',

@@ -336,12 +336,27 @@ class CommandTest(ResultMixin, test_ledger_process.ProcessTestCase):
         return {check['check']: (check['result'], check['details'])
                 for check in json.loads(out)['checks']}
 
+    def change_api_database(self, *statements):
+        engine = sa.create_engine(f'sqlite:///{self.directory}/api.sqlite')
+        with engine.begin() as connection:
+            for statement in statements:
+                connection.execute(statement)
+        engine.dispose()
+
     def add(self, text):
         with open(self.conf, 'a') as conf:
             conf.write(text)
 
     def test_course(self):
         self.add('ledger = placement\n')
+        extra_specs = api_models.FlavorExtraSpecs.__table__
+        self.change_api_database(
+            api_models.Flavors.__table__.insert().values(
+                id=1, name='packet', flavorid='packet', memory_mb=64, vcpus=1,
+                root_gb=0, ephemeral_gb=0, swap=0, rxtx_factor=1,
+                vcpu_weight=0, disabled=False, is_public=True),
+            extra_specs.insert().values(
+                flavor_id=1, key='nfv:vswitch_affinity', value='strict'))
         # A host without topology and labels, and none of the filters.
         results = self.results(FAILURE)
         self.assertEqual(SUCCESS, results['Options of [nfv_sched]'][0])
@@ -349,6 +364,12 @@ class CommandTest(ResultMixin, test_ledger_process.ProcessTestCase):
         self.assertEqual(SUCCESS, results['Neutron'][0], results)
         self.assertEqual(SUCCESS, results['Placement'][0], results)
         self.assertEqual(FAILURE, results['Ledger'][0])
+        result, details = results['Flavors']
+        self.assertEqual(WARNING, result)
+        self.assertIn('packet: unknown key nfv:vswitch_affinity, did you mean '
+                      'nfv:vswitch_numa_affinity.\n', details)
+        self.change_api_database(
+            extra_specs.update().values(key='nfv:vswitch_numa_affinity'))
         process = self.start('--once')
         process.communicate(timeout=60)
         self.add("""
@@ -396,16 +417,14 @@ weight_classes = nova.scheduler.weights.all_weighers
             self.assertNotIn('secret', out + err)
             self.assertEqual(1, code, out)
             self.assertIn("Nova's database cannot be read", out)
+            self.assertIn('Flavors could not be checked', out)
 
     def test_cell_down(self):
-        engine = sa.create_engine(f'sqlite:///{self.directory}/api.sqlite')
-        with engine.begin() as connection:
-            connection.execute(
-                api_models.CellMapping.__table__.insert().values(
-                    uuid=uuids.far, name='far', transport_url='none:///',
-                    database_connection='sqlite:////nonexistent/db',
-                    disabled=False))
-        engine.dispose()
+        self.change_api_database(
+            api_models.CellMapping.__table__.insert().values(
+                uuid=uuids.far, name='far', transport_url='none:///',
+                database_connection='sqlite:////nonexistent/db',
+                disabled=False))
         _result, details = self.results(WARNING)['Pinned CPUs in Placement']
         self.assertIn('Compute nodes were not looked at: cell ', details)
         self.assertIn('far', details)

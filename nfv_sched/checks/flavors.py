@@ -1,0 +1,52 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A check of the flavors, as Nova's database has them."""
+
+from nova import context as nova_context
+from nova import objects
+from oslo_upgradecheck import upgradecheck
+
+from nfv_sched.checks import findings
+from nfv_sched import policy
+from nfv_sched import text
+
+# How many different mistakes are named.
+_MOST = 10
+
+#: What is said below the mistakes.
+ADVICE = (
+    'No host takes servers of these flavors. Correct them with "openstack '
+    '--os-compute-api-version 2.86 flavor set", and remove a wrong key with '
+    '"openstack flavor unset --property".')
+
+
+def flavors() -> upgradecheck.Result:
+    """Whether the scheduler understands the extra specs of all flavors."""
+    try:
+        known = objects.FlavorList.get_all(nova_context.get_admin_context())
+    except Exception as exc:
+        return findings.unread(
+            'Flavors', f'see [api_database] connection: {text.brief(exc)}.')
+    faults: dict[str, list[str]] = {}
+    for flavor in known:
+        for error in policy.parse(flavor.extra_specs).errors:
+            faults.setdefault(error, []).append(flavor.name)
+    found = [findings.warning(f'{text.some(names)}: {error}.')
+             for error, names in sorted(faults.items())[:_MOST]]
+    if len(faults) > _MOST:
+        found.append(findings.warning(
+            f'{len(faults) - _MOST} more mistakes in flavors.'))
+    if found:
+        found.append(findings.warning(ADVICE))
+    return findings.conclude(
+        found, 'The extra specs of nfv-sched are right in all '
+        f'{len(known)} flavors.')

@@ -1,0 +1,105 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The check of flavors, on Nova's own database."""
+
+from nova.db.api import api as api_db
+from nova.db.api import models
+from oslo_db.sqlalchemy import enginefacade
+from oslo_db.sqlalchemy import test_fixtures
+from oslo_upgradecheck import upgradecheck
+
+from nfv_sched.checks import flavors
+from nfv_sched.tests import base
+
+SUCCESS = upgradecheck.Code.SUCCESS
+WARNING = upgradecheck.Code.WARNING
+
+
+class FlavorsTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags('api_database', connection='sqlite://')
+        self.useFixture(test_fixtures.ReplaceEngineFacadeFixture(
+            api_db.context_manager, enginefacade.transaction_context()))
+        api_db.configure(base.CONF)
+        self.engine = api_db.get_engine()
+        self.addCleanup(self.engine.dispose)
+        models.BASE.metadata.create_all(self.engine)
+
+    def make(self, name, disabled=False, is_public=True, **extra_specs):
+        with self.engine.begin() as connection:
+            made = connection.execute(
+                models.Flavors.__table__.insert().values(
+                    name=name, flavorid=name, vcpus=1, memory_mb=64,
+                    root_gb=0, ephemeral_gb=0, swap=0, rxtx_factor=1,
+                    vcpu_weight=0, disabled=disabled, is_public=is_public))
+            for key, value in extra_specs.items():
+                connection.execute(
+                    models.FlavorExtraSpecs.__table__.insert().values(
+                        flavor_id=made.inserted_primary_key[0],
+                        key=key.replace('__', ':'), value=value))
+
+    def assertCheck(self, code, *lines):
+        result = flavors.flavors()
+        self.assertEqual(code, result.code, result.details)
+        self.assertEqual(list(lines), result.details.splitlines())
+
+    def test_well(self):
+        self.assertCheck(
+            SUCCESS,
+            'The extra specs of nfv-sched are right in all 0 flavors.')
+        self.make('plain')
+        self.make('strict', nfv__vswitch_numa_affinity='strict',
+                  hw__wrs__vcpus='1', hw__cpu_policy='dedicated')
+        self.assertCheck(
+            SUCCESS,
+            'The extra specs of nfv-sched are right in all 2 flavors.')
+
+    def test_wrong(self):
+        """One line for each mistake, and what to do."""
+        self.make('b', nfv__vswitch_affinity='strict')
+        self.make('a', nfv__vswitch_affinity='prefer', is_public=False)
+        self.make('right', nfv__vswitch_numa_affinity='prefer')
+        self.make('c', nfv__shared_vcpu='all', disabled=True)
+        self.assertCheck(
+            WARNING,
+            "c: nfv:shared_vcpu='all' is not the index of a vCPU.",
+            'a, b: unknown key nfv:vswitch_affinity, did you mean '
+            'nfv:vswitch_numa_affinity.',
+            flavors.ADVICE)
+        self.assertIn('--os-compute-api-version 2.86', flavors.ADVICE)
+
+    def test_many(self):
+        for number in range(7):
+            self.make(f'flavor{number}', nfv__foo='1')
+        names = ', '.join(f'flavor{number}' for number in range(5))
+        line = (f'{names} and 2 more: unknown key nfv:foo, see the flavor '
+                'extra specs of nfv-sched.')
+        self.assertCheck(WARNING, line, flavors.ADVICE)
+        for number in range(12):
+            self.make(f'other{number}', **{f'nfv__z{number}': '1'})
+        lines = flavors.flavors().details.splitlines()
+        self.assertEqual(12, len(lines))
+        self.assertEqual(line, lines[0])
+        self.assertEqual(['3 more mistakes in flavors.', flavors.ADVICE],
+                         lines[-2:])
+
+
+class UnreadTest(base.TestCase):
+
+    def test_no_database(self):
+        result = flavors.flavors()
+        self.assertEqual(WARNING, result.code)
+        self.assertIn("Flavors could not be checked, because Nova's database "
+                      'cannot be read: see [api_database] connection: ',
+                      result.details)
