@@ -19,6 +19,7 @@ share a process with the unit tests.
 """
 
 from importlib import metadata
+import logging
 import os
 
 if int(metadata.version('nova').partition('.')[0]) >= 34:
@@ -27,3 +28,9 @@ if int(metadata.version('nova').partition('.')[0]) >= 34:
 from nova import monkey_patch  # noqa: E402
 
 monkey_patch.patch()
+
+from nova import test  # noqa: E402,F401
+
+# Importing it makes oslo.log write to the standard output, among the results
+# of the tests.  Fixtures keep the log of each test.
+logging.getLogger().handlers.clear()

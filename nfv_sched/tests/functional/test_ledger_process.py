@@ -60,6 +60,8 @@ class ProcessTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
+        # Beside tests of Nova the log would go to the standard output.
+        self.useFixture(fixtures.FakeLogger())
         self.directory = self.useFixture(fixtures.TempDir()).path
         fixture = self.useFixture(placement_fixtures.PlacementFixture())
         self.placement = placement_api.PlacementAPI(

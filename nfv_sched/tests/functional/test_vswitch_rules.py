@@ -18,12 +18,13 @@ The switch is on node 1, where a guest does not go by itself.
 """
 
 from nfv_sched.tests.functional import base
+from nfv_sched.tests import outcomes
 
-POLICY = 'nfv:vswitch_numa_affinity'
+POLICY = outcomes.KEY
 
 
 class Rules:
-    """The cases; subclasses say what the hosts declare."""
+    """The table of outcomes; subclasses say what the hosts declare."""
 
     def setUp(self):
         super().setUp()
@@ -39,33 +40,65 @@ class Rules:
             self.assertEqual([[1], [1]],
                              self.occupy(self.strict, host, times=2))
 
+    def run_table(self, switch, hosts=('host1',), **fields):
+        """Run the rows for hosts with the switch on these nodes.
+
+        :param hosts: all that there are, or the one that is asked for
+        """
+        alone = hosts[0] if len(hosts) == 1 else None
+        for outcome in outcomes.rows(switch_nodes=len(switch), **fields):
+            with self.row(outcome.title):
+                if outcome.full:
+                    self.fill_switch_nodes(hosts)
+                self.run_outcome(outcome, set(switch), alone)
+
+    def run_outcome(self, outcome, switch, host):
+        flavor = self.flavor_with(
+            base.pinned() | outcome.extra_specs(node=0))
+        ends = outcome.ends[self.declares]
+        if ends is outcomes.Ends.REFUSED:
+            self.assertRefused(
+                self.boot(flavor, host=host, expect='ERROR'),
+                *self.reason(outcome))
+            return
+        if outcome.mapped_away or ends is outcomes.Ends.ANYWHERE:
+            # The first of two guests goes to node 0 by itself.
+            first = self.boot(flavor, host='host1')
+            server = self.boot(flavor, host='host1')
+            self.assertPlaced(first, [0])
+        else:
+            server = self.boot(flavor, host=host)
+        nodes = self.nodes(server)
+        self.assertPlaced(server, nodes)
+        self.assertEqual(outcome.guest_nodes, len(set(nodes)))
+        if ends is outcomes.Ends.WITH:
+            self.assertLessEqual(set(nodes), switch)
+        elif ends is outcomes.Ends.AWAY:
+            self.assertEqual(set(), set(nodes) & switch)
+        else:
+            self.assertEqual([1], nodes)
+
+    def reason(self, outcome):
+        """What the owner of a refused guest reads."""
+        strict = f'{POLICY}=strict'
+        if self.declares is outcomes.Declares.ALL:
+            return [strict, outcome.reason.format(node=0)]
+        if outcome.mapped_away and (
+                outcome.policy == 'prefer' or
+                self.declares is outcomes.Declares.SWITCH):
+            return [outcomes.MAPPING]
+        return [strict]
+
 
 class AllLabelsTest(Rules, base.NFVCloudTestCase):
     """Hosts that declare the switch and name their nodes."""
 
     labels = base.ALL_LABELS
+    declares = outcomes.Declares.ALL
 
-    def test_switch_on_node_1(self):
+    def test_outcomes(self):
         self.start_hosts('host1', 'host2', switch=[1])
-
-        with self.row('strict, mapped to node 0: refused'):
-            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
-                                 nfv__numa_node_0='0')
-            self.assertRefused(self.boot(flavor, expect='ERROR'),
-                               POLICY, 'strict')
-
-        with self.row('prefer, mapped to node 0: node 0'):
-            # Two guests, so that the second does not get node 0 by itself.
-            flavor = self.flavor(nfv__vswitch_numa_affinity='prefer',
-                                 nfv__numa_node_0='0')
-            for _ in range(2):
-                self.assertPlaced(self.boot(flavor, host='host1'), [0])
-
-        with self.row('strict: node 1'):
-            self.assertPlaced(self.boot(self.strict), [1])
-
-        with self.row('prefer: node 1'):
-            self.assertPlaced(self.boot(self.prefer), [1])
+        self.run_table([1], ('host1', 'host2'))
 
         with self.row('strict, shared CPUs: node 1'):
             flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
@@ -76,37 +109,19 @@ class AllLabelsTest(Rules, base.NFVCloudTestCase):
             flavor = self.flavor(hw__wrs__vswitch_numa_affinity='strict')
             self.assertPlaced(self.boot(flavor), [1])
 
-        with self.row('strict, two guest nodes: refused'):
-            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
-                                 hw__numa_nodes='2')
-            self.assertRefused(self.boot(flavor, expect='ERROR'),
-                               POLICY, 'strict')
-
         with self.row('prefer, two guest nodes: runs'):
             flavor = self.flavor(nfv__vswitch_numa_affinity='prefer',
                                  hw__numa_nodes='2')
             server = self.boot(flavor)
             self.assertEqual([0, 1], sorted(self.nodes(server)))
 
-        with self.row('switch nodes full'):
-            self.fill_switch_nodes(['host1', 'host2'])
-            self.assertRefused(self.boot(self.strict, expect='ERROR'),
-                               POLICY, 'strict')
-            self.assertPlaced(self.boot(self.prefer), [0])
-
         with self.row('no policy: as stock Nova'):
             flavor = self.flavor()
             self.assertPlaced(self.boot(flavor, host='host1'), [0])
             self.assertPlaced(self.boot(flavor, host='host1'), [1])
 
-    def test_switch_on_both_nodes(self):
-        self.start_hosts('host1', switch=[0, 1])
-
-        with self.row('strict, two guest nodes: one on each'):
-            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
-                                 hw__numa_nodes='2')
-            server = self.boot(flavor)
-            self.assertEqual([0, 1], sorted(self.nodes(server)))
+        self.start_hosts('host3', switch=[0, 1])
+        self.run_table([0, 1], ('host3',))
 
         with self.row('strict, two guest nodes the other way round'):
             # By itself the claim takes the node that fits first, which is
@@ -117,7 +132,8 @@ class AllLabelsTest(Rules, base.NFVCloudTestCase):
                 nfv__numa_node_0='1', nfv__numa_node_1='0',
                 hw__numa_cpus_0='0', hw__numa_cpus_1='1,2',
                 hw__numa_mem_0='128', hw__numa_mem_1='128', vcpus=3)
-            server = self.boot(flavor, expect=('ACTIVE', 'ERROR'))
+            server = self.boot(flavor, host='host3',
+                               expect=('ACTIVE', 'ERROR'))
             if server['status'] == 'ACTIVE':
                 self.assertPlaced(server, [1, 0])
             else:
@@ -126,9 +142,10 @@ class AllLabelsTest(Rules, base.NFVCloudTestCase):
         with self.row('strict, mapped to node 1'):
             flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
                                  nfv__numa_node_0='1')
-            self.assertPlaced(self.boot(flavor), [1])
-            self.assertPlaced(self.boot(flavor), [1])
-            self.assertRefused(self.boot(flavor, expect='ERROR'))
+            for _ in range(2):
+                self.assertPlaced(self.boot(flavor, host='host3'), [1])
+            self.assertRefused(
+                self.boot(flavor, host='host3', expect='ERROR'))
 
     def test_prefer_looks_for_room_in_the_whole_cloud(self):
         """The host that Nova likes best has no room on the switch's node."""
@@ -157,83 +174,36 @@ class SwitchLabelTest(Rules, base.NFVCloudTestCase):
     """Hosts that declare the switch but do not name their nodes."""
 
     labels = base.SWITCH_LABEL
+    declares = outcomes.Declares.SWITCH
 
-    def test_switch_on_node_1(self):
+    def test_outcomes(self):
         self.start_hosts('host1', 'host2', switch=[1])
-
-        for policy in ('strict', 'prefer'):
-            with self.row('%s, mapped to node 0: refused' % policy):
-                # The claim on the compute node cannot be told the node.
-                flavor = self.flavor(nfv__vswitch_numa_affinity=policy,
-                                     nfv__numa_node_0='0')
-                self.assertRefused(self.boot(flavor, expect='ERROR'))
+        # The claim on the compute node cannot be told the node of a mapping.
+        self.run_table([1], ('host1', 'host2'))
 
         with self.row('mapped to node 0 without a policy: refused'):
             flavor = self.flavor(nfv__numa_node_0='0')
             self.assertRefused(self.boot(flavor, expect='ERROR'),
                                'nfv:numa_node')
 
-        with self.row('strict: node 1'):
-            self.assertPlaced(self.boot(self.strict), [1])
-
-        with self.row('prefer: node 1'):
-            self.assertPlaced(self.boot(self.prefer), [1])
-
-        with self.row('strict, two guest nodes: refused'):
-            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
-                                 hw__numa_nodes='2')
-            self.assertRefused(self.boot(flavor, expect='ERROR'),
-                               POLICY, 'strict')
-
-        with self.row('switch nodes full'):
-            self.fill_switch_nodes(['host1', 'host2'])
-            self.assertRefused(self.boot(self.strict, expect='ERROR'),
-                               POLICY, 'strict')
-            self.assertPlaced(self.boot(self.prefer), [0])
-
-    def test_switch_on_both_nodes(self):
-        self.start_hosts('host1', switch=[0, 1])
-        flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
-                             hw__numa_nodes='2')
-        server = self.boot(flavor)
-        self.assertEqual([0, 1], sorted(self.nodes(server)))
+        self.start_hosts('host3', switch=[0, 1])
+        self.run_table([0, 1], ('host3',))
 
 
 class NoLabelsTest(Rules, base.NFVCloudTestCase):
     """Hosts that say nothing about their switch."""
 
     labels = base.NO_LABELS
+    declares = outcomes.Declares.NOTHING
 
-    def test_strict_is_refused_and_prefer_neutral(self):
-        self.start_hosts('host1', switch=[1])
+    def test_outcomes(self):
+        self.start_hosts('host1')
+        # No node is known to have the switch, so none can be filled.
+        self.run_table([1], full=False)
+        self.run_table([0, 1], full=False)
 
-        with self.row('strict: refused'):
-            self.assertRefused(self.boot(self.strict, expect='ERROR'),
-                               POLICY, 'strict')
-
-        with self.row('strict, two guest nodes: refused'):
-            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
-                                 hw__numa_nodes='2')
-            self.assertRefused(self.boot(flavor, expect='ERROR'),
-                               POLICY, 'strict')
-
-        with self.row('strict, mapped to node 0: refused'):
-            flavor = self.flavor(nfv__vswitch_numa_affinity='strict',
-                                 nfv__numa_node_0='0')
-            self.assertRefused(self.boot(flavor, expect='ERROR'))
-
-        with self.row('prefer, mapped to node 0: refused'):
-            flavor = self.flavor(nfv__vswitch_numa_affinity='prefer',
-                                 nfv__numa_node_0='0')
-            self.assertRefused(self.boot(flavor, expect='ERROR'),
-                               'nfv:numa_node')
-
-        with self.row('prefer: where stock Nova puts it'):
-            self.assertPlaced(self.boot(self.prefer), [0])
-            self.assertPlaced(self.boot(self.prefer), [1])
-
-    def test_one_host_declares_its_switch(self):
-        """The others are no place for a strict guest."""
-        self.start_hosts('host1', switch=[1], memory_gib=64)
+        # The other is no place for a strict guest, though Nova likes it
+        # better.
         self.start_host('host2', switch=[1], memory_gib=8)
-        self.assertPlaced(self.boot(self.strict), [1], 'host2')
+        with self.row('one host declares its switch'):
+            self.assertPlaced(self.boot(self.strict), [1], 'host2')

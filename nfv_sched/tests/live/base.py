@@ -121,6 +121,10 @@ class LiveTestCase(testtools.TestCase):
         """Host NUMA nodes with the virtual switch."""
         return set(self.bed.hosts[host].physnets['nfv_vswitch'])
 
+    def numa_nodes(self, host: str) -> int:
+        """How many NUMA nodes a host has."""
+        return len(self.bed.hosts[host].numa_nodes)
+
     def pinned_cpus(self, host: str) -> int:
         """How many CPUs of a host are pinned, as its last report has it."""
         row, = self.bed.database(

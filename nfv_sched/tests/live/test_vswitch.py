@@ -11,51 +11,49 @@
 #    under the License.
 """Where strict and prefer guests run, on hosts of unlike shape."""
 
+from testtools import content
+
 from nfv_sched.tests.live import base
+from nfv_sched.tests import outcomes
 
 PREFER = base.pinned(**{base.VSWITCH: 'prefer'})
-TO_NODE_0 = {'nfv:numa_node.0': '0'}
-TWO_NODES = {'hw:numa_nodes': '2'}
 
 #: Dedicated CPUs of a NUMA node.
 NODE = 6
 
 
 class OutcomesTest(base.LiveTestCase):
-    """A row of the table of outcomes each; the switch of one host."""
+    """The table of outcomes, on each host of the bed that a row is about."""
 
-    def test_strict_mapped_away(self):
-        message = self.boot_refused(
-            self.flavor(**base.STRICT, **TO_NODE_0), host=base.RIGHT)
-        self.assertIn('guest NUMA node 0 is mapped to host NUMA node 0',
-                      message)
+    def test_outcomes(self):
+        for outcome in outcomes.rows(full=False):
+            hosts = [host for host in self.hosts if outcome.suits(
+                self.switch_nodes(host), self.numa_nodes(host))]
+            self.assertNotEqual([], hosts, outcome.title)
+            for host in hosts:
+                # Of a failed test it says which row failed.
+                self.addDetail('row', content.text_content(
+                    f'{outcome.title}: on {host}'))
+                self._check(outcome, host)
 
-    def test_prefer_mapped_away(self):
-        server = self.boot(
-            self.flavor(**PREFER, **TO_NODE_0), host=base.RIGHT)
-        self.assertEqual([0], self.host_nodes(server))
-
-    def test_strict_and_prefer_on_each_host(self):
-        for extra_specs in (base.STRICT, PREFER):
-            flavor = self.flavor(**extra_specs)
-            for host in self.hosts:
-                server = self.boot(flavor, host=host)
-                self.assertEqual(host, server.compute_host)
-                self.assert_strict(server)
-
-    def test_strict_two_nodes_with_one_switch_node(self):
-        for host in (base.LEFT, base.RIGHT):
-            message = self.boot_refused(
-                self.flavor(**base.STRICT | TWO_NODES), host=host)
-            self.assertIn('2 host NUMA nodes with the virtual switch needed',
-                          message)
-
-    def test_strict_two_nodes_with_two_switch_nodes(self):
-        for host in (base.BOTH, base.QUAD):
-            server = self.boot(
-                self.flavor(**base.STRICT | TWO_NODES), host=host)
-            self.assertEqual(self.switch_nodes(host),
-                             set(self.host_nodes(server)))
+    def _check(self, outcome, host):
+        away = set(range(self.numa_nodes(host))) - self.switch_nodes(host)
+        node = min(away, default=None)
+        flavor = self.flavor(**base.pinned(**outcome.extra_specs(node)))
+        ends = outcome.ends[outcomes.Declares.ALL]
+        if ends is outcomes.Ends.REFUSED:
+            message = self.boot_refused(flavor, host=host)
+            self.assertIn(outcome.reason.format(node=node), message)
+            return
+        server = self.boot(flavor, host=host)
+        self.assertEqual(host, server.compute_host)
+        nodes = self.host_nodes(server)
+        self.assertEqual(outcome.guest_nodes, len(set(nodes)))
+        if ends is outcomes.Ends.WITH:
+            self.assert_strict(server)
+        else:
+            self.assertEqual([node], nodes)
+        self.delete(server)
 
     def test_carrier_grade_spelling(self):
         flavor = self.flavor(**base.pinned(

@@ -26,6 +26,7 @@ from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched import nova_compat
 from nfv_sched.tests import base
+from nfv_sched.tests import outcomes
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 
@@ -95,35 +96,40 @@ class TestTable(FilterTestCase):
         self.assertTrue(self.stock.host_passes(host, clouds.spec()))
         self.assertEqual([0], self.node_of(host))
 
-    def test_strict_mapped_away_from_the_switch(self):
-        self.assertEqual('refused', self._result(
-            lambda: clouds.spec('strict', nodes={0: 0})))
+    def test_outcomes(self):
+        for row, declares in itertools.product(
+                outcomes.OUTCOMES, outcomes.Declares):
+            switch = range(2 - row.switch_nodes, 2)
+            topology = {
+                'switch': (
+                    None if declares is outcomes.Declares.NOTHING else switch),
+                'node_labels': declares is outcomes.Declares.ALL,
+                # A mapped guest does not go to node 0 by itself.
+                'free': {1: 1} if row.full else (
+                    {0: 2} if row.mapped_away else {})}
+            guest = clouds.guest(cells=row.guest_nodes)
+            found = self._result(
+                lambda row=row: clouds.spec(
+                    cells=row.guest_nodes,
+                    extra_specs=row.extra_specs(node=0)),
+                guest, **topology)
+            self.assertEqual(
+                row.ends[declares],
+                self._ends(found, row, switch, guest, topology),
+                f'{row.title}; hosts declare {declares.value}: {found}')
 
-    def test_prefer_mapped_away_from_the_switch(self):
-        self.assertEqual((0,), self._result(
-            lambda: clouds.spec('prefer', nodes={0: 0}), free={0: 2}))
-
-    def test_strict(self):
-        self.assertEqual((1,), self._result(lambda: clouds.spec('strict')))
-        self.assertEqual((1,), self._result(
-            lambda: clouds.spec('strict'), node_labels=False))
-
-    def test_prefer(self):
-        self.assertEqual((1,), self._result(lambda: clouds.spec('prefer')))
-        self.assertEqual((1,), self._result(
-            lambda: clouds.spec('prefer'), node_labels=False))
-
-    def test_strict_two_guest_nodes(self):
-        two = clouds.guest(cells=2)
-        spec = lambda: clouds.spec('strict', cells=2)  # noqa: E731
-        self.assertEqual('refused', self._result(spec, two))
-        self.assertEqual((0, 1), self._result(spec, two, switch=(0, 1)))
-
-    def test_switch_node_full(self):
-        self.assertEqual('refused', self._result(
-            lambda: clouds.spec('strict'), free={1: 1}))
-        self.assertEqual((0,), self._result(
-            lambda: clouds.spec('prefer'), free={1: 1}))
+    def _ends(self, found, row, switch, guest, topology):
+        if found == 'refused':
+            return outcomes.Ends.REFUSED
+        if topology['switch'] is None:
+            # The host has no limits: this is what Nova does by itself.
+            stock = self.node_of(clouds.host(**topology), guest)
+            return outcomes.Ends.ANYWHERE if list(found) == stock else None
+        if set(found) <= set(switch):
+            self.assertEqual(row.guest_nodes, len(set(found)))
+            return outcomes.Ends.WITH
+        self.assertFalse(set(found) & set(switch), found)
+        return outcomes.Ends.AWAY
 
     def test_no_declaration(self):
         self.assertEqual('refused', self._result(

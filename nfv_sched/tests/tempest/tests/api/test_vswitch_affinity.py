@@ -13,9 +13,10 @@
 
 from tempest.lib import decorators
 
+from nfv_sched.tests import outcomes
 from nfv_sched.tests.tempest.tests.api import base
 
-AFFINITY = 'nfv:vswitch_numa_affinity'
+AFFINITY = outcomes.KEY
 SYNONYM = 'hw:wrs:vswitch_numa_affinity'
 
 
@@ -37,12 +38,12 @@ class VSwitchAffinityTest(base.NFVSchedTest):
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a002')
     def test_strict_on_every_host(self):
         """The switch of each host is on other nodes."""
-        self._check_every_host('strict')
+        self._check(policy='strict', guest_nodes=1, mapped_away=False)
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a003')
     def test_prefer_on_every_host(self):
         """Where there is room, prefer ends like strict."""
-        self._check_every_host('prefer')
+        self._check(policy='prefer', guest_nodes=1, mapped_away=False)
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a004')
     def test_carrier_grade_spelling(self):
@@ -61,61 +62,69 @@ class VSwitchAffinityTest(base.NFVSchedTest):
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a006')
     def test_strict_two_nodes_with_two_switch_nodes(self):
-        host = self.host_where(
-            lambda host: len(self.vswitch_nodes(host)) > 1,
-            'a virtual switch on two NUMA nodes')
-        server = self.boot_on(host, self.flavor(2, **{AFFINITY: 'strict'}))
-        self.assertEqual(host, self.assert_with_vswitch(server))
-        self.assertEqual(2, len(set(self.host_nodes(server))))
+        self._check(policy='strict', guest_nodes=2, switch_nodes=2)
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a007')
     def test_strict_two_nodes_with_one_switch_node(self):
-        host = self.host_where(
-            lambda host: (len(self.vswitch_nodes(host)) == 1 and
-                          self.numa_nodes(host) > 1),
-            'two NUMA nodes and a virtual switch on one')
-        message = self.boot_refused_on(
-            host, self.flavor(2, **{AFFINITY: 'strict'}))
-        self.assert_reason(message, f'{AFFINITY}=strict',
-                           '2 host NUMA nodes with the virtual switch needed')
+        self._check(policy='strict', guest_nodes=2, switch_nodes=1)
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a008')
     def test_strict_mapped_to_the_switch(self):
-        host, node = self._host_and_node(self.vswitch_nodes, 'a')
+        self.require_options('node_labels')
+        host = self.host_where(self.vswitch_nodes, 'a virtual switch')
+        node = min(self.vswitch_nodes(host))
         server = self.boot_on(host, self.flavor(
             **{AFFINITY: 'strict', 'nfv:numa_node.0': str(node)}))
         self.assertEqual([node], self.host_nodes(server))
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a009')
     def test_strict_mapped_away_from_the_switch(self):
-        host, node = self._host_and_node(self.other_nodes, 'no')
-        message = self.boot_refused_on(host, self.flavor(
-            **{AFFINITY: 'strict', 'nfv:numa_node.0': str(node)}))
-        self.assert_reason(
-            message, f'guest NUMA node 0 is mapped to host NUMA node {node}')
+        self.require_options('node_labels')
+        self._check(policy='strict', mapped_away=True)
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a010')
     def test_prefer_mapped_away_from_the_switch(self):
         """The mapping is kept, the preference cannot be."""
-        host, node = self._host_and_node(self.other_nodes, 'no')
-        for key in ('nfv:numa_node.0', 'hw:numa_node.0'):
-            server = self.boot_on(host, self.flavor(
-                **{AFFINITY: 'prefer', key: str(node)}))
-            self.assertEqual([node], self.host_nodes(server))
-            # There may be room for one only.
-            self.delete_server(server)
-
-    def _check_every_host(self, policy):
-        """On each host with a switch the guest is with it."""
-        self.host_where(self.vswitch_nodes, 'a virtual switch')
-        flavor = self.flavor(**{AFFINITY: policy})
-        for host in filter(self.vswitch_nodes, self.hosts):
-            server = self.boot_on(host, flavor)
-            self.assertEqual(host, self.assert_with_vswitch(server))
-
-    def _host_and_node(self, nodes, which):
-        """A host, and its first node of a kind."""
         self.require_options('node_labels')
-        host = self.host_where(nodes, f'a NUMA node with {which} '
-                                      'virtual switch')
-        return host, min(nodes(host))
+        self._check(policy='prefer', mapped_away=True)
+        self._check(policy='prefer', mapped_away=True,
+                    synonyms={outcomes.MAPPING: 'hw:numa_node.0'})
+
+    def _check(self, synonyms=None, **fields):
+        """Run a row of the table of outcomes, on each host that it is about.
+
+        :param synonyms: other names of keys
+        :param fields: of the row, see outcomes.rows()
+        """
+        outcome, = outcomes.rows(full=False, **fields)
+        self.host_where(
+            lambda host: self._suits(outcome, host),
+            f'what this is about: {outcome.title}')
+        for host in self.hosts:
+            if self._suits(outcome, host):
+                self._check_on(host, outcome, synonyms or {})
+
+    def _suits(self, outcome, host):
+        return outcome.suits(self.vswitch_nodes(host), self.numa_nodes(host))
+
+    def _check_on(self, host, outcome, synonyms):
+        node = min(self.other_nodes(host), default=None)
+        flavor = self.flavor(outcome.guest_nodes, **{
+            synonyms.get(key, key): value
+            for key, value in outcome.extra_specs(node).items()})
+        ends = outcome.ends[outcomes.Declares.ALL]
+        if ends is outcomes.Ends.REFUSED:
+            message = self.boot_refused_on(host, flavor)
+            self.assert_reason(message, f'{AFFINITY}={outcome.policy}',
+                               outcome.reason.format(node=node))
+            return
+        server = self.boot_on(host, flavor)
+        self.assertEqual(host, self.host_of(server))
+        nodes = self.host_nodes(server)
+        self.assertEqual(outcome.guest_nodes, len(set(nodes)))
+        if ends is outcomes.Ends.WITH:
+            self.assert_with_vswitch(server)
+        else:
+            self.assertEqual([node], nodes)
+        # There may be room for one only.
+        self.delete_server(server)
