@@ -143,7 +143,7 @@ class ConjunctionsWithPCIInPlacementTest(Conjunctions, JointTestCase):
     in_placement = True
 
 
-class OtherOrderTest(Conjunctions, JointTestCase):
+class OtherOrderTest(JointTestCase):
     """The order of the filters does not matter."""
 
     in_placement = True
@@ -151,6 +151,23 @@ class OtherOrderTest(Conjunctions, JointTestCase):
         'SharedVCPUFilter', 'PCINUMAAffinityFilter', 'CPUThreadPolicyFilter',
         'VSwitchNUMAAffinityFilter', 'NFVTopologyFilter',
         'PciPassthroughFilter']
+
+    def test_boot(self):
+        """The rows above that need all rules at once."""
+        self.start_host('host1', switch=[0],
+                        devices={'nics': [1], 'vfs': [0] * 3})
+        with self.row('both: refused'):
+            self.assertImpossible(self.guest(BOTH))
+        with self.row('strict for the switch, a device that is preferred'):
+            flavor = self.guest(STRICT_SWITCH, PREFERRED)
+            self.assertPlaced(self.boot(flavor), [0], devices=[1])
+        with self.row('device of the node of the switch'):
+            flavor = self.guest(BOTH, pci_passthrough__alias='vf:2')
+            self.assertPlaced(self.boot(flavor), [0], devices=[0, 0])
+        with self.row('mapped to the node of the device'):
+            flavor = self.guest(STRICT_PCI, nfv__numa_node_0='1')
+            self.assertPlaced(self.boot(flavor), [1], devices=[1])
+        self.assertNothingLeft()
 
 
 class BesideStockTest(Conjunctions, JointTestCase):

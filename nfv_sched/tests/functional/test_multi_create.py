@@ -36,7 +36,7 @@ class MultiCreate:
         return collections.Counter(
             (self.host(server), *self.nodes(server)) for server in servers)
 
-    def test_guests_that_fit(self):
+    def test_guests_of_one_kind(self):
         for title, flavor in (('strict', self.strict),
                               ('prefer', self.prefer)):
             with self.row('two ' + title):
@@ -47,14 +47,14 @@ class MultiCreate:
                 self.assertEqual({('host1', 1): 2, ('host2', 1): 2},
                                  self.where(servers))
 
-    def test_strict_guests_that_do_not_fit(self):
-        """All or nothing, and nothing is left behind in Placement."""
-        servers = self.boot_many(self.strict, 5, expect='ERROR')
-        self.assertEqual(5, len(servers))
-        self.assertEqual({'host1': {}, 'host2': {}}, self.usages())
-        for server in servers:
-            self.assertRefused(server)
-        with self.row('the cloud is as free as before'):
+        with self.row('strict guests that do not fit'):
+            # All or nothing, and nothing is left behind in Placement.
+            servers = self.boot_many(self.strict, 5, expect='ERROR')
+            self.assertEqual(5, len(servers))
+            self.assertEqual({'host1': {}, 'host2': {}}, self.usages())
+            for server in servers:
+                self.assertRefused(server)
+            # The cloud is as free as before.
             self.assertEqual({('host1', 1): 2, ('host2', 1): 2},
                              self.where(self.boot_many(self.strict, 4)))
 
@@ -62,37 +62,37 @@ class MultiCreate:
 class SpreadTest(MultiCreate, base.NFVCloudTestCase):
     """Nova's default: the emptier host first."""
 
-    def test_strict_guests_beside_others(self):
+    def test_guests_beside_others(self):
         """What is there already counts."""
-        self.occupy(self.strict, 'host1')
-        with self.row('three fit'):
+        with self.row('three strict guests fit beside one'):
+            self.occupy(self.strict, 'host1')
             servers = self.boot_many(self.strict, 3)
             self.assertEqual({('host1', 1): 1, ('host2', 1): 2},
                              self.where(servers))
+
         with self.row('four do not'):
+            self.occupy(self.strict, 'host1')
             before = self.usages()
             self.boot_many(self.strict, 4, expect='ERROR')
             self.assertEqual(before, self.usages())
 
-    def test_prefer_guests_that_spill_over(self):
-        """More guests than switch nodes can take: all run all the same.
+        with self.row('prefer guests that spill over'):
+            # More guests than switch nodes can take: all run all the same.
+            # The claims of one request on one host share its limits.  A host
+            # that takes guests of both kinds lets its claims choose.
+            servers = self.boot_many(self.prefer, 6)
+            found = self.where(servers)
+            self.assertEqual(6, sum(found.values()))
+            self.assertEqual(
+                {('host1', 1), ('host2', 1)},
+                {place for place in found if place[1] == 1})
 
-        The claims of one request on one host share its limits.  A host that
-        takes guests of both kinds lets its claims choose.
-        """
-        servers = self.boot_many(self.prefer, 6)
-        found = self.where(servers)
-        self.assertEqual(6, sum(found.values()))
-        self.assertEqual(
-            {('host1', 1), ('host2', 1)},
-            {place for place in found if place[1] == 1})
-
-    def test_prefer_guests_with_switch_nodes_full(self):
-        for host in ('host1', 'host2'):
-            self.occupy(self.strict, host, times=2)
-        servers = self.boot_many(self.prefer, 4)
-        self.assertEqual({('host1', 0): 2, ('host2', 0): 2},
-                         self.where(servers))
+        with self.row('prefer guests with the switch nodes full'):
+            for host in ('host1', 'host2'):
+                self.occupy(self.strict, host, times=2)
+            servers = self.boot_many(self.prefer, 4)
+            self.assertEqual({('host1', 0): 2, ('host2', 0): 2},
+                             self.where(servers))
 
 
 class PackTest(MultiCreate, base.NFVCloudTestCase):
