@@ -491,8 +491,9 @@ class _Steering:
         It cannot come to that where Nova's search meets no pair of cells
         again under another number: with like guest cells, if there are no
         more host cells than those, or if what the chosen ones may lack is one
-        of the same few host cells each time; and on hosts of so few cells
-        that the tests try all courses of the search.
+        of the same few host cells each time; with two guest cells, if they
+        can lack nothing; and on hosts of so few cells that the tests try all
+        courses of the search.
 
         :param groups: bitmasks of host cells of which each must be met
         """
@@ -500,14 +501,17 @@ class _Steering:
         count, hosts = len(guest.cells), len(self.host.cells)
         if count == 1 or not guest.isolates or count == hosts == 2:
             return True
-        if not self.evaluation.interchangeable or guest.any_pages:
+        if guest.any_pages:
             return False
+        # All host cells that any guest cell can get.
         cells = self.evaluation.static_masks[0]
-        if cells.bit_count() <= count or (count, hosts) == (2, 3):
-            return True
         missed = sorted(
             {group & cells for group in groups
              if (cells & ~group).bit_count() >= count}, key=int.bit_count)
+        if not self.evaluation.interchangeable:
+            return count == 2 and not missed and self.devices is None
+        if cells.bit_count() <= count or (count, hosts) == (2, 3):
+            return True
         return self.devices is None and not any(
             missed[0] & ~group for group in missed)
 
@@ -548,7 +552,8 @@ class _Steering:
             return False
         if self.map_bits and not self._always_mapped(groups):
             return False
-        return self._keeps_pins(labels)
+        # Without labels of ours a preference changes nothing.
+        return not self.wish.strict or self._keeps_pins(labels)
 
     def _keeps_pins(self, labels: frozenset[str]) -> bool:
         """Whether the claim pins CPUs of the chosen host cells only."""

@@ -15,6 +15,8 @@
 On Nova's own HostStates, limits and claims.
 """
 
+import itertools
+
 from nova import objects
 from nova.pci import request as pci_request
 from nova.scheduler import filters as nova_filters
@@ -171,6 +173,51 @@ class UnshelveTest(EnforcementTestCase):
                 else:
                     self.assertIn('nfv:pci_numa_affinity=strict',
                                   self.refusal([host], spec))
+
+
+class IsolateTest(EnforcementTestCase):
+    """Guests with several NUMA nodes whose vCPUs want cores of their own."""
+
+    def spec(self, vcpus, vswitch):
+        numbers = iter(range(sum(vcpus)))
+        return strategies.request_spec(
+            objects.InstanceNUMATopology(cells=[
+                objects.InstanceNUMACell(
+                    id=cell, cpuset=set(), memory=512,
+                    pcpuset={next(numbers) for _ in range(count)},
+                    cpu_policy='dedicated', cpu_thread_policy='isolate')
+                for cell, count in enumerate(vcpus)]),
+            None, {'nfv:vswitch_numa_affinity': vswitch} if vswitch else {})
+
+    def test_strict(self):
+        for nodes, switch, vcpus, passes in (
+                (4, (0, 2), (2, 2), False), (4, (0, 1, 2), (1, 1, 1), False),
+                (4, (0, 1, 2, 3), (2, 2), True), (3, (0, 2), (2, 2), True),
+                (2, (0, 1), (2, 1), True), (3, (0, 1, 2), (1, 2), True),
+                (5, (0, 1, 2, 3, 4), (1, 2), True),
+                (3, (0, 1), (1, 2), False), (3, (0, 1, 2), (1, 1, 2), False)):
+            host = clouds.host(nodes=nodes, switch=switch)
+            spec = self.spec(vcpus, 'strict')
+            if not passes:
+                self.assertIn('pins no CPUs of other NUMA nodes',
+                              self.refusal([host], spec))
+                continue
+            self.assertEqual(['host1'], self.passing([host], spec))
+            placed, _devices = self.claimed(host, spec)
+            self.assertLessEqual(set(placed), set(switch))
+
+    def test_a_preference_costs_no_host(self):
+        for nodes, switch, vcpus in itertools.product(
+                (2, 3, 4, 5), ((0,), (0, 1), (1,)),
+                ((2, 2), (1, 2), (1, 1, 2), (2, 1, 1))):
+            if len(vcpus) > nodes:
+                continue
+            host = clouds.host(nodes=nodes, switch=switch)
+            self.assertEqual(['host1'], self.passing(
+                [host], self.spec(vcpus, 'prefer')))
+            # More than one label may lead the claim astray.
+            if nodes > 3 or len(set(vcpus)) > 1 and nodes > len(vcpus):
+                self.assertLess(len(self.labels(host)), 2)
 
 
 class SharedVCPUTest(EnforcementTestCase):

@@ -107,6 +107,11 @@ class PinsStayTest(base.TestCase):
             self.assertEqual({None, True}, self.outcomes(
                 guests, hosts, True, self.one_group(hosts)))
 
+    def test_two_guest_cells_that_lack_nothing(self):
+        for hosts in (3, 4, 5):
+            self.assertEqual({None, True}, self.outcomes(
+                2, hosts, False, [lambda chosen: True]))
+
     def test_labels_of_exact_host_cells(self):
         def exact(chosen):
             return chosen == 0b0101
