@@ -31,8 +31,14 @@ class MovesTestCase(base.NFVCloudTestCase):
 
     def start_pair(self, labels=base.ALL_LABELS):
         """Two hosts, and a guest of each policy on the first."""
+        self.start_hosts(labels)
+        return self.boot_pair()
+
+    def start_hosts(self, labels=base.ALL_LABELS):
         for name in ('host1', 'host2'):
             self.start_host(name, switch=[1], labels=labels)
+
+    def boot_pair(self):
         servers = [self.boot(self.strict, host='host1'),
                    self.boot(self.prefer, host='host1')]
         for server in servers:
@@ -43,34 +49,36 @@ class MovesTestCase(base.NFVCloudTestCase):
 class ColdMigrationTest(MovesTestCase):
 
     def test_cold_migration(self):
-        for server in self.start_pair():
-            self.cold_migrate(server)
-            self._confirm_resize(server)
-            self.assertPlaced(server, [1], 'host2')
+        self.start_hosts()
+
+        with self.row('confirmed'):
+            for server in self.boot_pair():
+                self.cold_migrate(server)
+                self._confirm_resize(server)
+                self.assertPlaced(server, [1], 'host2')
+
+        with self.row('reverted'):
+            for server in self.boot_pair():
+                self.cold_migrate(server)
+                self.assertEqual([1], self.nodes(server))
+                self.assertEqual('host2', self.host(server))
+                self._revert_resize(server)
+                self.assertPlaced(server, [1], 'host1')
+
+        with self.row('switch node full: strict stays, prefer spills over'):
+            strict, prefer = self.boot_pair()
+            self.occupy(self.strict, 'host2', times=2)
+            self.assertMoveRefused(self.cold_migrate, strict)
+            self.assertPlaced(strict, [1], 'host1')
+            self.cold_migrate(prefer)
+            self._confirm_resize(prefer)
+            self.assertPlaced(prefer, [0], 'host2')
 
     def test_cold_migration_with_only_the_switch_declared(self):
         for server in self.start_pair(base.SWITCH_LABEL):
             self.cold_migrate(server)
             self._confirm_resize(server)
             self.assertPlaced(server, [1], 'host2')
-
-    def test_cold_migration_reverted(self):
-        for server in self.start_pair():
-            self.cold_migrate(server)
-            self.assertEqual([1], self.nodes(server))
-            self.assertEqual('host2', self.host(server))
-            self._revert_resize(server)
-            self.assertPlaced(server, [1], 'host1')
-
-    def test_cold_migration_to_full_switch_node(self):
-        """Strict stays where it is, prefer spills over."""
-        strict, prefer = self.start_pair()
-        self.occupy(self.strict, 'host2', times=2)
-        self.assertMoveRefused(self.cold_migrate, strict)
-        self.assertPlaced(strict, [1], 'host1')
-        self.cold_migrate(prefer)
-        self._confirm_resize(prefer)
-        self.assertPlaced(prefer, [0], 'host2')
 
     def test_cold_migration_of_a_mapped_guest(self):
         """Mapped to node 1 of any host, wherever the switch is."""
@@ -239,35 +247,38 @@ class OtherMovesTest(MovesTestCase):
         self.evacuate(prefer)
         self.assertPlaced(prefer, [0], 'host2')
 
-    def test_unshelve(self):
-        for server in self.start_pair():
-            self.shelve_and_unshelve(server)
-            self.assertPlaced(server, [1])
+    def test_unshelve_and_rebuild(self):
+        self.start_hosts()
 
-    def test_unshelve_with_full_switch_nodes(self):
-        """Strict stays shelved until there is room, and then starts."""
-        strict, prefer = self.start_pair()
-        self._shelve_server(strict)
-        self._shelve_server(prefer)
-        self.occupy(self.strict, 'host1', times=2)
-        fillers = list(self.booted)
-        self.occupy(self.strict, 'host2', times=2)
-        self.api.post_server_action(strict['id'], {'unshelve': None})
-        self.assertEqual('SHELVED_OFFLOADED', self.show(strict)['status'])
-        self._unshelve_server(prefer)
-        self.assertPlaced(prefer, [0])
-        self.delete_all([uuid for uuid in self.booted
-                         if uuid not in fillers])
-        self._unshelve_server(strict)
-        self.assertPlaced(strict, [1], 'host2')
+        with self.row('unshelve'):
+            for server in self.boot_pair():
+                self.shelve_and_unshelve(server)
+                self.assertPlaced(server, [1])
 
-    def test_rebuild_in_place(self):
-        """A rebuild keeps the guest on its node, also when that is full."""
-        strict, prefer = self.start_pair()
-        for server in (strict, prefer):
-            self._rebuild_server(
-                server, 'a2459075-d96c-40d5-893e-577ff92e721c')
-            self.assertPlaced(server, [1], 'host1')
+        with self.row('unshelve with the switch nodes full'):
+            # Strict stays shelved until there is room, and then starts.
+            strict, prefer = self.boot_pair()
+            self._shelve_server(strict)
+            self._shelve_server(prefer)
+            self.occupy(self.strict, 'host1', times=2)
+            fillers = list(self.booted)
+            self.occupy(self.strict, 'host2', times=2)
+            self.api.post_server_action(strict['id'], {'unshelve': None})
+            self.assertEqual('SHELVED_OFFLOADED',
+                             self.show(strict)['status'])
+            self._unshelve_server(prefer)
+            self.assertPlaced(prefer, [0])
+            self.delete_all([uuid for uuid in self.booted
+                             if uuid not in fillers])
+            self._unshelve_server(strict)
+            self.assertPlaced(strict, [1], 'host2')
+
+        with self.row('rebuild keeps the node, also when that is full'):
+            strict, prefer = self.boot_pair()
+            for server in (strict, prefer):
+                self._rebuild_server(
+                    server, 'a2459075-d96c-40d5-893e-577ff92e721c')
+                self.assertPlaced(server, [1], 'host1')
 
 
 class NoLabelsMovesTest(base.NFVCloudTestCase):

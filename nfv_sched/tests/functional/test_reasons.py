@@ -15,6 +15,7 @@
 The fault of a server in error is the only place where most tenants look.
 """
 
+import contextlib
 import re
 
 from nfv_sched.tests.functional import base
@@ -40,37 +41,65 @@ class ReasonsTest(base.NFVCloudTestCase):
             server['id']))
         return self.fault(server)
 
-    def test_summary_names_policy_need_and_have(self):
-        self.start_host('alpha', switch=[1])
-        self.start_host('beta', switch=[1])
-        self.fill('alpha', 'beta')
-        message = self.refused()
-        self.assertTrue(message.startswith(PLAIN), message)
-        self.assertIn(POLICY + '=strict', message)
-        # The need is two pinned CPUs on one node, the have is none.
-        self.assertRegex(message, r'\b2\b')
-        self.assertRegex(message, r'\b0\b')
-        self.assertNotIn('alpha', message)
-        self.assertNotIn('beta', message)
+    def test_what_the_owner_reads(self):
+        for name in ('alpha', 'beta'):
+            self.start_host(name, switch=[1])
 
-    def test_hosts_are_named_where_the_operator_says_so(self):
-        self.flags(expose_reasons='hosts', group='nfv_sched')
-        self.start_host('alpha', switch=[1])
-        self.start_host('beta', switch=[1])
-        self.fill('alpha', 'beta')
-        message = self.refused()
-        self.assertIn('alpha', message)
-        self.assertIn('beta', message)
-        self.assertIn(POLICY + '=strict', message)
+        with self.row('the summary names policy, need and have'):
+            self.fill('alpha', 'beta')
+            message = self.refused()
+            self.assertTrue(message.startswith(PLAIN), message)
+            self.assertIn(POLICY + '=strict', message)
+            # The need is two pinned CPUs on one node, the have is none.
+            self.assertRegex(message, r'\b2\b')
+            self.assertRegex(message, r'\b0\b')
+            self.assertNotIn('alpha', message)
+            self.assertNotIn('beta', message)
 
-    def test_nothing_is_told_where_the_operator_says_so(self):
-        self.flags(expose_reasons='none', group='nfv_sched')
-        self.start_host('alpha', switch=[1])
-        self.fill('alpha')
-        message = self.refused()
-        self.assertTrue(message.startswith(PLAIN), message)
-        self.assertNotIn('nfv', message)
-        self.assertNotIn('strict', message)
+            with self.exposing('hosts'):
+                message = self.refused()
+            self.assertIn('alpha', message)
+            self.assertIn('beta', message)
+            self.assertIn(POLICY + '=strict', message)
+
+            with self.exposing('none'):
+                message = self.refused()
+            self.assertTrue(message.startswith(PLAIN), message)
+            self.assertNotIn('nfv', message)
+            self.assertNotIn('strict', message)
+
+        with self.row('the key that the flavor lacks'):
+            flavor = self.flavor_with({POLICY: 'strict'})
+            message = self.refused(flavor)
+            self.assertIn('hw:numa_nodes', message)
+            self.assertIn(POLICY, message)
+
+        with self.row('mapping'):
+            flavor = self.flavor(nfv__numa_node_0='7')
+            message = self.refused(flavor)
+            self.assertIn('nfv:numa_node.0', message)
+            self.assertRegex(message, r'\b7\b')
+
+        with self.row('no policy and no room: as Nova refuses it'):
+            message = self.refused(self.flavor(vcpus=5))
+            self.assertTrue(message.startswith(PLAIN), message)
+            self.assertNotIn('nfv:', message)
+            self.assertNotIn('alpha', message)
+
+        with self.row('nothing is left that hinders the next guest'):
+            self.refused(self.flavor(nfv__vswitch_numa_affinity='strict',
+                                     nfv__numa_node_0='0'))
+            self.assertPlaced(self.boot(self.strict), [1])
+
+    @contextlib.contextmanager
+    def exposing(self, what):
+        """For a while the operator lets tenants read this."""
+        before = base.CONF.nfv_sched.expose_reasons
+        self.flags(expose_reasons=what, group='nfv_sched')
+        try:
+            yield
+        finally:
+            self.flags(expose_reasons=before, group='nfv_sched')
 
     def test_long_reasons_end_at_a_word(self):
         """Nova keeps 255 bytes; no number may be cut in two."""
@@ -95,33 +124,3 @@ class ReasonsTest(base.NFVCloudTestCase):
         message = self.refused()
         self.assertIn(POLICY + '=strict', message)
         self.assertNotIn('alpha', message)
-
-    def test_missing_numa_topology(self):
-        """The owner learns which key the flavor lacks."""
-        self.start_host('alpha', switch=[1])
-        flavor = self.flavor_with({POLICY: 'strict'})
-        message = self.refused(flavor)
-        self.assertIn('hw:numa_nodes', message)
-        self.assertIn(POLICY, message)
-
-    def test_mapping(self):
-        self.start_host('alpha', switch=[1])
-        flavor = self.flavor(nfv__numa_node_0='7')
-        message = self.refused(flavor)
-        self.assertIn('nfv:numa_node.0', message)
-        self.assertRegex(message, r'\b7\b')
-
-    def test_plain_lack_of_room(self):
-        """A request without a policy is refused as Nova does it."""
-        self.start_host('alpha', switch=[1])
-        message = self.refused(self.flavor(vcpus=5))
-        self.assertTrue(message.startswith(PLAIN), message)
-        self.assertNotIn('nfv:', message)
-        self.assertNotIn('alpha', message)
-
-    def test_other_requests_go_on(self):
-        """A refusal leaves nothing behind that hinders the next guest."""
-        self.start_host('alpha', switch=[1])
-        self.refused(self.flavor(nfv__vswitch_numa_affinity='strict',
-                                 nfv__numa_node_0='0'))
-        self.assertPlaced(self.boot(self.strict), [1])
