@@ -58,17 +58,18 @@ class StockPlacementTest(base.CloudTestCase):
         self._confirm_resize(server)
         self.assertPlaced(server, [0], 'host1')
 
-    def test_multi_create_spreads_over_both_nodes(self):
+    def test_boot_ignores_the_switch(self):
         self.start_host('host1', switch=[1])
-        servers = self.boot_many(self.flavor(), 2)
-        self.assertEqual([[0], [1]], sorted(map(self.nodes, servers)))
 
-    def test_policy_is_only_a_word(self):
-        """Nova takes our keys in a flavor and does nothing with them."""
-        self.start_host('host1', switch=[1])
-        self.admin_api.microversion = '2.85'
-        flavor = self.flavor(nfv__vswitch_numa_affinity='strict')
-        self.assertPlaced(self.boot(flavor), [0])
+        with self.row('several guests in one request: on both nodes'):
+            servers = self.boot_many(self.flavor(), 2)
+            self.assertEqual([[0], [1]], sorted(map(self.nodes, servers)))
+
+        with self.row('our policy is only a word'):
+            # Nova takes our keys in a flavor and does nothing with them.
+            self.admin_api.microversion = '2.85'
+            flavor = self.flavor(nfv__vswitch_numa_affinity='strict')
+            self.assertPlaced(self.boot(flavor), [0])
 
     def test_physical_network_is_honoured_at_boot(self):
         """The lever that the plugin uses is there in stock Nova."""
