@@ -272,6 +272,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         self._declare_per_host()
         self._forget_network()
         self.addCleanup(self._forget_network)
+        self.useFixture(economy.Connections())
         super().setUp()
         economy.keep_what_is_there()
         self.useFixture(economy.PatientThreads())

@@ -13,8 +13,9 @@
 """What the tests of one process need to do only once.
 
 Each test has databases, services and an API of its own.  What is made on the
-way and is the same every time is kept: the SQL of the statements, and the
-garbage collector's knowledge that what was imported stays.
+way and is the same every time is kept: the SQL of the statements, the
+connections to a database for as long as it is there, and the garbage
+collector's knowledge that what was imported stays.
 """
 
 import functools
@@ -23,6 +24,10 @@ import gc
 import fixtures
 from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite import pysqlite
+from sqlalchemy import pool
+
+#: Engines of the test that runs, with connections that are kept.
+_ENGINES: list = []
 
 #: Compiled statements, as SQLAlchemy keeps them for an engine.
 _STATEMENTS: dict = {}
@@ -48,6 +53,14 @@ class SQLite(pysqlite.dialect):
     def engine_created(cls, engine):
         super().engine_created(engine)
         engine.update_execution_options(compiled_cache=_STATEMENTS)
+        if isinstance(engine.pool, pool.NullPool):
+            # For a database in a file oslo.db opens a connection for each
+            # transaction, which then reads the whole schema.
+            kept = engine.pool
+            engine.pool = pool.QueuePool(
+                kept._creator, pool_size=20, max_overflow=-1,
+                _dispatch=kept.dispatch, dialect=kept._dialect)
+            _ENGINES.append(engine)
 
 
 def share_statements():
@@ -65,6 +78,18 @@ def keep_what_is_there():
     gc.collect()
     gc.freeze()
     gc.set_threshold(20000, 10, 10)
+
+
+class Connections(fixtures.Fixture):
+    """Connections that are kept are closed when the test ends."""
+
+    def _setUp(self):
+        self.addCleanup(self._close)
+
+    @staticmethod
+    def _close():
+        while _ENGINES:
+            _ENGINES.pop().dispose()
 
 
 class PatientThreads(fixtures.Fixture):
