@@ -107,10 +107,10 @@ class OneHost:
                 self.boot(self.strict_pci('nic:1', nfv__numa_node_0='1')),
                 [1], devices=[1])
 
-        with self.row('preferred alone goes where the devices are'):
-            for _ in range(2):
-                self.assertPlaced(self.boot(self.preferred('nic:1')), [1],
-                                  devices=[1])
+        with self.row('preferred alone: on the host as by stock Nova'):
+            for flavor in (self.preferred('nic:1'),
+                           self.pci_flavor('nic-preferred:1')):
+                self.assertPlaced(self.boot(flavor), [0], devices=[1])
 
         with self.row('prefer goes where the devices are'):
             for flavor in (
@@ -118,8 +118,9 @@ class OneHost:
                     self.preferred('nic:1', nfv__pci_numa_affinity='prefer')):
                 self.assertPlaced(self.boot(flavor), [1], devices=[1])
 
-        with self.row('alias that prefers'):
-            flavor = self.pci_flavor('nic-preferred:1')
+        with self.row('prefer, on an alias that prefers'):
+            flavor = self.pci_flavor('nic-preferred:1',
+                                     nfv__pci_numa_affinity='prefer')
             self.assertPlaced(self.boot(flavor), [1], devices=[1])
 
         with self.row('prefer, mapped to node 0: remote device'):
@@ -475,8 +476,13 @@ class PortsTest(PCITestCase):
             server = self.boot(strict, [self.port(), base.FOO])
             self.assertPlaced(server, [1], devices=[1])
 
-        with self.row('port that prefers'):
+        with self.row('port that prefers: as by stock Nova'):
             server = self.boot(self.plain, [self.port(policy='preferred')])
+            self.assertPlaced(server, [0], devices=[1])
+
+        with self.row('prefer, on a port that prefers'):
+            flavor = self.flavor(nfv__pci_numa_affinity='prefer')
+            server = self.boot(flavor, [self.port(policy='preferred')])
             self.assertPlaced(server, [1], devices=[1])
 
         with self.row('strict, on a port that prefers: refused'):

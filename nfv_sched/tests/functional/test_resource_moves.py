@@ -195,7 +195,8 @@ class PCILiveMigrationTest(PCIMovesTestCase):
                           'this Nova does not steer live migrations')
     def test_port_that_prefers(self):
         self.start_hosts()
-        server = self.boot(self.flavor(), [self.port(policy='preferred')],
+        flavor = self.flavor(nfv__pci_numa_affinity='prefer')
+        server = self.boot(flavor, [self.port(policy='preferred')],
                            host='host1')
         self.assertPlaced(server, [1], 'host1', [1])
         self.live_migrate(server)
