@@ -48,7 +48,7 @@ class StatusTest(base.LiveTestCase):
 
     def test_sound(self):
         checks = self.check(upgradecheck.Code.SUCCESS)
-        self.assertEqual(10, len(checks))
+        self.assertEqual(11, len(checks))
         self.assertEqual({upgradecheck.Code.SUCCESS},
                          {check['result'] for check in checks.values()})
 
