@@ -207,7 +207,7 @@ class TestOptions(base.TestCase):
             self.run_phases('stack/pre-install')
 
     def test_no_nova(self):
-        programs = self.directory / 'bin'
+        programs = self.directory / 'nova-bin'
         programs.mkdir()
         python = programs / 'python3'
         python.write_text('#!/bin/sh\nexec /bin/false\n')
