@@ -22,7 +22,10 @@ from importlib import metadata
 import logging
 import os
 
-if int(metadata.version('nova').partition('.')[0]) >= 34:
+#: Whether Nova's services use native threads, not green ones of eventlet.
+NATIVE_THREADS = int(metadata.version('nova').partition('.')[0]) >= 34
+
+if NATIVE_THREADS:
     os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true')
 
 from nova import monkey_patch  # noqa: E402

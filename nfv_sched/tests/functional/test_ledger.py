@@ -31,6 +31,7 @@ from nfv_sched.network import claims
 from nfv_sched.network import ledger
 from nfv_sched.network import ledger_reader
 from nfv_sched.network import publisher
+from nfv_sched.tests import functional
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
 from nfv_sched.tests import placement_api
@@ -380,11 +381,15 @@ class RaceTest(LedgerTestCase):
                         # Nova says no more than that there are not enough
                         # hosts to who has lost a race for Placement: to
                         # another process, or by a conflict of generations.
-                        self.assertEqual({
+                        told = {
+                            reason for instance, reason in reasons.items()
+                            if instance not in lost}
+                        self.assertLessEqual(told, {
                             'No valid host was found. vSwitch ports: 1 '
-                            'needed, best host: 0 of 20 free (3 hosts)'},
-                            {reason for instance, reason in reasons.items()
-                             if instance not in lost})
+                            'needed, best host: 0 of 20 free (3 hosts)'})
+                        # Of green threads all may meet a conflict.
+                        if functional.NATIVE_THREADS:
+                            self.assertNotEqual(set(), told)
                     for host in self.hosts:
                         self.assertEqual((10, 40), self.used(host))
                         self.assertEqual(10, self.capacity(host))
