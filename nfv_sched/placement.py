@@ -76,14 +76,12 @@ def _put_limits(host_state, limits, kept: bool) -> None:
         host_state.limits[_LIMITS] = limits
 
 
-def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool,
-                cpu_ratio: float | None = None):
+def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
     """A copy of NUMA limits with labels added.
 
     :param limits: ``nova.objects.NUMATopologyLimits``; not changed
     :param labels: physical networks that chosen host nodes must be near
     :param ignore_tunnel: leave out the tunnel endpoint
-    :param cpu_ratio: shared vCPUs for a shared CPU, instead of the host's
     :returns: ``nova.objects.NUMATopologyLimits``
     """
     physnets = set(labels)
@@ -95,8 +93,7 @@ def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool,
         if 'tunneled' in metadata:
             tunneled = metadata.tunneled
     return nova_compat.numa_topology_limits(
-        cpu_ratio or limits.cpu_allocation_ratio,
-        limits.ram_allocation_ratio,
+        limits.cpu_allocation_ratio, limits.ram_allocation_ratio,
         objects.NetworkMetadata(
             physnets=physnets, tunneled=tunneled and not ignore_tunnel))
 

@@ -102,6 +102,7 @@ class RequestNote:
     :ivar network: what the filters of network limits know
     :ivar taken: (host, UUID of the server) of room that was taken; see
         ``load.Contested``
+    :ivar placed: UUIDs of the servers of the request that Nova has placed
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',

@@ -131,7 +131,7 @@ class Claims:
             return None
 
     def release(self, host: str, instance: str) -> None:
-        """Give back what was taken and not claimed.
+        """Give back what Nova has not claimed, or undoes with the request.
 
         :param host: ``host_state.host``
         :param instance: UUID of the server
