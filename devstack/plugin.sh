@@ -110,9 +110,9 @@ function nfv_sched_check_settings {
         die $LINENO "NFV_SCHED_LEDGER=$NFV_SCHED_LEDGER must be placement" \
             "or none"
     fi
-    if [[ ! $reasons =~ ^(none|summary|hosts)$ ]]; then
+    if [[ ! $reasons =~ ^(none|policy|summary|hosts)$ ]]; then
         die $LINENO "NFV_SCHED_EXPOSE_REASONS=$reasons" \
-            "must be none, summary or hosts"
+            "must be none, policy, summary or hosts"
     fi
     _nfv_sched_check_limits
     if is_service_enabled n-cpu; then

@@ -368,17 +368,29 @@ Related options:
 _reason_opts = [
     cfg.StrOpt(
         'expose_reasons',
-        default='summary',
+        default='policy',
         choices=[
-            ('none', "Nova's own message only."),
-            ('summary', 'Which policy refused, what was needed and what the '
-                        'best host had. No host is named.'),
+            ('none', "Nova's own message only. Not even what is wrong with "
+                     'the flavor.'),
+            ('policy', 'Which policies refused and what was needed. Discloses '
+                       'nothing of what hosts have, of how many there are, or '
+                       'of the age of the figures. What is wrong with the '
+                       'request itself is said in full.'),
+            ('summary', 'What was needed, what the best host had, and how '
+                        'many hosts refused. Discloses the load of others: '
+                        "an affinity group names a host of one's own servers, "
+                        'and what is free there then is exact. No host is '
+                        'named.'),
             ('hosts', 'The same for each host, by name. For clouds whose '
-                      'tenants may know the hosts.'),
+                      'tenants may know the hosts and what runs on them.'),
         ],
         help="""
 What a tenant reads in the fault of a server when a filter of nfv-sched
 removed the last host.
+
+With every value but ``none`` tenants learn which policies refused. That a
+host is full for a certain request can be learnt by trying in any cloud; with
+``policy`` the reason adds no figure to it.
 
 The reason is given for the first server of a request only: later servers of a
 multi-create request fail with Nova's own message, because the resources of

@@ -388,11 +388,11 @@ def _no_numa_topology(
         if guest or not one_node or view.cells[0].id != node:
             return steering.Decision(False, reasons.Reason(
                 reasons.NODE_MAP, f'{key}={node}',
-                'a guest NUMA topology needed, set hw:numa_nodes'))
+                'a guest NUMA topology needed, set hw:numa_nodes', own=True))
     if wish.pci == nfv_policy.STRICT and not one_node:
         return steering.Decision(False, reasons.Reason(
             reasons.PCI, wish.pci_text,
-            'a guest NUMA topology needed, set hw:numa_nodes'))
+            'a guest NUMA topology needed, set hw:numa_nodes', own=True))
     pci_local = float(bool(wish.pci and one_node))
     if wish.vswitch is None:
         return steering.Decision(True, pci_local=pci_local)
@@ -411,7 +411,7 @@ def _no_numa_topology(
             'no label or network affinity'))
     return steering.Decision(False, reasons.Reason(
         reasons.VSWITCH, wish.vswitch_text,
-        'a guest NUMA topology needed, set hw:numa_nodes'))
+        'a guest NUMA topology needed, set hw:numa_nodes', own=True))
 
 
 def _decide_candidate(

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 import typing as ty
 
 NONE = 'none'
+POLICY = 'policy'
 SUMMARY = 'summary'
 HOSTS = 'hosts'
 
@@ -48,9 +49,12 @@ class Reason(ty.NamedTuple):
 
     :ivar order: place among the reasons of a request
     :ivar policy: what refused, in words or as the extra spec says it
-    :ivar need: what was needed
+    :ivar need: what was needed, in words that depend on the request alone:
+        tenants read them, and may know the host
     :ivar have: what the host had; may be empty
     :ivar rank: orders hosts by how close they came; higher is closer
+    :ivar own: it is the request that lacks something, and ``have`` is no
+        host's: whoever made the request may read it all
     """
 
     order: int
@@ -58,6 +62,7 @@ class Reason(ty.NamedTuple):
     need: str
     have: str = ''
     rank: int = 0
+    own: bool = False
 
     def __str__(self) -> str:
         text = f'{self.policy}: {self.need}'
@@ -101,8 +106,40 @@ def summarise(refused: Iterable[Reason]) -> list[tuple[Reason, int]]:
     return sorted(best.values(), key=lambda item: (item[0].order, -item[1]))
 
 
+def policy_text(refused: Iterable[Reason]) -> str:
+    """Which policies refused and what was needed: nothing of the hosts.
+
+    Not how many there are, what they have, or which of them came closest: to
+    a tenant who knows the host that is all about its neighbours.
+
+    :returns: at most ``MAX_BYTES`` bytes
+    """
+    # Not in the order of the summary, which tells of what there is more.
+    known = sorted((reason for reason, _count in summarise(refused)),
+                   key=lambda reason: (not reason.own, reason[:3]))
+    for reason in known:
+        if reason.order == REQUEST:
+            return _clip(str(reason))
+    texts = [str(reason) if reason.own else f'{reason.policy}: {reason.need}'
+             for reason in known]
+    lacking = sum(not reason.own for reason in known)
+    end = ''
+    if lacking:
+        end = ', no host has it' if lacking == 1 else (
+            '; no host has all of it')
+    for kept in range(len(texts), 0, -1):
+        more = len(texts) - kept
+        text = '; '.join(texts[:kept]) + (
+            f'; +{more} more' if more else '') + end
+        if len(text.encode()) <= MAX_BYTES:
+            return text
+    return _clip(texts[0], MAX_BYTES - len(end)) + end if texts else ''
+
+
 def summary_text(refused: Iterable[Reason]) -> str:
-    """What a tenant may read: no host is named.
+    """Which policies refused, what was needed and what the best host had.
+
+    No host is named.
 
     :returns: at most ``MAX_BYTES`` bytes
     """

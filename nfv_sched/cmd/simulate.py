@@ -91,7 +91,7 @@ class Simulate(cli.Lister):
                  'file tells of its load (default; csv and value have servers '
                  'only), or all')
         parser.add_argument(
-            '--reasons', choices=['none', 'summary', 'hosts'],
+            '--reasons', choices=['none', 'policy', 'summary', 'hosts'],
             help='how much a refusal by a filter of nfv-sched says '
                  '(default: what the file or configuration says, else hosts)')
         parser.add_argument(

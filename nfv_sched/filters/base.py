@@ -155,10 +155,11 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         except topology.OddTopologyError as exc:
             return reasons.Reason(
                 reasons.HOST, 'NUMA topology',
-                f'unreadable on the host: {exc}')
+                'a readable record of the host needed', str(exc))
         except pci.OddDevicesError as exc:
             return reasons.Reason(
-                reasons.HOST, 'PCI devices', f'unreadable on the host: {exc}')
+                reasons.HOST, 'PCI devices',
+                'a readable record of the host needed', str(exc))
         except Exception:
             return self._unusable(host_state)
         if decision.accepted:
@@ -171,7 +172,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                       'request', getattr(host_state, 'host', host_state))
         return reasons.Reason(
             reasons.HOST, type(self).__name__,
-            'the data of the host cannot be used')
+            'usable data of the host needed', 'see the log')
 
     def _explain(self, request_note: nfv_request.RequestNote,
                  index: int | None) -> None:
@@ -188,9 +189,13 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         expose = CONF.nfv_sched.expose_reasons
         if index != 0 or expose == reasons.NONE:
             return
-        raise exception.NoValidHost(
-            reason=reasons.hosts_text(rejected) if expose == reasons.HOSTS
-            else reasons.summary_text(plain))
+        if expose == reasons.HOSTS:
+            text = reasons.hosts_text(rejected)
+        elif expose == reasons.SUMMARY:
+            text = reasons.summary_text(plain)
+        else:
+            text = reasons.policy_text(plain)
+        raise exception.NoValidHost(reason=text)
 
     @staticmethod
     def _resolve(reason: reasons.Lazy) -> reasons.Reason:
@@ -199,4 +204,4 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         except Exception:
             LOG.exception('The reason of a refusal cannot be worked out')
             return reasons.Reason(
-                reasons.CAPACITY, 'NUMA topology', 'no room')
+                reasons.CAPACITY, 'NUMA topology', 'room needed', 'none')

@@ -264,12 +264,12 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
                snapshot: usage.Snapshot | None) -> reasons.Reason:
         return reasons.Reason(
             self.order, self.noun, f'{need} needed' if need else
-            'figures needed', 'no figures from Neutron' if snapshot is None
-            else
+            "those of the guest's ports needed",
+            'no figures from Neutron' if snapshot is None else
             f'the figures from Neutron are {snapshot.age():.0f} s old')
 
     def _allowed(self, what: str, need: int, most: float) -> reasons.Reason:
         """A guest asks for more than a guest may have."""
         return reasons.Reason(
             self.order, what, f'{need} needed', f'at most {most:.0f} allowed',
-            int(most))
+            int(most), own=True)

@@ -80,5 +80,6 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
             return None
         return reasons.Reason(
             self.order, 'DHCP servers and routers',
-            f'at most {limits.network_services_per_node:.0f} allowed',
-            f'{services} on the host', -services)
+            'room beside them needed',
+            f'{services} on the host, at most '
+            f'{limits.network_services_per_node:.0f} allowed', -services)

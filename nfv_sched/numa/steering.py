@@ -306,13 +306,14 @@ def devices_reason(
             continue
         nodes = 'one NUMA node' if len(masks) == 1 else (
             f'{len(masks)} NUMA nodes')
+        there = ''
         if len(bits) == len(masks):
             numbers = ', '.join(map(str, known.host.nodes(union)))
-            nodes = ('NUMA node ' if len(masks) == 1 else
-                     'NUMA nodes ') + numbers
+            there = (' on NUMA node ' if len(masks) == 1 else
+                     ' on NUMA nodes ') + numbers
         return reasons.Reason(
             order, policy, f'{need} on {nodes}{where} with room needed',
-            f'{have} free', have)
+            f'{have} free{there}', have)
     return None
 
 
@@ -736,17 +737,18 @@ class _Steering:
                 return reasons.Reason(
                     reasons.ENFORCEMENT, self.wish.pci_text,
                     "the [pci] aliases in the scheduler's configuration "
-                    'needed for a move', 'it has none')
+                    'needed for a move', 'it has none', own=True)
             if not any(demand.fixable or demand.from_port or
                        demand.claimed == pci.REQUIRED
                        for demand in self.devices.devices.wanted):
                 return reasons.Reason(
                     reasons.ENFORCEMENT, self.wish.pci_text,
                     'aliases with numa_policy required needed for a move',
-                    'the claim could take other devices')
+                    'the claim could take other devices', own=True)
             return reasons.Reason(
                 reasons.ENFORCEMENT, self.wish.pci_text,
-                f'{_REQUIRED} needed', 'the claim could take other devices')
+                f'{_REQUIRED} needed', 'the claim could take other devices',
+                own=True)
         if self._pins_astray:
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,
@@ -881,9 +883,9 @@ class _Steering:
                 node = self.host.nodes(bit)[0]
                 return reasons.Reason(
                     reasons.VSWITCH, policy,
-                    f'guest NUMA node {guest} is mapped to host NUMA node '
-                    f'{node} ({self._key_text(guest)})',
-                    f'the virtual switch runs on {runs}')
+                    f'the virtual switch on host NUMA node {node} needed '
+                    f'({self._key_text(guest)})',
+                    f'it runs on {runs}')
         if len(nodes) < cells:
             return reasons.Reason(
                 reasons.VSWITCH, policy,

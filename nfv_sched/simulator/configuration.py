@@ -109,7 +109,7 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
     """What one cloud file and the command line say on top.
 
     :param cloud: the cloud
-    :param reasons: none, summary or hosts; None leaves it to the rest
+    :param reasons: none, policy, summary or hosts; None leaves it to the rest
     :param seed: for the choice among equal hosts
     :raises InputError: if an option does not exist or its value is bad
     """

@@ -107,8 +107,8 @@ def _ends(everything, switch, nothing):
 OUTCOMES = (
     # The claim is told the node by the node's name alone.
     Outcome('strict', _ends(Ends.REFUSED, Ends.REFUSED, Ends.REFUSED),
-            mapped_away=True, reason='guest NUMA node 0 is mapped to host '
-                                     'NUMA node {node}'),
+            mapped_away=True, reason='the virtual switch on host NUMA node '
+                                     '{node} needed'),
     Outcome('prefer', _ends(Ends.AWAY, Ends.REFUSED, Ends.REFUSED),
             mapped_away=True),
     Outcome('strict', _ends(Ends.WITH, Ends.WITH, Ends.REFUSED)),

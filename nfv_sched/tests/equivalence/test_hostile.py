@@ -365,7 +365,8 @@ class TestHostile(base.TestCase):
                             st.none()),
             specs=extra_specs(), network=strategies.network_metadata(),
             properties=properties(),
-            expose=st.sampled_from(('summary', 'hosts', 'none')),
+            expose=st.sampled_from(
+                ('policy', 'summary', 'hosts', 'none')),
             reverse=st.booleans(), asked=networks(),
             snapshot=st.integers(0, len(SNAPSHOTS) - 1),
             stale=st.sampled_from(('allow', 'allow', 'deny')),
@@ -401,7 +402,10 @@ class TestHostile(base.TestCase):
                 self.assertEqual([], alone)
                 self.assertLessEqual(len(str(error).encode()), 255)
                 self.assertNotEqual('none', expose)
-                if expose == 'summary':
+                if expose == 'policy':
+                    self.assertNotRegex(
+                        str(error), r'\d+ hosts?\)|best host|free| s old')
+                if expose in ('policy', 'summary'):
                     for state, _odd in states:
                         self.assertNotIn(state.host, str(error))
                 return

@@ -319,6 +319,8 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
                    enabled_filters=defaults + self.extra_filters,
                    weight_classes=self.weight_classes,
                    group='filter_scheduler')
+        # The numbers show what a refusal was based on.
+        self.flags(expose_reasons='summary', group='nfv_sched')
         self.configure()
         return self.start_service('scheduler')
 

@@ -63,7 +63,7 @@ class PortLimitTest(network.NetworkCloudTestCase):
         with self.row('DHCP servers and routers'):
             self.flags(network_services_per_node=5,
                        vswitch_ports_per_node=0, group='nfv_sched')
-            self.refused('DHCP servers and routers: at most 5 allowed, '
+            self.refused('DHCP servers and routers: room beside them needed, '
                          '6 on the host', host='host3')
             self.guest(host='host1')
         with self.row('limits of aggregates'):

@@ -62,6 +62,12 @@ class ReasonsTest(base.NFVCloudTestCase):
             self.assertIn('beta', message)
             self.assertIn(POLICY + '=strict', message)
 
+            with self.exposing(None):
+                message = self.refused()
+            self.assertEqual(
+                f'{PLAIN}{POLICY}=strict: 2 dedicated CPUs on one NUMA node '
+                'with the virtual switch needed, no host has it', message)
+
             with self.exposing('none'):
                 message = self.refused()
             self.assertTrue(message.startswith(PLAIN), message)
@@ -73,6 +79,9 @@ class ReasonsTest(base.NFVCloudTestCase):
             message = self.refused(flavor)
             self.assertIn('hw:numa_nodes', message)
             self.assertIn(POLICY, message)
+            with self.exposing(None):
+                message = self.refused(flavor)
+            self.assertTrue(message.endswith('set hw:numa_nodes'), message)
 
         with self.row('mapping'):
             flavor = self.flavor(nfv__numa_node_0='7')
@@ -93,9 +102,15 @@ class ReasonsTest(base.NFVCloudTestCase):
 
     @contextlib.contextmanager
     def exposing(self, what):
-        """For a while the operator lets tenants read this."""
+        """For a while the operator lets tenants read this.
+
+        :param what: a value of the option, or None for its default
+        """
         before = base.CONF.nfv_sched.expose_reasons
-        self.flags(expose_reasons=what, group='nfv_sched')
+        if what is None:
+            base.CONF.clear_override('expose_reasons', group='nfv_sched')
+        else:
+            self.flags(expose_reasons=what, group='nfv_sched')
         try:
             yield
         finally:

@@ -128,7 +128,7 @@ image.
 """),
     cfg.StrOpt(
         'expose_reasons',
-        default='summary',
-        choices=['none', 'summary', 'hosts'],
+        default='policy',
+        choices=['none', 'policy', 'summary', 'hosts'],
         help='The option of the same name in nova.conf.'),
 ]

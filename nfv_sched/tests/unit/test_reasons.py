@@ -51,6 +51,45 @@ class TestText(base.TestCase):
         self.assertLessEqual(len(text.encode()), reasons.MAX_BYTES)
         self.assertRegex(text, r'\+\d+ hosts$')
 
+    def test_policy_does_not_depend_on_hosts(self):
+        vswitch = reasons.Reason(
+            reasons.VSWITCH, 'vswitch', 'a switch', 'none')
+        for refused in ([_capacity(2), vswitch],
+                        [vswitch, _capacity(7), _capacity(0), vswitch]):
+            self.assertEqual(
+                'NUMA topology: 8 dedicated CPUs on one NUMA node needed; '
+                'vswitch: a switch; no host has all of it',
+                reasons.policy_text(refused))
+        # Of two needs of one policy the more frequent is not the first.
+        memory = reasons.Reason(reasons.CAPACITY, 'NUMA topology', '9 MiB')
+        texts = {reasons.policy_text([_capacity(1)] * few + [memory] * many)
+                 for few, many in ((1, 1), (1, 2), (2, 1))}
+        self.assertEqual(1, len(texts), texts)
+
+    def test_policy_tells_own_business(self):
+        own = reasons.Reason(
+            reasons.VSWITCH_PORTS, 'vNICs', '9 needed', 'at most 8 allowed',
+            own=True)
+        self.assertEqual('vNICs: 9 needed, at most 8 allowed',
+                         reasons.policy_text([own]))
+        self.assertEqual(
+            'vNICs: 9 needed, at most 8 allowed; NUMA topology: 8 dedicated '
+            'CPUs on one NUMA node needed, no host has it',
+            reasons.policy_text([_capacity(3), own]))
+        bad = reasons.Reason(reasons.REQUEST, 'flavor', 'nonsense')
+        self.assertEqual('flavor: nonsense', reasons.policy_text([bad, own]))
+
+    def test_policy_fits_into_a_fault(self):
+        many = [reasons.Reason(reasons.VSWITCH, f'policy {i}', 'n' * 60)
+                for i in range(20)]
+        text = reasons.policy_text(many)
+        self.assertLessEqual(len(text.encode()), reasons.MAX_BYTES)
+        self.assertRegex(text, r'; \+\d+ more; no host has all of it$')
+        text = reasons.policy_text([reasons.Reason(
+            reasons.VSWITCH, 'policy', 'w\u00f6rd ' * 100)])
+        self.assertLessEqual(len(text.encode()), reasons.MAX_BYTES)
+        self.assertTrue(text.endswith('w\u00f6rd..., no host has it'))
+
     def test_one_long_reason_is_clipped_at_a_word(self):
         text = reasons.summary_text([reasons.Reason(
             reasons.REQUEST, 'flavor', 'w\u00f6rd ' * 100)])
@@ -58,6 +97,7 @@ class TestText(base.TestCase):
         self.assertTrue(text.endswith('w\u00f6rd...'))
 
     def test_nothing_refused(self):
+        self.assertEqual('', reasons.policy_text([]))
         self.assertEqual('', reasons.summary_text([]))
         self.assertEqual('', reasons.hosts_text([]))
 

@@ -46,6 +46,7 @@ class FilterTestCase(base.TestCase):
 
     def setUp(self):
         super().setUp()
+        self.flags(expose_reasons='summary')
         self.topology = nfv_topology.NFVTopologyFilter()
         self.vswitch = vswitch_numa_affinity.VSwitchNUMAAffinityFilter()
         self.stock = numa_topology_filter.NUMATopologyFilter()
@@ -340,6 +341,31 @@ class TestReasons(FilterTestCase):
             'dedicated CPUs on one NUMA node with the virtual switch needed, '
             'best host: 1 free (2 hosts)', text)
 
+    def test_default(self):
+        """How full hosts are and how many there are changes nothing."""
+        self.config.conf.clear_override('expose_reasons', group='nfv_sched')
+        for free in ([0], [1], [0, 1], [1, 0, 0]):
+            hosts = [clouds.host(f'secret{number}', free={1: cpus})
+                     for number, cpus in enumerate(free)]
+            self.assertEqual(
+                'No valid host was found. nfv:vswitch_numa_affinity=strict: 2 '
+                'dedicated CPUs on one NUMA node with the virtual switch '
+                'needed, no host has it',
+                self.refusal(hosts, clouds.spec('strict')))
+        # The log keeps it all.
+        self.assertIn('best host: 1 free (3 hosts)', self.log.output)
+
+    def test_default_on_a_broken_host(self):
+        """What the host has reported stays with the operator."""
+        self.config.conf.clear_override('expose_reasons', group='nfv_sched')
+        host = clouds.host()
+        host.numa_topology.cells[0].mempages = [
+            objects.NUMAPagesTopology(size_kb=0, total=7, used=0)]
+        text = self.refusal([host], clouds.spec('strict'))
+        self.assertIn('NUMA topology: a readable record of the host needed, '
+                      'no host has it', text)
+        self.assertIn('memory pages of 0 KiB (1 host)', self.log.output)
+
     def test_hosts(self):
         self.flags(expose_reasons='hosts')
         self.assertIn('secret: nfv:vswitch', self.refusal(
@@ -360,8 +386,8 @@ class TestReasons(FilterTestCase):
 
     def test_mapped_away(self):
         self.assertIn(
-            'guest NUMA node 0 is mapped to host NUMA node 0 '
-            '(nfv:numa_node.0=0), the virtual switch runs on 1',
+            'the virtual switch on host NUMA node 0 needed '
+            '(nfv:numa_node.0=0), it runs on 1',
             self.refusal([clouds.host()],
                          clouds.spec('strict', nodes={0: 0})))
 

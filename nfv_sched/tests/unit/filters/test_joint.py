@@ -13,6 +13,7 @@
 
 import collections
 import itertools
+import re
 
 from nova import exception
 from nova import objects
@@ -43,6 +44,7 @@ class JointTestCase(base.TestCase):
 
     def setUp(self):
         super().setUp()
+        self.flags(expose_reasons='summary')
         self.handler = nova_filters.HostFilterHandler()
         self.filters = [
             nfv_topology.NFVTopologyFilter(),
@@ -110,14 +112,57 @@ class TestPCI(JointTestCase):
     def test_strict_with_local_devices_gone(self):
         host = clouds.host(devices={1: 2}, free={1: 1})
         self.assertIn(
-            '1 VF on NUMA node 0 with room needed, 0 free',
+            '1 VF on one NUMA node with room needed, 0 free on NUMA node 0 ',
             self.refusal([host], self.spec(STRICT)))
+
+    def test_default_reason(self):
+        """It tells nothing of which NUMA node has room, or devices."""
+        self.flags(expose_reasons='policy')
+        texts = {self.refusal([clouds.host(
+            devices={with_devices: 2}, free={1 - with_devices: 2,
+                                             with_devices: 1})],
+            self.spec(STRICT)) for with_devices in (0, 1)}
+        self.assertEqual({
+            'No valid host was found. PCI devices: 1 VF on one NUMA node with '
+            'room needed, no host has it'}, texts)
+
+    def test_default_reason_has_the_numbers_of_the_request_only(self):
+        """Whatever the host has, and has left."""
+        self.flags(expose_reasons='policy')
+        seen = collections.Counter()
+        for cells, nodes, free, devices, switch, labels in itertools.product(
+                (1, 2), (1, 3), (5, 6, 11), (4, 9, None), (None, (0,), (0, 1)),
+                (True, False)):
+            hosts = [clouds.host(
+                f'host{number}', nodes=nodes, cpus=13, switch=switch and [
+                    node for node in switch if node < nodes],
+                node_labels=labels, free={number % nodes: free},
+                devices=devices and {nodes - 1: devices})
+                for number in range(2)]
+            for mapped in ({}, {0: 1}):
+                try:
+                    self.passing(hosts, clouds.spec(
+                        'strict', cells=cells, vcpus=7, nodes=mapped,
+                        extra_specs=STRICT,
+                        devices=[clouds.pci_request(8, 'legacy')]))
+                except exception.NoValidHost as error:
+                    text = error.kwargs['reason']
+                else:
+                    continue
+                seen[text] += 1
+                # What was asked for, in words and in extra specs.
+                for own in ('nfv:numa_node.0=1', 'nfv_node0, nfv_node1',
+                            '7 dedicated CPUs', '8 VFs', 'host NUMA node 1 ',
+                            f'{cells} NUMA nodes', f'{cells} host NUMA nodes'):
+                    text = text.replace(own, '')
+                self.assertNotRegex(re.sub(r'\+\d+ more', '', text), r'\d')
+        self.assertGreater(len(seen), 10)
 
     def test_reason_names_the_policy(self):
         host = clouds.host(devices={0: 3, 1: 8})
         self.assertIn(
-            'nfv:pci_numa_affinity=strict: 8 VFs on NUMA node 0 with room '
-            'needed, 3 free', self.refusal(
+            'nfv:pci_numa_affinity=strict: 8 VFs on one NUMA node with room '
+            'needed, 3 free on NUMA node 0', self.refusal(
                 [host], self.spec(STRICT, 'preferred', 8, nodes={0: 0})))
 
     def test_strict_and_no_numa_information(self):

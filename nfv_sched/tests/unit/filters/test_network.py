@@ -11,6 +11,7 @@
 #    under the License.
 """Limits of ports and rules, on Nova's HostState and RequestSpec."""
 
+import functools
 import gc
 import time
 import weakref
@@ -49,7 +50,8 @@ class NetworkTestCase(base.TestCase):
     def setUp(self):
         super().setUp()
         self.handler = nova_filters.HostFilterHandler()
-        self.flags(vswitch_physical_ports=2, vswitch_ports_per_node=10)
+        self.flags(vswitch_physical_ports=2, vswitch_ports_per_node=10,
+                   expose_reasons='summary')
 
     def spec(self, ports=1, groups=(), instance=UUIDS[0], move=False,
              devices=(), ids=()):
@@ -117,12 +119,49 @@ class TestPorts(NetworkTestCase):
     def test_default_limit(self):
         """254 ports by default, 4 of them physical."""
         self.config.reset()
+        self.flags(expose_reasons='summary')
         self.neutron({'number': 249})
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec(1)))
         self.assertEqual(
             'vSwitch ports: 2 needed, 1 of 254 free (1 host)',
             self.refused([self.host()], self.spec(2)))
+
+    def test_default_reason(self):
+        """The same words, however many ports, hosts and figures there are.
+
+        What is wrong with the request is said in full.
+        """
+        self.flags(expose_reasons='policy', stale_snapshot_policy='deny',
+                   vnics_per_guest=3, network_services_per_node=5)
+        spec = functools.partial(self.spec, 2)
+        for ports in (7, 8, 20):
+            for hosts in (1, 3):
+                for age in (0, 301, 1000):
+                    self.neutron(*(
+                        {'number': ports, 'host': f'host{number}'}
+                        for number in range(hosts)), age=age)
+                    self.assertEqual(
+                        'vSwitch ports: 2 needed, no host has it',
+                        self.refused([self.host(f'host{number}')
+                                      for number in range(hosts)], spec()))
+        self.neutron(dhcp={'host1': 6})
+        self.assertEqual(
+            'DHCP servers and routers: room beside them needed, no host has '
+            'it', self.refused([self.host()], spec()))
+        self.neutron({'number': 20, 'host': 'host2'}, dhcp={'host1': 6})
+        self.assertEqual(
+            'DHCP servers and routers: room beside them needed; vSwitch '
+            'ports: 2 needed; no host has all of it',
+            self.refused([self.host(), self.host('host2')], spec()))
+        host = self.host('host3', metadata={'vnics_per_guest': '1'})
+        self.assertEqual(
+            'vNICs of a guest: 2 needed, at most 1 allowed; vSwitch ports: 2 '
+            'needed, no host has it',
+            self.refused([host, self.host('host2')], spec()))
+        self.assertEqual(
+            'vNICs of a guest: 4 needed, at most 3 allowed',
+            self.refused([self.host()], self.spec(4)))
 
     def test_best_host(self):
         """The summary has the host that came closest."""
@@ -198,8 +237,9 @@ class TestPorts(NetworkTestCase):
         self.assertEqual(['host2'], self.passing(
             [self.host(), self.host('host2')], self.spec()))
         self.assertEqual(
-            'DHCP servers and routers: at most 5 allowed, 6 on the host '
-            '(1 host)', self.refused([self.host()], self.spec()))
+            'DHCP servers and routers: room beside them needed, 6 on the '
+            'host, at most 5 allowed (1 host)',
+            self.refused([self.host()], self.spec()))
 
     def test_services_and_a_guest_that_stays(self):
         """It adds no DHCP server, so it is not sent away for them."""
@@ -280,8 +320,9 @@ class TestRules(NetworkTestCase):
         self.useFixture(snapshots.Source(None))
         self.flags(stale_snapshot_policy='deny')
         self.assertEqual(
-            'security-group rules: figures needed, no figures from Neutron '
-            '(1 host)', self.refused([self.host()], self.spec(1), RULES))
+            "security-group rules: those of the guest's ports needed, no "
+            'figures from Neutron (1 host)',
+            self.refused([self.host()], self.spec(1), RULES))
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec(0), RULES))
 
