@@ -267,7 +267,9 @@ def watch(host_state, network: NetworkNote) -> None:
 
 
 def _remember(note: RequestNote, host_state, instance: str) -> None:
-    claims.CLAIMS.add(host_state.host, instance, note.network.demand)
+    network = note.network
+    claims.CLAIMS.add(host_state.host, instance, network.demand,
+                      network.request.is_move, network.snapshot)
     note.taken.append((host_state.host, instance))
     note.placed.add(instance)
 

@@ -19,8 +19,13 @@ for that there is the ledger in Placement.
 Requests that are decided at the same time take their claim before Nova makes
 its own, so that they do not all take the same room.
 
-It may count too much for a short time: a guest that was deleted, or whose
-build failed, counts until a reading was made some time after it was placed.
+A guest counts until Neutron shows its ports on the host; until they are gone,
+or bound to a host that it neither comes from nor goes to; and in no case for
+more than an hour.  A move may take long, and binds the ports at its end.
+
+It may count too much: a guest of which no reading ever showed a port, because
+it was deleted at once or its build failed, counts for ten minutes, and one
+whose move failed for an hour.
 """
 
 from collections.abc import Callable
@@ -33,8 +38,9 @@ import typing as ty
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import usage
 
-#: Seconds after which a guest's ports should be bound to its host.
-BUILD_SECONDS = 60.0
+#: Seconds in which a guest that does not wait on another host is built, and
+#: all its ports are bound.
+BUILD_SECONDS = 600.0
 
 #: Seconds that Nova has for the claim in Placement, and for the other servers
 #: of the request. What it took ends before that if the request does.
@@ -53,6 +59,11 @@ class Claim(ty.NamedTuple):
     :ivar until: when it ends if Nova does not place the guest
     :ivar holder: weak reference to what lives as long as the request; None if
         Nova has placed the guest
+    :ivar sources: hosts that its ports are bound to until it has moved
+    :ivar settled: whether these are known: the first reading since it was
+        placed may show another, for the last one before may be older than the
+        guest's last move
+    :ivar shown: a reading has shown ports of it
     """
 
     ports: int
@@ -60,6 +71,9 @@ class Claim(ty.NamedTuple):
     when: float
     until: float = math.inf
     holder: Callable[[], ty.Any] | None = None
+    sources: frozenset[str] = frozenset()
+    settled: bool = True
+    shown: bool = False
 
     def in_flight(self, now: float) -> bool:
         """Whether Nova may still be about to place the guest."""
@@ -69,6 +83,39 @@ class Claim(ty.NamedTuple):
     def lost(self, now: float) -> bool:
         """Whether Nova has not placed the guest, and will not."""
         return self.holder is not None and not self.in_flight(now)
+
+    def after(self, snapshot: usage.Snapshot, host: str, instance: str,
+              now: float) -> 'Claim | None':
+        """What it has become when a reading was made; None if it is over.
+
+        :param snapshot: the reading
+        :param host: ``host_state.host``
+        :param instance: UUID of the server
+        :param now: seconds of ``time.monotonic()``
+        """
+        if self.lost(now) or self.when + _LOST_SECONDS < now:
+            return None
+        if self.holder is not None or snapshot.taken <= self.when:
+            return self
+        guest = snapshot.host(host).guests.get(instance)
+        if guest is not None and len(guest.ports) >= self.ports:
+            return None
+        ports = snapshot.ports_of(instance)
+        if self.shown and not ports:
+            return None  # deleted
+        bound = frozenset(port.host for port in ports if port.host)
+        sources = self.sources
+        if not self.settled:
+            sources |= bound - {host}
+        waits = not bound.isdisjoint(sources)
+        if bound and not waits and host not in bound:
+            return None  # placed elsewhere, after this host could not build it
+        if not waits and self.when + BUILD_SECONDS < snapshot.taken:
+            return None
+        shown = self.shown or bool(ports)
+        if self.settled and shown == self.shown:
+            return self
+        return self._replace(sources=sources, settled=True, shown=shown)
 
 
 class Claims:
@@ -80,25 +127,28 @@ class Claims:
         self._swept = time.monotonic()
 
     def add(self, host: str, instance: str,
-            demand: network_demand.NetworkDemand) -> None:
+            demand: network_demand.NetworkDemand, is_move: bool = False,
+            snapshot: usage.Snapshot | None = None) -> None:
         """Note that Nova has placed a guest.
 
         :param host: ``host_state.host``
         :param instance: UUID of the server
         :param demand: what it takes
+        :param is_move: it existed before
+        :param snapshot: what Neutron showed, if anything
         """
-        with self._lock:
-            self._add(host, instance, demand)
-
-    def _add(self, host: str, instance: str,
-             demand: network_demand.NetworkDemand, seconds: float = math.inf,
-             holder: Callable[[], ty.Any] | None = None) -> None:
         now = time.monotonic()
+        ports = snapshot.ports_of(instance) if is_move and snapshot else ()
+        with self._lock:
+            self._add(host, instance, Claim(
+                demand.vswitch_ports, demand.rules, now,
+                sources=frozenset(port.host for port in ports) - {'', host},
+                settled=not is_move, shown=bool(ports)))
+
+    def _add(self, host: str, instance: str, claim: Claim) -> None:
+        now = claim.when
         # Replaced, not changed: others may be reading it.
-        self._hosts[host] = {
-            **self._hosts.get(host, {}), instance: Claim(
-                demand.vswitch_ports, demand.rules, now, now + seconds,
-                holder)}
+        self._hosts[host] = {**self._hosts.get(host, {}), instance: claim}
         if now - self._swept > _LOST_SECONDS:
             self._swept = now
             self._sweep(now - _LOST_SECONDS)
@@ -121,13 +171,16 @@ class Claims:
             few
         """
         with self._lock:
-            more_ports, more_rules, _old = self._unseen(
+            more_ports, more_rules, _changed = self._unseen(
                 snapshot, host, instance)
             ports -= more_ports
             rules -= more_rules
             if ports < demand.vswitch_ports or rules < demand.rules:
                 return ports, rules
-            self._add(host, instance, demand, TAKE_SECONDS, holder)
+            now = time.monotonic()
+            self._add(host, instance, Claim(
+                demand.vswitch_ports, demand.rules, now, now + TAKE_SECONDS,
+                holder))
             return None
 
     def release(self, host: str, instance: str) -> None:
@@ -138,7 +191,7 @@ class Claims:
         """
         claim = self._hosts.get(host, {}).get(instance)
         if claim is not None:
-            self._drop(host, [instance])
+            self._change(host, {instance: (claim, None)})
 
     def in_flight(self, host: str,
                   without: Collection[str]) -> tuple[int, int]:
@@ -197,25 +250,24 @@ class Claims:
         :param host: ``host_state.host``
         :param without: UUID of a server that does not count
         """
-        ports, rules, old = self._unseen(snapshot, host, without)
-        if old:
-            self._drop(host, old)
+        ports, rules, changed = self._unseen(snapshot, host, without)
+        if changed:
+            self._change(host, changed)
         return ports, rules
 
     def _unseen(
         self, snapshot: usage.Snapshot, host: str, without: str | None,
-    ) -> tuple[int, int, list[str]]:
-        """Ports and rules, and the servers that do not count any more."""
+    ) -> tuple[int, int, dict[str, tuple[Claim, Claim | None]]]:
+        """Ports and rules, and what has become of the claims that changed."""
         guests = snapshot.host(host).guests
         ports = rules = 0
-        old: list[str] = []
+        changed: dict[str, tuple[Claim, Claim | None]] = {}
         now = time.monotonic()
         for instance, claim in self._hosts.get(host, {}).items():
-            if claim.when + BUILD_SECONDS < snapshot.taken or (
-                    claim.lost(now)):
-                old.append(instance)
-                continue
-            if instance == without:
+            after = claim.after(snapshot, host, instance, now)
+            if after is not claim:
+                changed[instance] = claim, after
+            if after is None or instance == without:
                 continue
             seen = guests.get(instance)
             if seen is None:
@@ -225,13 +277,19 @@ class Claims:
                 # Its ports are bound one after the other.
                 ports += max(claim.ports - len(seen.ports), 0)
                 rules += max(claim.rules - seen.rules, 0)
-        return ports, rules, old
+        return ports, rules, changed
 
-    def _drop(self, host: str, instances: list[str]) -> None:
+    def _change(self, host: str,
+                changed: dict[str, tuple[Claim, Claim | None]]) -> None:
         with self._lock:
-            claims = self._hosts.get(host, {})
-            left = {instance: claim for instance, claim in claims.items()
-                    if instance not in instances}
+            left = dict(self._hosts.get(host, {}))
+            for instance, (before, after) in changed.items():
+                if left.get(instance) is not before:
+                    continue  # placed again meanwhile
+                if after is None:
+                    del left[instance]
+                else:
+                    left[instance] = after
             if left:
                 self._hosts[host] = left
             else:

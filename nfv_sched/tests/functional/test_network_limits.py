@@ -14,6 +14,9 @@
 
 import collections
 
+import fixtures
+
+from nfv_sched.network import claims
 from nfv_sched.network import neutron
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
@@ -255,6 +258,39 @@ class MovesTest(network.NetworkCloudTestCase):
         self.forget()
         self.refused('vSwitch ports: 1 needed, 0 of 10 free', host='host2')
         self.guest(nics=6, host='host1')
+
+    def test_slow_cold_migration(self):
+        """Ports that are bound at the end keep their room until then.
+
+        Neutron is read while the disk is copied, when a new guest should long
+        be there.
+        """
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.claims.BUILD_SECONDS', 0.0))
+        for host in ('host1', 'host2'):
+            self.start_host(host)
+        server = self.guest(nics=5, host='host1')
+        self.forget()
+        others = []
+
+        def copy(*args, **kwargs):
+            shown = self.read_neutron()
+            self.assertEqual(0, shown.host('host2').vswitch_ports)
+            for nics, expect in ((5, 'ERROR'), (1, 'ACTIVE')):
+                others.append(self.show(self.guest(
+                    nics, host='host2', expect=expect)))
+            return '{}'
+
+        with fixtures.MonkeyPatch(
+                'nova.virt.libvirt.driver.LibvirtDriver.'
+                'migrate_disk_and_power_off', copy):
+            self.cold_migrate(server)
+        self.assertEqual(['ERROR', 'ACTIVE'],
+                         [other['status'] for other in others])
+        self.assertEqual((6, 24), self.on_host('host2'))
+        self.read_neutron()
+        self.refused('vSwitch ports: 1 needed, 0 of 10 free', host='host2')
+        self.assertEqual({}, claims.CLAIMS._hosts)
 
     def test_resize_on_a_full_host(self):
         """It adds nothing, so it is not refused for that."""

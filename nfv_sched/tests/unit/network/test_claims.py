@@ -51,17 +51,67 @@ class ClaimsTest(base.TestCase):
             self.claims.add('host1', instance, TWO)
         self.assertEqual((4, 20), self.unseen(snapshots.snapshot()))
 
+    def test_shown(self):
+        """What Neutron shows is not remembered any longer."""
+        self.claims.add('host1', 'vm', TWO)
+        before = snapshots.snapshot([{'instance': 'vm'}] * 2, age=10)
+        self.assertEqual((0, 10), self.unseen(before))
+        self.assertTrue(self.claims.has('host1', 'vm'))
+        self.assertEqual((0, 0), self.unseen(snapshots.snapshot(
+            [{'instance': 'vm'}] * 2)))
+        self.assertFalse(self.claims.any_on('host1'))
+
     def test_given_up(self):
-        """A guest that has not come after a minute does not count."""
-        now = time.monotonic()
-        with fixtures.MonkeyPatch('time.monotonic',
-                                  lambda: now - claims.BUILD_SECONDS + 1):
-            self.claims.add('host1', 'late', TWO)
-        with fixtures.MonkeyPatch('time.monotonic',
-                                  lambda: now - claims.BUILD_SECONDS - 1):
-            self.claims.add('host1', 'lost', TWO)
+        """A guest that has no bound port after ten minutes does not count."""
+        for ports in ([], [{'instance': 'vm', 'host': ''}] * 2):
+            self.claims.add('host1', 'vm', TWO)
+            for age in 0, -590:
+                self.assertEqual((2, 10), self.unseen(snapshots.snapshot(
+                    ports, age=age)))
+            self.assertEqual((0, 0), self.unseen(snapshots.snapshot(
+                ports, age=-610)))
+            self.assertFalse(self.claims.any_on('host1'))
+
+    def test_fewer_ports(self):
+        """Nor does what a guest on the host has not got by then."""
+        self.claims.add('host1', 'vm', TWO)
+        ports = [{'instance': 'vm'}]
+        self.assertEqual((1, 10), self.unseen(snapshots.snapshot(
+            ports, age=-590)))
+        self.assertEqual((0, 0), self.unseen(snapshots.snapshot(
+            ports, age=-610)))
+
+    def test_deleted(self):
+        """A guest whose ports were there and are gone."""
+        self.claims.add('host1', 'vm', TWO)
+        part = snapshots.snapshot([{'instance': 'vm'}])
+        self.assertEqual((1, 10), self.unseen(part))
+        self.assertEqual((0, 0), self.unseen(snapshots.snapshot()))
+        self.assertFalse(self.claims.any_on('host1'))
+
+    def test_elsewhere(self):
+        """A guest that another host has built."""
+        self.claims.add('host1', 'vm', TWO)
+        self.assertEqual((0, 0), self.unseen(snapshots.snapshot(
+            [{'instance': 'vm', 'host': 'host2'}])))
+        self.assertFalse(self.claims.any_on('host1'))
+
+    def test_old_reading_ends_nothing(self):
+        """A reading that began before the guest was placed."""
+        self.claims.add('host1', 'vm', TWO)
+        for ports in ([], [{'instance': 'vm', 'host': 'host2'}]):
+            self.assertEqual((2, 10), self.unseen(snapshots.snapshot(
+                ports, age=5)))
         self.assertEqual((2, 10), self.unseen(snapshots.snapshot()))
-        self.assertEqual(['late'], list(self.claims._hosts['host1']))
+
+    def test_placed_again(self):
+        """What became of the old claim does not end the new one."""
+        self.claims.add('host1', 'vm', TWO)
+        _ports, _rules, changed = self.claims._unseen(
+            snapshots.snapshot(age=-610), 'host1', None)
+        self.claims.add('host1', 'vm', TWO)
+        self.claims._change('host1', changed)
+        self.assertEqual((2, 10), self.unseen(snapshots.snapshot()))
 
     def test_old_reading(self):
         """However old the reading, what was placed since counts."""
@@ -75,3 +125,72 @@ class ClaimsTest(base.TestCase):
         with fixtures.MonkeyPatch('time.monotonic', lambda: now + 8000):
             self.claims.add('host2', 'new', TWO)
         self.assertEqual(['host2'], list(self.claims._hosts))
+
+
+class MovesTest(base.TestCase):
+    """A guest with two ports is on its way from host2 to host1."""
+
+    def setUp(self):
+        super().setUp()
+        self.claims = claims.Claims()
+
+    def shown(self, *hosts, **kwargs):
+        """What Neutron shows of the ports of the guest."""
+        return snapshots.snapshot([
+            {'instance': 'vm', 'host': host, 'id': f'own{number}'}
+            for number, host in enumerate(hosts)], **kwargs)
+
+    def unseen(self, *hosts, age=0):
+        return self.claims.unseen(self.shown(*hosts, age=age), 'host1')[0]
+
+    def place(self, *hosts):
+        """Place it when Neutron showed this."""
+        self.claims.add('host1', 'vm', TWO, True, self.shown(*hosts, age=30))
+
+    def test_slow(self):
+        """As long as it takes, but for an hour."""
+        self.place('host2', 'host2')
+        for age in (0, -70, -1000, -3500):
+            self.assertEqual(2, self.unseen('host2', 'host2', age=age))
+        self.assertEqual(1, self.unseen('host1', 'host2', age=-3500))
+        self.assertEqual(0, self.unseen('host1', 'host1', age=-3500))
+        self.assertFalse(self.claims.any_on('host1'))
+        self.place('host2', 'host2')
+        now = time.monotonic()
+        with fixtures.MonkeyPatch('time.monotonic', lambda: now + 3590):
+            self.assertEqual(2, self.unseen('host2', 'host2'))
+        with fixtures.MonkeyPatch('time.monotonic', lambda: now + 3610):
+            self.assertEqual(0, self.unseen('host2', 'host2'))
+        self.assertFalse(self.claims.any_on('host1'))
+
+    def test_source_that_was_not_read_yet(self):
+        """It had come to host2 after the last reading."""
+        for known in ((), ('host3', 'host3')):
+            self.place(*known)
+            for age in (0, -1000):
+                self.assertEqual(2, self.unseen('host2', 'host2', age=age))
+
+    def test_elsewhere(self):
+        """Another host has taken it."""
+        self.place('host2', 'host2')
+        self.assertEqual(2, self.unseen('host2', 'host2'))
+        self.assertEqual(2, self.unseen('host2', 'host3'))
+        self.assertEqual(0, self.unseen('host3', 'host3'))
+        self.assertFalse(self.claims.any_on('host1'))
+
+    def test_deleted(self):
+        self.place('host2', 'host2')
+        self.assertEqual(0, self.unseen())
+        self.assertFalse(self.claims.any_on('host1'))
+
+    def test_unbound(self):
+        """It was shelved and is built anew, or is not."""
+        self.place('', '')
+        self.assertEqual(2, self.unseen('', '', age=-590))
+        self.assertEqual(0, self.unseen('', '', age=-610))
+
+    def test_on_its_own_host(self):
+        """A resize that stays takes nothing that Neutron does not show."""
+        self.place('host1', 'host1')
+        self.assertEqual(0, self.unseen('host1', 'host1'))
+        self.assertFalse(self.claims.any_on('host1'))
