@@ -92,6 +92,18 @@ class Provider:
             return 0
         return inventory.capacity - self.used.get(resource_class, 0)
 
+    def summary(self) -> dict[str, ty.Any]:
+        """The provider as it comes with allocation candidates."""
+        return {
+            'resources': {
+                name: {'capacity': inventory.capacity,
+                       'used': self.used.get(name, 0)}
+                for name, inventory in self.inventories.items()},
+            'traits': list(self.traits),
+            'parent_provider_uuid': self.parent,
+            'root_provider_uuid': self.root,
+        }
+
     def lacks(self, amounts: Mapping[str, int]) -> str | None:
         """The first resource class of which too little is left."""
         for resource_class, amount in amounts.items():
@@ -244,16 +256,19 @@ class Ledger:
         query = Query.parse(resources.to_querystring())
         requests: list[dict] = []
         summaries: dict[str, dict] = {}
+        hosts = 0
         if not query.unsupported:
-            for root in self._trees:
+            for root, tree in self._trees.items():
                 found = self._candidates(root, query)
                 if found:
+                    hosts += 1
                     requests += found
-                    summaries[root] = {}
+                    for provider in tree:
+                        summaries[provider.uuid] = provider.summary()
                 if query.limit is not None and len(requests) >= query.limit:
                     del requests[query.limit:]
                     break
-        self.queries.append((query, len(summaries)))
+        self.queries.append((query, hosts))
         return requests, summaries, nova_api.ALLOCATION_REQUEST_VERSION
 
     def _candidates(self, root: str, query: Query) -> list[dict]:

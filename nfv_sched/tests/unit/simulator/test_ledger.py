@@ -130,7 +130,7 @@ class NestedTestCase(testtools.TestCase):
     def test_every_choice_is_a_candidate(self):
         self.assertEqual(['a_xa0', 'b_xb0', 'b_xb1'],
                          self.candidates('resources_x=NIC:1'))
-        self.assertEqual({'a', 'b'}, set(self.summaries))
+        self.assertEqual({'a', 'a0', 'b', 'b0', 'b1'}, set(self.summaries))
         self.assertEqual(
             ['a_xa0_ya0', 'b_xb0_yb0', 'b_xb0_yb1', 'b_xb1_yb0',
              'b_xb1_yb1'],
@@ -140,6 +140,22 @@ class NestedTestCase(testtools.TestCase):
             ['b_xb0_yb1', 'b_xb1_yb0'],
             self.candidates('resources_x=NIC:1&resources_y=NIC:1'
                             '&group_policy=isolate'))
+
+    def test_summaries(self):
+        """Of all providers of a tree, and of all that they have."""
+        self.ledger.add(ledger.Provider(
+            'a-books', '', {'PORT': ledger.Inventory(9, 2),
+                            'RULE': ledger.Inventory(5)}, {'T'}, parent='a'))
+        self.ledger.claim_resources(None, 'server', {'allocations': {
+            'a-books': {'resources': {'PORT': 3}}}}, 'p', 'u', '1.36')
+        self.candidates('resources_x=NIC:1&in_tree=a')
+        self.assertEqual({'a', 'a0', 'a-books'}, set(self.summaries))
+        self.assertEqual({
+            'resources': {'PORT': {'capacity': 7, 'used': 3},
+                          'RULE': {'capacity': 5, 'used': 0}},
+            'traits': ['T'], 'parent_provider_uuid': 'a',
+            'root_provider_uuid': 'a'}, self.summaries['a-books'])
+        self.assertEqual(1, self.ledger.queries[-1][1])
 
     def test_groups_share_what_a_provider_has(self):
         self.assertEqual(
