@@ -17,6 +17,7 @@ request and kept with it, so that all filters see the same snapshot.
 """
 
 from collections.abc import Callable
+from collections.abc import Mapping
 import functools
 import math
 import time
@@ -25,13 +26,13 @@ import weakref
 
 from nfv_sched.network import claims
 from nfv_sched.network import demand as network_demand
-from nfv_sched.network import ledger
 from nfv_sched.network import ledger_reader
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
 from nfv_sched import nova_compat
 from nfv_sched.numa import pci
 from nfv_sched import reasons
+from nfv_sched.request import note_of
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
 
@@ -39,11 +40,9 @@ CONF = nova_compat.CONF
 
 _WATCHED = '_nfv_sched_watched'
 
-Refusal = Callable[[float], reasons.Reason]
+_ALL_SHOWN = claims.Unshown()
 
-#: Seconds that a request waits for the ledger before its last host is
-#: refused for what an older reading said.
-RENEWAL_TIMEOUT = 2.0
+Refusal = Callable[[float], reasons.Reason]
 
 
 class NetworkNote:
@@ -55,10 +54,8 @@ class NetworkNote:
     :ivar deny: no host is accepted without fresh figures
     :ivar demand: what the guest takes
     :ivar limits: limits of the hosts
-    :ivar reading: the ledgers as last read, None if never or not used
-    :ivar renewed: the ledgers were read again for this request, or could not
-        be: what they say now counts more than figures from Neutron
-    :ivar doubted: a host was refused that may have room by now
+    :ivar ledgers: what Placement said of the ledgers, None if that is not
+        known or not used
     :ivar note: the request's note
     :ivar passed: names of the hosts that passed the last filter of limits
     :ivar asked: those that Nova has come to for its claim
@@ -66,12 +63,11 @@ class NetworkNote:
         the reason may be told
     :ivar attempt: weak reference to the host for which the guest has taken its
         claim, and the number of servers on it then
-    :ivar asks: (resource class, host) -> for how much room the ledger is asked
     """
 
     __slots__ = ('note', 'request', 'instance', 'snapshot', 'fresh', 'deny',
-                 'demand', 'limits', 'reading', 'renewed', 'doubted',
-                 'passed', 'asked', 'explain', 'attempt', 'asks', '_wanted')
+                 'demand', 'limits', 'ledgers', 'passed', 'asked', 'explain',
+                 'attempt')
 
     def __init__(self, request_note: RequestNote, request: Request):
         self.note = request_note
@@ -83,15 +79,15 @@ class NetworkNote:
         self.deny = not self.fresh and options.stale_snapshot_policy == 'deny'
         self.limits = network_limits.by_host(
             network_limits.defaults(CONF))
-        self.reading = (ledger_reader.SOURCE.get()
-                        if options.ledger == 'placement' else None)
-        self.renewed = self.doubted = False
+        self.ledgers: ledger_reader.Reading | None = None
+        if options.ledger == 'placement':
+            self.ledgers = request_note.ledgers
+            if self.ledgers is None:
+                ledger_reader.tell_missing()
         self.passed: set[str] = set()
         self.asked: set[str] = set()
         self.explain: Callable[[], None] | None = None
         self.attempt: tuple[ty.Any, int] | None = None
-        self.asks: dict[tuple[str, str], int] = {}
-        self._wanted: set[tuple[str, int]] = set()
         self.demand = network_demand.of_request(
             request.nics, _count(request.demands, 'VF'),
             _count(request.demands, 'PF'),
@@ -100,39 +96,53 @@ class NetworkNote:
             request.security_groups, request.project, self.snapshot,
             request_note.instance if request.is_move else None)
 
-    def renew(self) -> bool:
-        """Read the ledgers again, if that can help the request.
+    def in_ledger(self, host_state, resource_class: str) -> int | None:
+        """How much the ledger of a host had left by Placement's answer.
 
-        :returns: whether to decide again about the hosts
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        :param resource_class: ``ledger.PORTS`` or ``ledger.RULES``
+        :returns: None if it has none, or that is not known
         """
-        if not self.doubted or self.renewed:
-            return False
-        reading = ledger_reader.SOURCE.renew(
-            time.monotonic(), RENEWAL_TIMEOUT)
-        self.renewed = True
-        # If there is none, Placement shall decide.
-        self.reading = reading or self.reading._replace(room={})
-        return True
+        if self.ledgers is None:
+            return None
+        return self.ledgers.left(host_state.uuid, resource_class)
 
-    def published(self, host_state) -> bool:
-        """Whether a host has a ledger.
+    def unshown(self, host_state) -> claims.Unshown:
+        """What Placement's answer does not have of a host.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
         """
-        return self.reading is not None and (
-            ledger.provider_uuid(host_state.uuid) in self.reading.published)
+        if not claims.CLAIMS.any_on(host_state.host):
+            return _ALL_SHOWN
+        return claims.CLAIMS.unshown(
+            host_state.host, self.ledgers.asked, self.ledgers.answered,
+            self.instance)
 
-    def room(self, resource_class: str, amount: int) -> frozenset[str] | None:
-        """Ledgers that had room for an amount; None if that is not known.
 
-        :param resource_class: ``ledger.PORTS`` or ``ledger.RULES``
-        :param amount: more than 0
-        """
-        key = (resource_class, amount)
-        if key not in self._wanted:
-            self._wanted.add(key)
-            ledger_reader.SOURCE.want(*key)
-        return self.reading.room.get(key)
+def watch_placement() -> None:
+    """Keep for each request what Placement says of its candidate hosts."""
+    nova_compat.when_placement_answers(placement_asked, placement_answered)
+
+
+def placement_asked(spec_obj) -> None:
+    """Nova is about to ask Placement for candidates.
+
+    :param spec_obj: ``nova.objects.RequestSpec``
+    """
+    note_of(spec_obj).asked = time.monotonic()
+
+
+def placement_answered(spec_obj, summaries: Mapping | None) -> None:
+    """Placement has answered.
+
+    :param spec_obj: ``nova.objects.RequestSpec``
+    :param summaries: see ``ledger_reader.Reading``; None if it was not asked
+    """
+    note = note_of(spec_obj)
+    now = time.monotonic()
+    note.ledgers = None if summaries is None else ledger_reader.Reading(
+        summaries, now if note.asked is None else note.asked, now)
+    note.network = None
 
 
 def _count(devices: tuple[pci.Demand, ...], noun: str) -> int:
@@ -173,17 +183,22 @@ class Contested(list):
     :ivar ports: ports that are left on the host without what Neutron does not
         show; infinity if that does not count
     :ivar rules: the same of rules
+    :ivar ledger_ports: ports that its ledger had left by Placement's answer;
+        None if the guest is not held to that
+    :ivar ledger_rules: the same of rules
     :ivar no_ports: why the host is refused, from the ports that are left
     :ivar no_rules: the same of rules
     """
 
-    __slots__ = ('network', 'ports', 'rules', 'no_ports', 'no_rules',
-                 '_host_state')
+    __slots__ = ('network', 'ports', 'rules', 'ledger_ports', 'ledger_rules',
+                 'no_ports', 'no_rules', '_host_state')
 
     def __init__(self, candidates, host_state, network: NetworkNote):
         super().__init__(candidates)
         self.network = network
         self.ports = self.rules = math.inf
+        self.ledger_ports: int | None = None
+        self.ledger_rules: int | None = None
         self.no_ports: Refusal | None = None
         self.no_rules: Refusal | None = None
         # Not the other way round too: a host would not go with its request.
@@ -194,8 +209,9 @@ class Contested(list):
 
     def _take(self) -> bool:
         network, host_state = self.network, self._host_state()
-        if host_state is None or not network.fresh or (
-                network.instance is None):
+        answer = self._answer()
+        if host_state is None or network.instance is None or not (
+                network.fresh or answer):
             return True
         attempt = network.attempt
         if attempt is not None:
@@ -207,8 +223,9 @@ class Contested(list):
                 claims.CLAIMS.release(before.host, network.instance)
         network.asked.add(host_state.host)
         left = claims.CLAIMS.take(
-            network.snapshot, host_state.host, network.instance,
-            network.demand, self.ports, self.rules, self._host_state)
+            network.snapshot if network.fresh else None, host_state.host,
+            network.instance, network.demand, self.ports, self.rules,
+            self._host_state, answer)
         if left is None:
             network.attempt = (self._host_state, host_state.num_instances)
             network.note.taken.append((host_state.host, network.instance))
@@ -224,6 +241,14 @@ class Contested(list):
             if note.index == 0 and network.explain is not None:
                 network.explain()
         return False
+
+    def _answer(self) -> claims.Answer | None:
+        """What Placement said of the ledger of the host."""
+        if self.ledger_ports is None and self.ledger_rules is None:
+            return None
+        ledgers = self.network.ledgers
+        return claims.Answer(ledgers.asked, ledgers.answered,
+                             self.ledger_ports, self.ledger_rules)
 
 
 def give_back(request_note: RequestNote) -> None:
@@ -272,13 +297,3 @@ def _remember(note: RequestNote, host_state, instance: str) -> None:
                       network.request.is_move, network.snapshot)
     note.taken.append((host_state.host, instance))
     note.placed.add(instance)
-
-
-def in_flight(network: NetworkNote, host: str) -> tuple[int, int]:
-    """Ports and rules that other requests are taking on a host.
-
-    :param network: what is known for the request
-    :param host: ``host_state.host``
-    """
-    own = {instance for _host, instance in network.note.taken}
-    return claims.CLAIMS.in_flight(host, own | {network.instance})

@@ -21,7 +21,9 @@ Nova, has a module of its own for that.
 from collections.abc import Callable
 import functools
 import importlib.metadata
+import inspect
 import math
+import sys
 import typing as ty
 import weakref
 
@@ -33,6 +35,7 @@ from oslo_log import log as logging
 LOG = logging.getLogger(__name__)
 
 _PLACED_HOOKS = '_nfv_sched_placed_hooks'
+_TELLS = '_nfv_sched_tells'
 
 CONF = nova.conf.CONF
 
@@ -104,6 +107,81 @@ def _run_hook(hook: Callable, host_state, *args) -> None:
     except Exception:
         LOG.exception('What was placed on host %s cannot be noted',
                       host_state.host)
+
+
+def when_placement_answers(
+    before: Callable[[ty.Any], None],
+    after: Callable[[ty.Any, ty.Any], None],
+) -> None:
+    """Be told of each request of the scheduler what Placement says to it.
+
+    Nova asks Placement for candidates after it has run its request filters,
+    and gives the answer to ``SchedulerManager._get_all_host_states``.  To be
+    called when a filter is made: nova-scheduler has its manager then, and
+    takes no requests yet.  In another process nothing happens.  Calling it
+    again changes nothing.
+
+    Whatever Nova has there that is not as it is known is left alone; *after*
+    is never called then.
+
+    :param before: called with the ``nova.objects.RequestSpec`` right before
+        Placement is asked
+    :param after: called with the RequestSpec and the provider summaries of
+        the answer, which are None for a rebuild
+    """
+    manager = sys.modules.get('nova.scheduler.manager')
+    if manager is None:
+        return
+    filters = getattr(getattr(manager, 'request_filter', None),
+                      'ALL_REQUEST_FILTERS', None)
+    if isinstance(filters, list) and not any(
+            _tells(request_filter, before) for request_filter in filters):
+        filters.append(_request_filter(before))
+    scheduler = getattr(manager, 'SchedulerManager', None)
+    method = getattr(scheduler, '_get_all_host_states', None)
+    if method is None or _tells(method, after):
+        return
+    signature = inspect.signature(method)
+    if {'spec_obj', 'provider_summaries'} <= signature.parameters.keys():
+        scheduler._get_all_host_states = _telling(method, signature, after)
+
+
+def _tells(function: Callable | None, tell: Callable) -> bool:
+    """Whether a function, or what it is wrapped around, tells somebody."""
+    while function is not None:
+        if getattr(function, _TELLS, None) == tell:
+            return True
+        function = getattr(function, '__wrapped__', None)
+    return False
+
+
+def _request_filter(tell: Callable[[ty.Any], None]) -> Callable:
+    """A request filter that lets everything be as it is."""
+    def nfv_sched_filter(ctxt, request_spec):
+        try:
+            tell(request_spec)
+        except Exception:
+            LOG.exception('That Placement is asked cannot be noted')
+        return False
+
+    setattr(nfv_sched_filter, _TELLS, tell)
+    return nfv_sched_filter
+
+
+def _telling(method: Callable, signature: inspect.Signature,
+             tell: Callable[[ty.Any, ty.Any], None]) -> Callable:
+    """The same method, which tells first what it was called with."""
+    @functools.wraps(method)
+    def get_all_host_states(*args, **kwargs):
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+            tell(given['spec_obj'], given['provider_summaries'])
+        except Exception:
+            LOG.exception('What Placement has answered cannot be noted')
+        return method(*args, **kwargs)
+
+    setattr(get_all_host_states, _TELLS, tell)
+    return get_all_host_states
 
 
 def aggregate_numbers(host_state, name: str) -> list[float]:

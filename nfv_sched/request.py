@@ -99,6 +99,10 @@ class RequestNote:
     :ivar settings: options as they are for this request
     :ivar wishes: what is asked beyond Nova's rules, by active policies
     :ivar instance: UUID of the server that is placed now
+    :ivar asked: when Nova was about to ask Placement for candidates, seconds
+        of ``time.monotonic()``; None if that is not known
+    :ivar ledgers: ``network.ledger_reader.Reading``, what Placement answered;
+        None if that is not known
     :ivar network: what the filters of network limits know
     :ivar taken: (host, UUID of the server) of room that was taken; see
         ``load.Contested``
@@ -106,8 +110,8 @@ class RequestNote:
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
-                 'wishes', 'instance', 'network', 'taken', 'placed', '_key',
-                 '_extra_specs', '_pristine')
+                 'wishes', 'instance', 'asked', 'ledgers', 'network', 'taken',
+                 'placed', '_key', '_extra_specs', '_pristine')
 
     def __init__(self):
         self.request: Request | None = None
@@ -117,6 +121,8 @@ class RequestNote:
         self.settings: ty.Any = None
         self.wishes: dict = {}
         self.instance: str | None = None
+        self.asked: float | None = None
+        self.ledgers: ty.Any = None
         self.network: ty.Any = None
         self.taken: list[tuple[str, str]] = []
         self.placed: set[str] = set()

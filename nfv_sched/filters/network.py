@@ -73,9 +73,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     What a host carries is known from Neutron, and from what this process has
     placed since.  With ``[nfv_sched] ledger = placement`` what the guest takes
-    is added to the allocation candidates, and Placement has the last word;
-    before the last host is refused for want of room in its ledger, the ledger
-    is read anew.
+    is added to the allocation candidates, and Placement has the last word:
+    where a host has a ledger, what Placement has just said of that counts.
     """
 
     #: Resource class of the ledger.
@@ -84,6 +83,10 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     #: Place of the reasons, and what they call it.
     order: int
     noun: str
+
+    def __init__(self):
+        super().__init__()
+        load.watch_placement()
 
     @abc.abstractmethod
     def need(self, demand: network_demand.NetworkDemand) -> int:
@@ -117,11 +120,6 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     ) -> reasons.Reason | None:
         """Why a host takes no guests, whatever they need."""
         return None
-
-    def reconsiders(self, request_note):
-        """Whether the ledgers were read again."""
-        return request_note.network is not None and (
-            request_note.network.renew())
 
     def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""
@@ -195,68 +193,47 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             if claims.CLAIMS.any_on(host_state.host):
                 free -= self.unseen(*claims.CLAIMS.unseen(
                     network.snapshot, host_state.host, network.instance))
-        roomy = free >= need
+        in_ledger = None
         # A limit that is too low for any guest needs no figures.
-        if (roomy or need <= allowance.room) and (
-                network.published(host_state)):
-            roomy = self._in_ledger(host_state, network, need, free, own)
-        if not roomy:
+        if free >= need or need <= allowance.room:
+            in_ledger = network.in_ledger(host_state, self.resource_class)
+        if in_ledger is not None:
+            unshown = network.unshown(host_state)
+            surely = self.unseen(unshown.ports, unshown.rules)
+            perhaps = self.unseen(unshown.more_ports, unshown.more_rules)
+            if own:
+                # Placement would count it twice, as it does with CPUs, until
+                # the resize is confirmed. It adds nothing, so it is not
+                # refused for that.
+                if min(free - own, in_ledger - perhaps) >= need:
+                    ledger.claim(host_state, self.resource_class, need)
+                in_ledger = None
+            else:
+                free = claims.left(in_ledger, surely, perhaps, free, need)
+                if free >= need:
+                    ledger.claim(host_state, self.resource_class, need)
+        if free < need:
             return functools.partial(allowance.full, free)
         load.watch(host_state, network)
-        if free >= need:
-            # Else only Placement knows how much there is.
-            self.leave(
-                load.contest(host_state, network), left, allowance.full)
+        self.leave(load.contest(host_state, network), left, in_ledger,
+                   allowance.full)
         return None
 
     @abc.abstractmethod
     def leave(self, contested: load.Contested, left: float,
-              refusal: load.Refusal) -> None:
-        """Say how much is left on a host, and what if that is too little."""
+              in_ledger: int | None, refusal: load.Refusal) -> None:
+        """Say how much is left on a host, and what if that is too little.
 
-    def _in_ledger(self, host_state, network: load.NetworkNote, need: int,
-                   free: float, own: int) -> bool:
-        """Whether a host may have room in its ledger, and then claim it.
-
-        :param free: how much is left by what is known otherwise
-        :param own: how much of it the guest has on the host already
+        :param left: by what Neutron shows, without what it does not show yet
+        :param in_ledger: by what Placement has said of the host's ledger;
+            None if the guest is not held to that
         """
-        if own:
-            # Placement would count it twice, as it does with CPUs, until the
-            # resize is confirmed. It adds nothing, so it is not refused for
-            # that.
-            if free < need:
-                return False
-            room = network.room(self.resource_class, need)
-            if free - own >= need and (
-                    room is None or
-                    ledger.provider_uuid(host_state.uuid) in room):
-                ledger.claim(host_state, self.resource_class, need)
-            return True
-        ask = need
-        if free < need:
-            # Neutron may show what is gone, but what others are taking at
-            # this moment the ledger may not have yet.
-            ask = network.asks.setdefault(
-                (self.resource_class, host_state.host),
-                need + self.unseen(*load.in_flight(network, host_state.host)))
-        room = network.room(self.resource_class, ask)
-        known_full = room is not None and (
-            ledger.provider_uuid(host_state.uuid) not in room)
-        if known_full or (free < need and not network.renewed):
-            network.doubted = True
-            return False
-        ledger.claim(host_state, self.resource_class, need)
-        return True
 
     def _full(self, need: int, limit: float, free: float) -> reasons.Reason:
-        left = max(int(free), 0) if math.isfinite(free) else None
-        if left is None or left >= need:
-            # What the ledger says; it knows what others have placed.
-            have = f'fewer than {need} free'
-            left = 0
-        else:
-            have = f'{left} of {limit:.0f} free'
+        left = max(int(free), 0)
+        # The ledger may have a limit that this process does not have.
+        have = f'{left} of {limit:.0f} free' if math.isfinite(limit) else (
+            f'{left} free')
         return reasons.Reason(
             self.order, self.noun, f'{need} needed', have, left)
 

@@ -53,9 +53,10 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
         """The limit; nothing else takes of it."""
         return (limits.security_rules_per_node,) * 2
 
-    def leave(self, contested, left, refusal):
+    def leave(self, contested, left, in_ledger, refusal):
         """Rules that are left."""
         contested.rules, contested.no_rules = left, refusal
+        contested.ledger_rules = in_ledger
 
     def guest_refusal(self, demand, limits):
         """A port with more rules than a port may have."""

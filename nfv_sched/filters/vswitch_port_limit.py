@@ -57,9 +57,10 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
         limit = limits.vswitch_ports_per_node
         return limit, limit - limits.vswitch_physical_ports
 
-    def leave(self, contested, left, refusal):
+    def leave(self, contested, left, in_ledger, refusal):
         """Ports that are left."""
         contested.ports, contested.no_ports = left, refusal
+        contested.ledger_ports = in_ledger
 
     def guest_refusal(self, demand, limits):
         """More interfaces or devices than a guest may have."""

@@ -17,7 +17,8 @@ take their room for free.  What other processes place meanwhile is not known;
 for that there is the ledger in Placement.
 
 Requests that are decided at the same time take their claim before Nova makes
-its own, so that they do not all take the same room.
+its own, so that they do not all take the same room.  That is also how it is
+known what is missing in what Placement has answered a request meanwhile.
 
 A guest counts until Neutron shows its ports on the host; until they are gone,
 or bound to a host that it neither comes from nor goes to; and in no case for
@@ -29,7 +30,6 @@ whose move failed for an hour.
 """
 
 from collections.abc import Callable
-from collections.abc import Collection
 import math
 import threading
 import time
@@ -64,6 +64,7 @@ class Claim(ty.NamedTuple):
         placed may show another, for the last one before may be older than the
         guest's last move
     :ivar shown: a reading has shown ports of it
+    :ivar taken: seconds when it was taken, before Nova made its own
     """
 
     ports: int
@@ -74,6 +75,7 @@ class Claim(ty.NamedTuple):
     sources: frozenset[str] = frozenset()
     settled: bool = True
     shown: bool = False
+    taken: float = 0.0
 
     def in_flight(self, now: float) -> bool:
         """Whether Nova may still be about to place the guest."""
@@ -118,6 +120,64 @@ class Claim(ty.NamedTuple):
         return self._replace(sources=sources, settled=True, shown=shown)
 
 
+class Answer(ty.NamedTuple):
+    """What the ledger of a host had left when Placement was asked.
+
+    :ivar asked: when it was about to be asked, seconds of
+        ``time.monotonic()``
+    :ivar answered: when its answer was there
+    :ivar ports: ports of the virtual switch that were left; None if the guest
+        is not held to that
+    :ivar rules: the same of rules
+    """
+
+    asked: float
+    answered: float
+    ports: int | None = None
+    rules: int | None = None
+
+
+class Unshown(ty.NamedTuple):
+    """What an answer of Placement does not have of one host.
+
+    :ivar ports: ports of guests that it cannot have
+    :ivar rules: rules on them
+    :ivar more_ports: ports of those and of guests that it may not have, for
+        they were being placed at that moment
+    :ivar more_rules: rules on them
+    """
+
+    ports: int = 0
+    rules: int = 0
+    more_ports: int = 0
+    more_rules: int = 0
+
+
+def left(ledger: int | None, surely: int, perhaps: int, otherwise: float,
+         need: int) -> float:
+    """How much is left of one resource on a host that has a ledger.
+
+    Placement's answer counts. Of what this process was placing while
+    Placement was asked nobody knows whether it is in the answer: if the guest
+    fits only if it is, the other figures decide.
+
+    :param ledger: how much was left by Placement's answer; None if the guest
+        is not held to that
+    :param surely: how much the answer cannot have
+    :param perhaps: that, and how much it may not have
+    :param otherwise: how much is left by figures from Neutron; infinity if
+        there are none
+    :param need: how much the guest takes
+    """
+    if ledger is None:
+        return otherwise
+    if ledger - perhaps >= need:
+        return ledger - perhaps
+    if ledger - surely < need:
+        return ledger - surely
+    return min(ledger - surely, otherwise)
+
+
 class Claims:
     """Claims by host and instance; several threads may use it."""
 
@@ -147,34 +207,48 @@ class Claims:
 
     def _add(self, host: str, instance: str, claim: Claim) -> None:
         now = claim.when
+        claims = self._hosts.get(host, {})
+        before = claims.get(instance)
         # Replaced, not changed: others may be reading it.
-        self._hosts[host] = {**self._hosts.get(host, {}), instance: claim}
+        self._hosts[host] = {**claims, instance: claim._replace(
+            taken=now if before is None or before.holder is None
+            else before.taken)}
         if now - self._swept > _LOST_SECONDS:
             self._swept = now
             self._sweep(now - _LOST_SECONDS)
 
     def take(
-        self, snapshot: usage.Snapshot, host: str, instance: str,
+        self, snapshot: usage.Snapshot | None, host: str, instance: str,
         demand: network_demand.NetworkDemand, ports: float, rules: float,
-        holder: Callable[[], ty.Any],
+        holder: Callable[[], ty.Any], answer: Answer | None = None,
     ) -> tuple[float, float] | None:
         """Claim room on a host for a moment, if there is enough.
 
-        :param snapshot: what Neutron showed
+        :param snapshot: what Neutron showed, None if that is not believed
         :param host: ``host_state.host``
         :param instance: UUID of the server
         :param demand: what it takes
         :param ports: ports that are left without what Neutron does not show
         :param rules: rules that are left in the same way
         :param holder: weak reference to what lives as long as the request
+        :param answer: what Placement said of the ledger of the host, None if
+            it has none
         :returns: None, or the ports and rules that are left if they are too
             few
         """
         with self._lock:
-            more_ports, more_rules, _changed = self._unseen(
-                snapshot, host, instance)
-            ports -= more_ports
-            rules -= more_rules
+            if snapshot is not None:
+                more_ports, more_rules, _changed = self._unseen(
+                    snapshot, host, instance)
+                ports -= more_ports
+                rules -= more_rules
+            if answer is not None:
+                unshown = self.unshown(
+                    host, answer.asked, answer.answered, instance)
+                ports = left(answer.ports, unshown.ports, unshown.more_ports,
+                             ports, demand.vswitch_ports)
+                rules = left(answer.rules, unshown.rules, unshown.more_rules,
+                             rules, demand.rules)
             if ports < demand.vswitch_ports or rules < demand.rules:
                 return ports, rules
             now = time.monotonic()
@@ -193,20 +267,27 @@ class Claims:
         if claim is not None:
             self._change(host, {instance: (claim, None)})
 
-    def in_flight(self, host: str,
-                  without: Collection[str]) -> tuple[int, int]:
-        """Ports and rules taken that Nova may not have claimed yet.
+    def unshown(self, host: str, asked: float, answered: float,
+                without: str | None = None) -> Unshown:
+        """What an answer of Placement does not have of a host.
 
         :param host: ``host_state.host``
-        :param without: UUIDs of servers that do not count
+        :param asked: see :class:`Answer`
+        :param answered: see :class:`Answer`
+        :param without: UUID of a server that does not count
         """
-        ports = rules = 0
+        ports = rules = more_ports = more_rules = 0
         now = time.monotonic()
         for instance, claim in self._hosts.get(host, {}).items():
-            if claim.in_flight(now) and instance not in without:
+            if instance == without or claim.lost(now) or (
+                    claim.holder is None and claim.when < asked):
+                continue
+            more_ports += claim.ports
+            more_rules += claim.rules
+            if claim.taken > answered:
                 ports += claim.ports
                 rules += claim.rules
-        return ports, rules
+        return Unshown(ports, rules, more_ports, more_rules)
 
     def prolong(self, host: str, instance: str) -> None:
         """Nova is not done yet with the request of a server.

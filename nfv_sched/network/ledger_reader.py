@@ -9,137 +9,66 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What the scheduler knows of the ledger in Placement.
+"""What the scheduler knows of the ledgers in Placement.
 
-Read in the background: which hosts have a ledger, and which of them have room
-for the amounts that were asked for lately.  That spares Nova claims that
-cannot succeed; it decides nothing that Placement would not.
+Nova asks Placement for the allocation candidates of every request.  With them
+come summaries of all providers in the trees of the candidate hosts, those of
+the ledger among them: what they have, and how much of it is used.  That is as
+young as the request, and nobody has to be asked for it.  It spares Nova claims
+that cannot succeed; it decides nothing that Placement would not.
 """
 
 from collections.abc import Mapping
+import dataclasses
 import threading
-import time
-import typing as ty
 
 from oslo_log import log as logging
 
-from nfv_sched import conf as nfv_conf
-from nfv_sched.network import background
-from nfv_sched.network import providers
-from nfv_sched import nova_compat
+from nfv_sched.network import ledger
 
 LOG = logging.getLogger(__name__)
 
-CONF = nova_compat.CONF
-nfv_conf.register_opts(CONF)
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """What Placement said of the candidate hosts of one request.
 
-class Reading(ty.NamedTuple):
-    """What Placement said of the ledgers at one moment.
-
-    :ivar published: UUIDs of the nested providers
-    :ivar room: (resource class, amount) -> those of them that had so much
-        left; only for amounts that were asked for lately
+    :ivar summaries: UUID of a provider -> its summary in the answer to ``GET
+        /allocation_candidates``, since microversion 1.29
+    :ivar asked: when Placement was about to be asked, seconds of
+        ``time.monotonic()``
+    :ivar answered: when its answer was there
     """
 
-    published: frozenset[str]
-    room: Mapping[tuple[str, int], frozenset[str]]
+    summaries: Mapping[str, Mapping]
+    asked: float
+    answered: float
 
+    def left(self, compute_node: str, resource_class: str) -> int | None:
+        """How much the ledger of a host had left.
 
-class _Refresher(background.Refresher[Reading]):
-    """The thread that reads the ledgers in one process."""
-
-    name = 'nfv-sched-ledger'
-    log = LOG
-    again = 'The ledger in Placement can be read again'
-
-    #: Amounts asked for within so many seconds are read, and how many.
-    LATELY = 60.0
-    MOST = 32
-
-    #: Seconds that the first requests of a process wait; less than Nova waits
-    #: for an answer of the scheduler.
-    FIRST_SECONDS = 30.0
-
-    def __init__(self, conf):
-        super().__init__()
-        self._conf = conf
-        self._client: providers.Client | None = None
-        self._wanted_lock = threading.Lock()
-        self._amounts: dict[tuple[str, int], float] = {}
-
-    def want(self, resource_class: str, amount: int) -> None:
-        """Read from now on who has room for an amount."""
-        with self._wanted_lock:
-            self._amounts[resource_class, amount] = time.monotonic()
-
-    def interval(self) -> float:
-        """``ledger_refresh_interval``."""
-        return self._conf.nfv_sched.ledger_refresh_interval
-
-    def first_timeout(self) -> float:
-        """Longer than for Neutron.
-
-        Nova has just asked Placement for candidates, so that it answers; and
-        what is placed unread is in no ledger.
-        """
-        return self.FIRST_SECONDS
-
-    def read(self) -> Reading:
-        """Read the ledgers once."""
-        now = time.monotonic()
-        if self._client is None:
-            self._client = providers.Client(self._conf)
-        with self._wanted_lock:
-            latest = sorted(self._amounts.items(), key=lambda item: -item[1])
-            self._amounts = dict([
-                item for item in latest[:self.MOST]
-                if now - item[1] < self.LATELY])
-            amounts = list(self._amounts)
-        published = self._client.uuids()
-        return Reading(published, {
-            key: self._client.uuids(*key) if published else published
-            for key in amounts})
-
-    def close(self) -> None:
-        """Close the connection."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
-
-    def failed(self, exc: Exception) -> None:
-        """Tell of the first of several failures."""
-        if self.failures == 1:
-            LOG.warning(
-                'The ledger in Placement cannot be read and is tried again in '
-                'the background: %s', exc,
-                exc_info=not isinstance(exc, providers.PlacementError))
-        else:
-            LOG.debug('Attempt %d to read the ledger failed: %s',
-                      self.failures, exc)
-
-
-class LedgerSource(background.Source[Reading]):
-    """Has the latest reading of the ledgers at hand, in every process.
-
-    :param conf: configuration object with ``[placement]`` and ``[nfv_sched]``
-    """
-
-    def __init__(self, conf=CONF):
-        super().__init__()
-        self._conf = conf
-
-    def _make_refresher(self) -> _Refresher:
-        return _Refresher(self._conf)
-
-    def want(self, resource_class: str, amount: int) -> None:
-        """Let readings from now on say who has room for an amount.
-
+        :param compute_node: UUID of the compute node
         :param resource_class: ``ledger.PORTS`` or ``ledger.RULES``
-        :param amount: more than 0
+        :returns: None if the host has no ledger
         """
-        self._refresher().want(resource_class, amount)
+        summary = self.summaries.get(ledger.provider_uuid(compute_node))
+        if summary is None or ledger.TRAIT not in summary['traits']:
+            return None
+        # What has no inventory cannot be allocated.
+        amounts = summary['resources'].get(resource_class)
+        return amounts['capacity'] - amounts['used'] if amounts else 0
 
 
-#: The source that all filters of a process share.
-SOURCE = LedgerSource()
+_told = threading.Event()
+
+
+def tell_missing() -> None:
+    """There is no reading for a request: tell the log, once a process."""
+    if not _told.is_set():
+        _told.set()
+        LOG.error(
+            'Nova does not hand over what Placement says of the candidate '
+            'hosts. [nfv_sched] ledger = placement has no effect: limits are '
+            'kept as with "none", and guests claim nothing in the ledger. '
+            'This version of Nova is not one that nfv-sched is made for, or '
+            'something else has replaced the code of its scheduler.')

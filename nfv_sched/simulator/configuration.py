@@ -142,8 +142,7 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                     f'{" ".join(str(e).split())}'])
             changed.append((group, name))
         random.seed(seed)
-        with nova_api.offline(), network.replaced(network.Figures(),
-                                                  network.Ledgers()):
+        with nova_api.offline(), network.replaced(network.Figures()):
             yield
     finally:
         random.setstate(state)

@@ -25,7 +25,6 @@ import typing as ty
 
 from nfv_sched.network import claims
 from nfv_sched.network import ledger
-from nfv_sched.network import ledger_reader
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
 from nfv_sched.network import publication
@@ -81,80 +80,18 @@ class Figures:
         """Nothing runs."""
 
 
-class _Room(Mapping):
-    """Which ledgers have room for an amount, worked out when asked for."""
-
-    def __init__(self, placement: simulated_ledger.Ledger,
-                 published: frozenset[str]):
-        self._placement = placement
-        self._published = published
-        self._known: dict[tuple[str, int], frozenset[str]] = {}
-
-    def __getitem__(self, key: tuple[str, int]) -> frozenset[str]:
-        if key not in self._known:
-            providers = self._placement.providers
-            self._known[key] = frozenset(
-                uuid for uuid in self._published
-                if providers[uuid].lacks(dict([key])) is None)
-        return self._known[key]
-
-    def __iter__(self) -> Iterator[tuple[str, int]]:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-
-class Ledgers:
-    """Stands in for the source of what Placement says of the ledgers.
-
-    It has the answer to every question, as if it had been asked before.
-
-    :param placement: the simulated Placement, or None if there is none
-    """
-
-    def __init__(
-        self, placement: simulated_ledger.Ledger | None = None,
-    ) -> None:
-        self._placement = placement
-        self.reading: ledger_reader.Reading | None = None
-
-    def get(self) -> ledger_reader.Reading | None:
-        """What was read last."""
-        return self.reading
-
-    def want(self, resource_class: str, amount: int) -> None:
-        """Nothing has to be asked for."""
-
-    def renew(self, since: float,
-              timeout: float) -> ledger_reader.Reading | None:
-        """Read again."""
-        if self._placement is not None:
-            published = frozenset(
-                uuid for uuid, provider in self._placement.providers.items()
-                if ledger.TRAIT in provider.traits)
-            self.reading = ledger_reader.Reading(
-                published, _Room(self._placement, published))
-        return self.reading
-
-    def stop(self) -> None:
-        """Nothing runs."""
-
-
 @contextlib.contextmanager
-def replaced(figures: Figures, ledgers: Ledgers) -> Iterator[None]:
-    """Filters and weighers look here, not at a real Neutron or Placement.
+def replaced(figures: Figures) -> Iterator[None]:
+    """Filters and weighers look here, not at a real Neutron.
 
     :param figures: in place of the figures from Neutron
-    :param ledgers: in place of what is read from Placement
     """
-    before = neutron.SOURCE, ledger_reader.SOURCE, claims.CLAIMS
-    neutron.SOURCE, ledger_reader.SOURCE = figures, ledgers
-    claims.CLAIMS = claims.Claims()
+    before = neutron.SOURCE, claims.CLAIMS
+    neutron.SOURCE, claims.CLAIMS = figures, claims.Claims()
     try:
         yield
     finally:
-        neutron.SOURCE, ledger_reader.SOURCE, claims.CLAIMS = before
+        neutron.SOURCE, claims.CLAIMS = before
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -271,7 +208,6 @@ class Network:
         self._hosts = hosts
         self._placement = placement
         self._figures = Figures()
-        self._ledgers = Ledgers(placement)
         self._state = UP
         self._snapshot: usage.Snapshot | None = None
         host_limits = network_limits.by_host(
@@ -286,7 +222,7 @@ class Network:
 
     def known(self) -> contextlib.AbstractContextManager:
         """Filters and weighers look at this network, while inside."""
-        return replaced(self._figures, self._ledgers)
+        return replaced(self._figures)
 
     def security_groups(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The security groups that ports get.
@@ -332,11 +268,9 @@ class Network:
             figures.snapshot = dataclasses.replace(
                 figures.snapshot, taken=time.monotonic() - age,
                 taken_at=time.time() - age)
-        if CONF.nfv_sched.ledger == 'placement':
-            if self._state == UP:
-                # Without figures the service leaves all as it is.
-                self._publish(figures.snapshot)
-            self._ledgers.renew(0.0, 0.0)
+        if CONF.nfv_sched.ledger == 'placement' and self._state == UP:
+            # Without figures the service leaves all as it is.
+            self._publish(figures.snapshot)
 
     def loads(self, servers: Iterable[Owner]) -> dict[str, Load]:
         """What the network puts on each host in truth, Neutron up or not.

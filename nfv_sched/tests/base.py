@@ -20,7 +20,6 @@ import testtools
 
 from nfv_sched import conf
 from nfv_sched.network import claims
-from nfv_sched.network import ledger_reader
 from nfv_sched.network import neutron
 
 CONF = nova.conf.CONF
@@ -45,7 +44,6 @@ class TestCase(testtools.TestCase):
             'nfv_sched'))
         # What a weigher or filter may have started.
         self.addCleanup(claims.CLAIMS.clear)
-        self.addCleanup(ledger_reader.SOURCE.stop)
         self.addCleanup(neutron.SOURCE.stop)
 
     def flags(self, group='nfv_sched', **options):

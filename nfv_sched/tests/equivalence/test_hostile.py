@@ -28,6 +28,7 @@ from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
 
 from nfv_sched.filters import all_filters
+from nfv_sched import load
 from nfv_sched.network import ledger
 from nfv_sched import reasons
 from nfv_sched.tests import base
@@ -239,6 +240,9 @@ SNAPSHOTS = (
         default_groups={'p': 'g'}, dhcp={'host0': 3}),
     snapshots.snapshot(routers={'host1': 251}))
 
+SUMMARIES = snapshots.summaries(
+    {strategies.ROOT: {ledger.PORTS: 3, ledger.RULES: 300}})
+
 
 @st.composite
 def networks(draw):
@@ -346,6 +350,8 @@ class TestHostile(base.TestCase):
         spec.flavor._obj_extra_specs = dict(specs)
         spec.image.properties = objects.ImageMetaProps(**properties)
         spec.pci_requests._obj_requests = copy.deepcopy(requests)
+        load.placement_asked(spec)
+        load.placement_answered(spec, SUMMARIES)
         return spec
 
     def test_nothing_raises(self):
@@ -353,9 +359,6 @@ class TestHostile(base.TestCase):
                 'sound passed': 0, 'alone': 0}
         handler = nova_filters.HostFilterHandler()
         source = self.useFixture(snapshots.Source(None))
-        self.useFixture(snapshots.Ledger(
-            [ledger.provider_uuid(strategies.ROOT)],
-            renewed=snapshots.NOBODY))
 
         @test_stock.SETTINGS
         @hypothesis.given(

@@ -61,7 +61,6 @@ from testtools import content
 
 from nfv_sched import conf
 from nfv_sched.network import claims
-from nfv_sched.network import ledger_reader
 from nfv_sched.network import neutron
 from nfv_sched.tests.functional import economy
 
@@ -305,7 +304,6 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         none they try again and again, with longer and longer pauses.
         """
         neutron.SOURCE.stop()
-        ledger_reader.SOURCE.stop()
         claims.CLAIMS.clear()
 
     # -- the cloud ----------------------------------------------------------

@@ -22,6 +22,8 @@ import threading
 import time
 from unittest import mock
 
+import fixtures
+from nova.scheduler.client import report
 from nova.scheduler import manager
 from nova.scheduler import utils
 from oslo_messaging import rpc
@@ -29,7 +31,6 @@ from oslo_utils import uuidutils
 
 from nfv_sched.network import claims
 from nfv_sched.network import ledger
-from nfv_sched.network import ledger_reader
 from nfv_sched.network import publisher
 from nfv_sched.tests import functional
 from nfv_sched.tests.functional import base
@@ -42,7 +43,7 @@ class LedgerTestCase(network.NetworkCloudTestCase):
 
     hosts = ('host1', 'host2')
     limits = {'vswitch_ports_per_node': 10, 'security_rules_per_node': 24,
-              'ledger': 'placement', 'ledger_refresh_interval': 3600.0}
+              'ledger': 'placement'}
 
     def configure(self):
         super().configure()
@@ -52,7 +53,6 @@ class LedgerTestCase(network.NetworkCloudTestCase):
         self.addCleanup(self.placement_api.stop)
         self.flags(auth_type='none', endpoint_override=self.placement_api.url,
                    group='placement')
-        self.addCleanup(ledger_reader.SOURCE.stop)
 
     def setUp(self):
         super().setUp()
@@ -115,11 +115,6 @@ class LedgerTestCase(network.NetworkCloudTestCase):
             'user_id': self.neutron.tenant_id}, version='1.28')
         self.assertEqual(204, answer.status, answer.body)
         return consumer
-
-    def read_ledger(self):
-        """Let the scheduler read the ledger now."""
-        self.assertIsNotNone(
-            ledger_reader.SOURCE.renew(time.monotonic(), 20.0))
 
     def release(self, consumer):
         self.assertEqual(204, self.placement.delete(
@@ -236,41 +231,80 @@ class FullTest(LedgerTestCase):
         server = self.guest(host='host1')
         others = [self.claim_by_hand('host1', 4),
                   self.claim_by_hand('host2', 6)]
-        with self.row('not read yet'):
-            # Placement refuses, of which the filters do not hear.
-            self.refused('No valid host', nics=2)
-            self.read_ledger()
-        self.refused('vSwitch ports: 2 needed, best host: fewer than 2 '
-                     'free (2 hosts)',
-                     nics=2)
+        self.refused('vSwitch ports: 2 needed, best host: 1 of 10 free '
+                     '(2 hosts)', nics=2)
         self.assertEqual('host1', self.host(self.guest()))
-        self.read_ledger()
-        self.refused('vSwitch ports: 1 needed, best host: fewer than 1 '
-                     'free (2 hosts)')
+        full = ('vSwitch ports: 1 needed, best host: 0 of 10 free (2 hosts)')
+        self.refused(full)
         # A guest of ours goes, then one of theirs, and the next one gets in at
-        # once: neither Neutron nor the ledger is read in between, nor is the
-        # time over for which a guest that was placed is remembered.
+        # once: neither is Neutron read in between, nor is the time over for
+        # which a guest that was placed is remembered.
         self.delete_all([server['id']])
         self.assertEqual('host1', self.host(self.guest()))
-        self.read_ledger()
-        self.refused('vSwitch ports: 1 needed, ')
+        self.refused(full)
         self.release(others[1])
         self.assertEqual('host2', self.host(self.guest(nics=6)))
-        self.read_ledger()
-        self.refused('vSwitch ports: 1 needed, ')
+        self.refused(full)
         self.release(others[0])
         self.assertExact()
         self.assertEmpty()
 
-    def test_ledger_is_down(self):
-        """Figures of Neutron decide what the old reading does not."""
+    def test_nobody_is_asked(self):
+        """What Nova has asked Placement is enough."""
         self.guest(host='host1')
         self.claim_by_hand('host2', 6)
+        # Nova has a way of its own to Placement, and the publisher's is gone.
         self.placement_api.stop()
-        # Nova still reaches its Placement, which decides.
         self.assertEqual('host1', self.host(self.guest(nics=5)))
-        self.refused()
+        self.refused('vSwitch ports: 1 needed, ')
         self.assertExact(host2=6)
+
+
+class SlowTest(LedgerTestCase):
+    """Placement takes its time, and others place guests meanwhile."""
+
+    hosts = tuple(f'host{number}' for number in range(1, 7))
+
+    def setUp(self):
+        super().setUp()
+        self.meanwhile = lambda: None
+        self.tried = 0
+        ask = report.SchedulerReportClient.get_allocation_candidates
+        put = report.SchedulerReportClient.claim_resources
+
+        def answer(*args, **kwargs):
+            found = ask(*args, **kwargs)
+            self.meanwhile()
+            return found
+
+        def claim(*args, **kwargs):
+            self.tried += 1
+            return put(*args, **kwargs)
+
+        for name, function in (('get_allocation_candidates', answer),
+                               ('claim_resources', claim)):
+            self.useFixture(fixtures.MonkeyPatch(
+                'nova.scheduler.client.report.SchedulerReportClient.' + name,
+                function))
+
+    def test_full_hosts_are_not_tried(self):
+        """However late the answer, it says that they are full."""
+        for host in self.hosts:
+            self.claim_by_hand(host, 6)
+        self.meanwhile = lambda: time.sleep(3)
+        self.refused('vSwitch ports: 1 needed, best host: 0 of 10 free '
+                     '(6 hosts)')
+        self.assertEqual(0, self.tried)
+
+    def test_hosts_that_fill_meanwhile(self):
+        """Those alone are tried in vain."""
+        def fill():
+            for host in self.hosts[:2]:
+                self.claim_by_hand(host, 6)
+
+        self.meanwhile = fill
+        self.assertIn(self.host(self.guest()), self.hosts[2:])
+        self.assertLessEqual(self.tried, 3)
 
 
 class Strangers(claims.Claims):
@@ -365,9 +399,6 @@ class RaceTest(LedgerTestCase):
         for title, known in (('one process', ours),
                              ('two processes', Strangers())):
             with self.row(title), mock.patch.object(claims, 'CLAIMS', known):
-                # Not what was read while the guests before were deleted: hosts
-                # that were full then are not tried while another has room.
-                self.read_ledger()
                 placed, reasons, lost = self.race(spec, schedulers)
                 with contextlib.ExitStack() as stack:
                     for consumer in placed:
@@ -393,8 +424,6 @@ class RaceTest(LedgerTestCase):
                     for host in self.hosts:
                         self.assertEqual((10, 40), self.used(host))
                         self.assertEqual(10, self.capacity(host))
-                    # Who filtered before the last claim reads what Nova says.
-                    self.read_ledger()
                     late, reasons, _ = self.race(spec, schedulers, 4)
                     self.assertEqual({}, late)
                     for reason in reasons.values():
@@ -402,3 +431,25 @@ class RaceTest(LedgerTestCase):
                                       reason)
                 for host in self.hosts:
                     self.assertEqual((0, 0), self.used(host))
+
+    def test_behind_others(self):
+        """Another process has left one place on each host."""
+        for host in self.hosts:
+            self.bind(host, 6)
+        self.publish()
+        spec = self.spec()
+        self.read_neutron()
+        others = [self.claim_by_hand(host, 9) for host in self.hosts]
+        placed, reasons, lost = self.race(
+            spec, [self.scheduler.manager], 12)
+        self.assertEqual(sorted(self.hosts), sorted(placed.values()))
+        self.assertEqual(9, len(reasons))
+        self.assertLessEqual(
+            {reason for instance, reason in reasons.items()
+             if instance not in lost},
+            {'No valid host was found. vSwitch ports: 1 needed, best host: '
+             '0 of 20 free (3 hosts)'})
+        for consumer in [*placed, *others]:
+            self.release(consumer)
+        for host in self.hosts:
+            self.assertEqual((0, 0), self.used(host))

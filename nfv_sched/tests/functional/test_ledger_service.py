@@ -28,7 +28,6 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.cmd import ledger as command
 from nfv_sched.network import ledger
-from nfv_sched.network import ledger_reader
 from nfv_sched.network import providers
 from nfv_sched.network import publisher
 from nfv_sched.tests.functional import base
@@ -706,21 +705,6 @@ class FindTest(LedgerTestCase):
         for find in (self.client.providers, self.client.uuids,
                      lambda: self.client.uuids(ledger.PORTS, 1)):
             self.assertRaises(providers.PlacementError, find)
-
-
-class ReaderTest(LedgerTestCase):
-    """What the scheduler reads of the ledger."""
-
-    def test_first_reading_is_waited_for(self):
-        """Longer than for Neutron: what is placed unread is in no ledger."""
-        self.start_host('host1')
-        self.publish()
-        self.flags(neutron_first_fetch_timeout=0.1, group='nfv_sched')
-        self.placement_api.before = lambda method, path: time.sleep(1)
-        source = ledger_reader.LedgerSource(publisher.CONF)
-        self.addCleanup(source.stop)
-        reading = source.get()
-        self.assertEqual({self.provider('host1')}, reading.published)
 
 
 class FailureTest(LedgerTestCase):

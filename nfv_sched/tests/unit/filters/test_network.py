@@ -13,6 +13,7 @@
 
 import functools
 import gc
+import threading
 import time
 import weakref
 
@@ -724,19 +725,35 @@ class TestLedger(NetworkTestCase):
         super().setUp()
         self.flags(ledger='placement', security_rules_per_node=100)
         self.provider = ledger.provider_uuid(UUIDS[5])
+        self.summaries = {}
 
-    def ledgers(self, *args, **kwargs):
-        return self.useFixture(snapshots.Ledger(
-            [self.provider], *args, **kwargs))
+    def ledgers(self, ports=100, rules=1000, **others):
+        """From now on Placement says what the ledger of host1 has left."""
+        self.summaries = snapshots.summaries({
+            UUIDS[5]: {ledger.PORTS: ports, ledger.RULES: rules}}, **others)
+
+    def spec(self, *args, **kwargs):
+        """A request for which Placement was asked."""
+        spec = super().spec(*args, **kwargs)
+        load.placement_asked(spec)
+        load.placement_answered(spec, self.summaries)
+        return spec
 
     def claimed(self, host):
         """What each candidate claims in the ledger."""
         return [candidate['allocations'].get(self.provider)
                 for candidate in host.allocation_candidates]
 
+    def place(self, ports=1, instance=UUIDS[1]):
+        """Nova places another guest on host1, through these filters."""
+        spec, host = self.spec(ports, instance=instance), self.host()
+        self.assertEqual(['host1'], self.passing([host], spec, PORTS))
+        self.assertTrue(host.allocation_candidates)
+        host.consume_from_request(spec)
+
     def test_claimed(self):
         """All candidates claim what the guest takes, once."""
-        source = self.ledgers()
+        self.ledgers()
         self.neutron({'number': 3, 'groups': ['a']}, rules={'a': 5})
         host = self.host()
         host.allocation_candidates = [
@@ -750,8 +767,6 @@ class TestLedger(NetworkTestCase):
                 'CUSTOM_NFV_SECURITY_RULE': 10}}] * 2, self.claimed(host))
         self.assertEqual({'VCPU': 1}, host.allocation_candidates[0][
             'allocations'][UUIDS[5]]['resources'])
-        self.assertEqual({(ledger.PORTS, 2), (ledger.RULES, 10)},
-                         source.wanted)
 
     def test_not_published(self):
         """A host without a ledger is judged by Neutron alone."""
@@ -762,74 +777,104 @@ class TestLedger(NetworkTestCase):
         self.assertEqual(['host1'], self.passing([host, full], self.spec()))
         self.assertEqual([None], self.claimed(host))
 
+    def test_not_published_yet(self):
+        """Without its trait a provider is none of the ledger."""
+        self.ledgers(ports=0)
+        self.summaries[self.provider]['traits'].clear()
+        self.neutron()
+        host = self.host()
+        self.assertEqual(['host1'], self.passing([host], self.spec()))
+        self.assertEqual([None], self.claimed(host))
+
+    def test_no_inventory(self):
+        """What the ledger of a host does not have cannot be claimed there."""
+        self.ledgers()
+        del self.summaries[self.provider]['resources'][ledger.PORTS]
+        self.neutron()
+        self.assertEqual('vSwitch ports: 1 needed, 0 of 10 free (1 host)',
+                         self.refused([self.host()], self.spec()))
+
     def test_no_ledger_wanted(self):
         """Without the option nothing is claimed."""
         self.flags(ledger='none')
-        self.ledgers()
+        self.ledgers(ports=0)
         self.neutron()
         host = self.host()
-        self.passing([host], self.spec())
+        self.assertEqual(['host1'], self.passing([host], self.spec()))
         self.assertEqual([None], self.claimed(host))
+
+    def test_not_handed_over(self):
+        """If Nova says nothing, Neutron decides, and the log is told once."""
+        self.neutron({'number': 6})
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.ledger_reader._told', threading.Event()))
+        for number in range(2):
+            host = self.host()
+            spec = super().spec(2, instance=UUIDS[number])
+            self.assertEqual(['host1'], self.passing([host], spec))
+            self.assertEqual([None], self.claimed(host))
+        self.assertEqual(1, self.log.output.count('Nova does not hand over'))
+        self.assertEqual(
+            'vSwitch ports: 3 needed, 2 of 10 free (1 host)',
+            self.refused([self.host()], super().spec(3)))
 
     def test_full_by_others(self):
         """The ledger knows what other schedulers have placed."""
-        key = (ledger.PORTS, 1)
-        source = self.ledgers({key: []}, renewed={key: []})
+        self.ledgers(ports=1)
         self.neutron()
         self.assertEqual(
-            'vSwitch ports: 1 needed, fewer than 1 free (1 host)',
-            self.refused([self.host()], self.spec()))
-        self.assertEqual(1, source.renewals)
+            'vSwitch ports: 2 needed, 1 of 10 free (1 host)',
+            self.refused([self.host()], self.spec(2)))
+        self.ledgers(rules=9)
+        self.neutron(rules={'a': 5})
+        self.assertEqual(
+            'security-group rules: 10 needed, 9 of 100 free (1 host)',
+            self.refused([self.host()], self.spec(2, ['a'])))
 
-    def test_no_renewal_while_hosts_are_left(self):
-        """One full host is no reason to wait."""
-        source = self.ledgers({(ledger.PORTS, 1): []})
+    def test_more_than_there_is(self):
+        """A host that carries too much has nothing left, not less."""
+        self.ledgers(ports=-3)
+        self.neutron()
+        self.assertEqual('vSwitch ports: 1 needed, 0 of 10 free (1 host)',
+                         self.refused([self.host()], self.spec()))
+
+    def test_limit_of_the_ledger_alone(self):
+        """The service may keep a limit that this process does not have."""
+        self.flags(vswitch_ports_per_node=0)
+        self.ledgers(ports=1)
+        self.neutron()
+        self.assertEqual('vSwitch ports: 2 needed, 1 free (1 host)',
+                         self.refused([self.host()], self.spec(2)))
+
+    def test_another_host(self):
+        """One full host does not matter where there are others."""
+        self.ledgers(ports=0)
         self.neutron()
         self.assertEqual(['host2'], self.passing(
             [self.host(), self.host('host2', uuid=UUIDS[6])], self.spec()))
-        self.assertEqual(0, source.renewals)
 
     def test_deleted_meanwhile(self):
-        """What Neutron still shows does not refuse the last host."""
-        key = (ledger.PORTS, 1)
-        source = self.ledgers({}, renewed={key: [self.provider]})
+        """What Neutron still shows refuses no host that has room."""
+        self.ledgers(ports=1)
         self.neutron({'number': 8})
         host = self.host()
         self.assertEqual(['host1'], self.passing([host], self.spec()))
-        self.assertEqual(1, source.renewals)
         self.assertEqual({'resources': {ledger.PORTS: 1}},
                          self.claimed(host)[0])
+        self.assertTrue(host.allocation_candidates)
 
     def test_limit_too_low_for_the_guest(self):
         """A limit that was lowered holds before the ledger has it."""
-        source = self.ledgers(renewed={(ledger.PORTS, 2): [self.provider]})
+        self.ledgers(ports=2)
         self.neutron()
         host = self.host(metadata={'vswitch_ports_per_node': '3'})
         self.assertEqual(
             'vSwitch ports: 2 needed, 1 of 3 free (1 host)',
             self.refused([host], self.spec(2)))
-        self.assertEqual(0, source.renewals)
-
-    def test_full_after_all(self):
-        """Figures from Neutron stand where the ledger agrees."""
-        self.ledgers(renewed={(ledger.PORTS, 1): []})
-        self.neutron({'number': 8})
-        self.assertEqual(
-            'vSwitch ports: 1 needed, 0 of 10 free (1 host)',
-            self.refused([self.host()], self.spec()))
-
-    def test_ledger_unreadable(self):
-        """If the ledger cannot be read in time, Placement decides."""
-        self.ledgers({(ledger.PORTS, 1): []})
-        self.neutron({'number': 8})
-        host = self.host()
-        self.assertEqual(['host1'], self.passing([host], self.spec()))
-        self.assertEqual({'resources': {ledger.PORTS: 1}},
-                         self.claimed(host)[0])
 
     def test_same_host(self):
         """A guest that stays is not refused, nor counted beyond the room."""
-        self.ledgers({(ledger.PORTS, 2): []})
+        self.ledgers(ports=1)
         self.neutron({'number': 2, 'instance': UUIDS[0]}, {'number': 6})
         host = self.host()
         self.assertEqual(['host1'], self.passing(
@@ -840,42 +885,118 @@ class TestLedger(NetworkTestCase):
             [host], self.spec(2, move=True)))
         # Placement would refuse it.
         self.assertEqual([None], self.claimed(host))
+        self.assertTrue(host.allocation_candidates)
         self.ledgers()
         self.assertEqual(['host1'], self.passing(
             [host], self.spec(2, move=True)))
         self.assertEqual([{'resources': {ledger.PORTS: 2}}],
                          self.claimed(host))
 
-    def test_multi_create_after_a_delete(self):
-        """The request's own servers are no others that take what is left."""
-        self.ledgers(renewed={(ledger.PORTS, 2): [self.provider],
-                              (ledger.PORTS, 4): []})
-        self.neutron({'number': 6})
-        host, spec = self.host(), self.spec(2)
-        for index in range(3):
-            spec.instance_uuid = UUIDS[index]
-            self.assertEqual(['host1'], self.passing(
-                [host], spec, index=index))
-            self.assertTrue(host.allocation_candidates)
-            host.consume_from_request(spec)
+    def test_multi_create(self):
+        """What a request has placed itself its summaries do not have."""
+        for shown in 0, 8:
+            with self.subTest(shown=shown):
+                claims.CLAIMS.clear()
+                self.ledgers(ports=5)
+                self.neutron({'number': shown})
+                host, spec = self.host(), self.spec(2)
+                for index in range(2):
+                    spec.instance_uuid = UUIDS[index]
+                    self.assertEqual(['host1'], self.passing(
+                        [host], spec, index=index))
+                    self.assertTrue(host.allocation_candidates)
+                    host.consume_from_request(spec)
+                # As Nova looks for alternates, for the last one again.
+                self.assertEqual(['host1'], self.passing(
+                    [host], spec, index=1))
+                spec.instance_uuid = UUIDS[2]
+                self.assertEqual([], self.passing([host], spec, index=2))
 
-    def test_others_take_what_is_left(self):
-        """The ledger is asked for room beside what others are taking."""
-        self.neutron({'number': 6})
-        for renewed, passing in (
-            ({(ledger.PORTS, 3): [self.provider]}, ['host1']),
-            ({(ledger.PORTS, 3): [], (ledger.PORTS, 1): [self.provider]}, []),
-        ):
-            claims.CLAIMS.clear()
-            source = self.ledgers(renewed=renewed)
-            first = self.spec(2)
-            host = self.host()
-            self.passing([host], first, PORTS)
-            self.assertTrue(host.allocation_candidates)
-            self.assertEqual(passing, self.passing(
-                [self.host()], self.spec(1, instance=UUIDS[1]), PORTS,
-                index=None))
-            self.assertIn((ledger.PORTS, 3), source.wanted)
+    def test_placed_since(self):
+        """What this process has placed since the answer is not in it."""
+        self.neutron({'number': 8})  # some of which are gone
+        self.ledgers(ports=3)
+        late = self.spec(2)
+        self.place(2)
+        self.assertEqual('vSwitch ports: 2 needed, 1 of 10 free (1 host)',
+                         self.refused([self.host()], late))
+
+    def test_placed_before(self):
+        """What was placed before Placement was asked counts once."""
+        self.neutron({'number': 8})
+        self.ledgers(ports=2)
+        self.place(2)
+        self.ledgers(ports=2, used=9)  # another has gone
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(2)))
+
+    def test_placed_while_placement_was_asked(self):
+        """It may be in the answer or not: what Neutron shows decides."""
+        for shown, passing in ((4, ['host1']), (6, [])):
+            with self.subTest(shown=shown):
+                claims.CLAIMS.clear()
+                self.neutron({'number': shown})
+                self.ledgers(ports=3)
+                spec = super().spec(2)
+                load.placement_asked(spec)
+                self.place(2)
+                load.placement_answered(spec, self.summaries)
+                self.assertEqual(passing, self.passing(
+                    [self.host()], spec, index=None))
+
+    def test_placement_decides_what_nobody_knows(self):
+        """Without figures from Neutron a host is rather tried than refused."""
+        self.useFixture(snapshots.Source(None))
+        self.ledgers(ports=3)
+        spec = super().spec(2)
+        load.placement_asked(spec)
+        self.place(2)
+        load.placement_answered(spec, self.summaries)
+        host = self.host()
+        self.assertEqual(['host1'], self.passing([host], spec, PORTS))
+        self.assertTrue(host.allocation_candidates)
+        self.ledgers(ports=1)
+        self.assertEqual('vSwitch ports: 2 needed, 1 of 10 free (1 host)',
+                         self.refused([self.host()], self.spec(2), PORTS))
+
+    def test_at_the_same_time(self):
+        """Each takes its part of what the ledger has left, or is told."""
+        for shown in 0, 8, None:
+            with self.subTest(shown=shown):
+                claims.CLAIMS.clear()
+                if shown is None:
+                    self.useFixture(snapshots.Source(None))
+                else:
+                    self.neutron({'number': shown})
+                self.ledgers(ports=5)
+                requests = []
+                for number in range(3):
+                    spec = self.spec(2, instance=UUIDS[number])
+                    host = self.host()
+                    self.assertEqual(['host1'], self.passing(
+                        [host], spec, PORTS))
+                    requests.append((host, spec))
+                for host, spec in requests[:2]:
+                    self.assertTrue(host.allocation_candidates)
+                host, spec = requests[2]
+                error = self.assertRaises(
+                    exception.NoValidHost, bool, host.allocation_candidates)
+                self.assertEqual(
+                    'vSwitch ports: 2 needed, 1 of 10 free (1 host)',
+                    error.kwargs['reason'])
+
+    def test_claim_lost(self):
+        """What Placement has refused is given back."""
+        self.neutron({'number': 8})
+        self.ledgers(ports=2)
+        spec, host = self.spec(2), self.host()
+        other = self.spec(2, instance=UUIDS[1])
+        self.passing([host], spec)
+        self.assertTrue(host.allocation_candidates)
+        self.assertEqual([], self.passing([self.host()], other, index=None))
+        load.give_back(nfv_request.note_of(spec))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], other, index=None))
 
     def test_stale(self):
         """Without figures ports are claimed all the same."""

@@ -15,7 +15,7 @@ import time
 
 import fixtures
 
-from nfv_sched.network import ledger_reader
+from nfv_sched.network import ledger
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
 
@@ -83,53 +83,23 @@ class Source(fixtures.Fixture):
         """Nothing runs."""
 
 
-class _Nobody(dict):
-    def get(self, key, default=None):
-        return frozenset()
+def summaries(rooms, used=7):
+    """What Placement says of hosts with a ledger.
 
-
-#: For :class:`Ledger`: no ledger has room, whatever for.
-NOBODY = _Nobody()
-
-
-class Ledger(fixtures.Fixture):
-    """Stands in for the process's reader of the ledgers in Placement.
-
-    :param published: UUIDs of nested providers
-    :param room: (resource class, amount) -> those that have so much left; the
-        others are not known
-    :param renewed: the same if the ledgers are read again; None if they
-        cannot be
+    :param rooms: UUID of a compute node -> what its ledger has left, by
+        resource class
+    :param used: what is used of each
     """
-
-    def __init__(self, published=(), room=None, renewed=None):
-        self.published = frozenset(published)
-        self.known = room or {}
-        self.renewed = renewed
-        self.wanted = set()
-        self.renewals = 0
-
-    def _setUp(self):
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.ledger_reader.SOURCE', self))
-
-    def _reading(self, room):
-        if room is not NOBODY:
-            room = {key: frozenset(hosts) for key, hosts in room.items()}
-        return ledger_reader.Reading(self.published, room)
-
-    def get(self):
-        """See ``LedgerSource``."""
-        return self._reading(self.known)
-
-    def want(self, resource_class, amount):
-        """See ``LedgerSource``."""
-        self.wanted.add((resource_class, amount))
-
-    def renew(self, since, timeout):
-        """See ``LedgerSource``."""
-        self.renewals += 1
-        return None if self.renewed is None else self._reading(self.renewed)
-
-    def stop(self):
-        """Nothing runs."""
+    found = {}
+    for node, left in rooms.items():
+        found[node] = {
+            'resources': {'VCPU': {'capacity': 64, 'used': 8}},
+            'traits': ['HW_CPU_X86_AVX2'],
+            'parent_provider_uuid': None, 'root_provider_uuid': node}
+        found[ledger.provider_uuid(node)] = {
+            'resources': {
+                name: {'capacity': amount + used, 'used': used}
+                for name, amount in left.items()},
+            'traits': [ledger.TRAIT],
+            'parent_provider_uuid': node, 'root_provider_uuid': node}
+    return found

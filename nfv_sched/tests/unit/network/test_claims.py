@@ -194,3 +194,85 @@ class MovesTest(base.TestCase):
         self.place('host1', 'host1')
         self.assertEqual(0, self.unseen('host1', 'host1'))
         self.assertFalse(self.claims.any_on('host1'))
+
+
+class UnshownTest(base.TestCase):
+    """Claims and what Placement has answered a request."""
+
+    def setUp(self):
+        super().setUp()
+        self.claims = claims.Claims()
+        self.now = 1000.0
+        self.useFixture(fixtures.MonkeyPatch(
+            'time.monotonic', lambda: self.now))
+
+    def take(self, instance, when):
+        """A request takes its claim, before Nova makes its own."""
+        self.now = when
+        self.assertIsNone(self.claims.take(
+            None, 'host1', instance, TWO, 9, 99, lambda: self))
+
+    def place(self, instance, when):
+        """Nova has made its own."""
+        self.now = when
+        self.claims.add('host1', instance, TWO)
+
+    def assertUnshown(self, surely, perhaps):
+        """So many guests are not in an answer, asked at 1010, had at 1020."""
+        self.now = 1030.0
+        self.assertEqual(
+            (2 * surely, 10 * surely, 2 * perhaps, 10 * perhaps),
+            self.claims.unshown('host1', 1010.0, 1020.0))
+
+    def test_before(self):
+        """What was placed before the question is in the answer."""
+        self.take('vm', 1000.0)
+        self.place('vm', 1005.0)
+        self.assertUnshown(0, 0)
+
+    def test_meanwhile(self):
+        """What was being placed at that moment may be in it."""
+        self.take('vm', 1000.0)
+        self.assertUnshown(0, 1)
+        self.place('vm', 1015.0)
+        self.assertUnshown(0, 1)
+        self.take('vm2', 1015.0)
+        self.place('vm2', 1025.0)
+        self.assertUnshown(0, 2)
+
+    def test_since(self):
+        """What was begun after the answer is not in it."""
+        self.take('vm', 1022.0)
+        self.assertUnshown(1, 1)
+        self.place('vm', 1025.0)
+        self.assertUnshown(1, 1)
+
+    def test_not_placed(self):
+        """What Nova does not place after all does not count."""
+        self.take('vm', 1022.0)
+        self.claims.release('host1', 'vm')
+        self.assertUnshown(0, 0)
+        self.now = 1022.0 - claims.TAKE_SECONDS
+        self.take('vm', self.now - 1)
+        self.assertUnshown(0, 0)
+
+    def test_itself(self):
+        """A server does not stand in its own way."""
+        self.take('vm', 1022.0)
+        self.assertEqual((0, 0, 0, 0), self.claims.unshown(
+            'host1', 1010.0, 1020.0, 'vm'))
+
+    def test_left(self):
+        """The answer decides; where it leaves a doubt, Neutron does."""
+        for expected, *figures in (
+                # Left in the answer, surely and perhaps not in it, left by
+                # other figures, needed.
+                (7, 10, 0, 3, 0, 2),
+                (1, 10, 9, 9, 50, 2),
+                (0, 10, 10, 12, 50, 2),
+                (9, 10, 1, 9, 50, 2),
+                (1, 10, 0, 9, 1, 2),
+                (-3, -3, 0, 0, 50, 1),
+                (5, None, 1, 1, 5, 2)):
+            with self.subTest(figures=figures):
+                self.assertEqual(expected, claims.left(*figures))

@@ -1,0 +1,113 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What Nova tells without having been made for it."""
+
+import fixtures
+
+from nfv_sched.network import ledger
+from nfv_sched import nova_compat
+from nfv_sched.simulator import nova_api
+from nfv_sched.tests.unit.simulator import base
+from nfv_sched.tests.unit.simulator import test_network
+
+MANAGER = nova_api.SchedulerManager
+
+
+class PlacementAnswersTest(base.SimulatorTestCase):
+    """Nova's own scheduler tells what Placement says."""
+
+    def setUp(self):
+        super().setUp()
+        self.calls = []
+        # To put back what is there at the end.
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.manager.SchedulerManager._get_all_host_states',
+            MANAGER._get_all_host_states))
+        self.filters = nova_api.request_filter.ALL_REQUEST_FILTERS
+        before = list(self.filters)
+        self.addCleanup(self.filters.__setitem__, slice(None), before)
+
+    def asked(self, spec_obj):
+        self.calls.append((spec_obj, None))
+
+    def answered(self, spec_obj, summaries):
+        self.calls.append((spec_obj, summaries))
+
+    def boot(self):
+        """Boot a server on one of two hosts."""
+        result = self.run_cloud(self.cloud(
+            '- {boot: s, flavor: f, networks: [lan], host: east}',
+            test_network.OPTIONS % 'ledger: placement' + test_network.HEAD))
+        self.assertEqual(['east'], [
+            outcome.host for outcome in result.outcomes])
+        return result
+
+    def test_told(self):
+        """Once for each request, however often that was wanted."""
+        for _ in range(3):
+            nova_compat.when_placement_answers(self.asked, self.answered)
+        result = self.boot()
+        (spec, nothing), (same, summaries) = self.calls
+        self.assertIs(spec, same)
+        self.assertIsNone(nothing)
+        self.assertIsInstance(spec, nova_api.objects.RequestSpec)
+        east, = [host for host in result.hosts if host.name == 'east']
+        summary = summaries[ledger.provider_uuid(east.uuid)]
+        self.assertEqual([ledger.TRAIT], summary['traits'])
+        self.assertEqual({'capacity': 250, 'used': 0},
+                         summary['resources'][ledger.PORTS])
+
+    def test_ours_stays(self):
+        """What others want to know as well changes nothing for us."""
+        method = MANAGER._get_all_host_states
+        nova_compat.when_placement_answers(self.asked, self.answered)
+        self.assertIsNot(method, MANAGER._get_all_host_states)
+        for _ in range(2):
+            result = self.boot()
+            self.assertEqual(
+                1, result.loads['east'].claimed[ledger.PORTS])
+        self.assertEqual(4, len(self.calls))
+
+    def test_nothing_that_is_told_breaks_nova(self):
+        """Whatever goes wrong is logged."""
+        def fail(*args):
+            raise ZeroDivisionError
+
+        nova_compat.when_placement_answers(fail, fail)
+        self.boot()
+        self.assertIn('That Placement is asked cannot', self.log.output)
+        self.assertIn('What Placement has answered cannot', self.log.output)
+
+    def test_another_nova(self):
+        """What is not as it is known stays as it is."""
+        def unknown(self, context, spec_obj):
+            return iter(())
+
+        del self.filters[:]
+        for other in unknown, None:
+            MANAGER._get_all_host_states = other
+            nova_compat.when_placement_answers(self.asked, self.answered)
+            self.assertIs(other, MANAGER._get_all_host_states)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.request_filter.ALL_REQUEST_FILTERS', None))
+        nova_compat.when_placement_answers(self.asked, self.answered)
+
+    def test_without_request_filters(self):
+        """Then only the moment of the answer is known."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.manager.request_filter',
+            type('module', (), {'process_reqspec': lambda *args: None})))
+        nova_compat.when_placement_answers(self.asked, self.answered)
+        self.boot()
+        self.assertEqual(1, len(self.calls))
+        self.assertIsNotNone(self.calls[0][1])
