@@ -217,25 +217,19 @@ Where ports and security-group rules are accounted for.
 
 With ``placement``, a host that ``nfv-sched-ledger`` has not published
 yet is judged as with ``none``.
-
-Related options:
-
-* ``[nfv_sched] ledger_refresh_interval``
 """),
     cfg.FloatOpt(
         'ledger_refresh_interval',
         default=10.0,
         min=0.1,
+        deprecated_for_removal=True,
+        deprecated_reason="""
+The ledger is not read any more: what the scheduler has to know of it comes
+with the allocation candidates that Nova asks Placement for.
+""",
         help="""
-Seconds between two readings of the ledger in Placement by a worker of
-``nova-scheduler``, with ``ledger = placement``. Between them the worker knows
-what it has placed itself. Placement enforces the limits in every case; the
-readings spare it claims that cannot succeed, and are where the reason of a
-refusal comes from.
-
-Related options:
-
-* ``[nfv_sched] ledger``
+Without effect. It was the time between two readings of the ledger in
+Placement by a worker of ``nova-scheduler``, in seconds.
 """),
     cfg.FloatOpt(
         'ledger_publish_interval',

@@ -314,7 +314,6 @@ class _Writer:
             },
             'nfv_sched': {
                 'ledger': 'placement',
-                'ledger_refresh_interval': 5,
                 'ledger_publish_interval': 5,
                 'neutron_refresh_interval': 10,
                 'neutron_first_fetch_timeout': 20,
