@@ -101,9 +101,6 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         if request.error is None and not self.concerns(request):
             return host_states
         passed, refused = self._pass_all(host_states, request, request_note)
-        if not passed and self.reconsiders(request_note):
-            passed, refused = self._pass_all(
-                host_states, request, request_note)
         request_note.rejected += refused
         if not passed:
             load.give_back(request_note)
@@ -113,10 +110,6 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                 LOG.debug('Host %s refused: %s', host,
                           self._resolve(reason))
         return passed
-
-    def reconsiders(self, request_note: nfv_request.RequestNote) -> bool:
-        """No host is left: whether it is worth to decide again about all."""
-        return False
 
     def _pass_all(
         self, host_states: list, request: nfv_request.Request,
