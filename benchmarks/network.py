@@ -49,8 +49,8 @@ from nova.scheduler.weights import ram as ram_weigher  # noqa: E402
 
 from nfv_sched.filters import security_rule_limit  # noqa: E402
 from nfv_sched.filters import vswitch_port_limit  # noqa: E402
+from nfv_sched import load  # noqa: E402
 from nfv_sched.network import ledger  # noqa: E402
-from nfv_sched.network import ledger_reader  # noqa: E402
 from nfv_sched.network import neutron  # noqa: E402
 from nfv_sched.network import usage  # noqa: E402
 from nfv_sched.weights import dhcp_server  # noqa: E402
@@ -90,21 +90,29 @@ def snapshot(hosts):
 
 
 class Source:
-    """The snapshot and the ledgers, at hand."""
+    """The snapshot, at hand."""
 
     def __init__(self, value):
         self.value = value
 
     def get(self):
-        """Both sources."""
+        """What Neutron shows."""
         return self.value
 
     def is_fresh(self, value):
-        """That of Neutron."""
+        """It is believed."""
         return True
 
-    def want(self, resource_class, amount):
-        """That of the ledgers."""
+
+def summaries(states):
+    """What Placement says of the ledgers of all hosts."""
+    return {
+        ledger.provider_uuid(state.uuid): {
+            'resources': {ledger.PORTS: {'capacity': 196, 'used': 24},
+                          ledger.RULES: {'capacity': 16384, 'used': 768}},
+            'traits': [ledger.TRAIT], 'parent_provider_uuid': state.uuid,
+            'root_provider_uuid': state.uuid}
+        for state in states}
 
 
 def host_states(names, aggregates):
@@ -139,7 +147,7 @@ def request():
         instance_uuid='5f0c6e0e-6b2f-4a4b-8d7e-0f9c1a2b3c4d')
 
 
-def seconds(names, aggregates, classes, rounds):
+def seconds(names, aggregates, classes, answer, rounds):
     """Best CPU time of one pass over the hosts, and how many passed."""
     handler = nova_weights.HostWeightHandler()
     filters, weighers = [[cls() for cls in kind] for kind in classes]
@@ -147,6 +155,9 @@ def seconds(names, aggregates, classes, rounds):
     for _ in range(rounds):
         left, spec = host_states(names, aggregates), request()
         begun = time.process_time()
+        if answer is not None:
+            load.placement_asked(spec)
+            load.placement_answered(spec, answer)
         for host_filter in filters:
             left = list(host_filter.filter_all(left, spec))
         handler.get_weighed_objects(weighers, left, spec)
@@ -185,18 +196,16 @@ def main():
     for number in map(int, args.hosts.split(',')):
         names = [f'host{index}' for index in range(number)]
         neutron.SOURCE = Source(snapshot(names))
-        published = frozenset(
-            ledger.provider_uuid(state.uuid)
-            for state in host_states(names, aggregates))
-        ledger_reader.SOURCE = Source(ledger_reader.Reading(published, {
-            (ledger.PORTS, 2): published, (ledger.RULES, 32): published}))
-        stock, _passed = seconds(names, aggregates, STOCK, args.rounds)
+        answer = summaries(host_states(names, aggregates))
+        stock, _passed = seconds(
+            names, aggregates, STOCK, None, args.rounds)
         for kind in 'none', 'placement':
             conf.set_override('ledger', kind, group='nfv_sched')
             profile = cProfile.Profile() if args.profile else None
             if profile:
                 profile.enable()
-            ours, passed = seconds(names, aggregates, OURS, args.rounds)
+            ours, passed = seconds(
+                names, aggregates, OURS, answer, args.rounds)
             if profile:
                 profile.disable()
             label = {'none': '', 'placement': 'ledger'}[kind]
