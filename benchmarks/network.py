@@ -103,6 +103,9 @@ class Source:
         """It is believed."""
         return True
 
+    def look_up(self, snapshot, interfaces):
+        """That of Neutron."""
+
 
 def summaries(states):
     """What Placement says of the ledgers of all hosts."""

@@ -274,9 +274,10 @@ Seconds from the start of one reading of Neutron to the start of the next.
 
 Each worker of ``nova-scheduler`` that needs the ports and rules of the hosts
 reads them all in the background with the user of the ``[neutron]`` section.
-With many workers and ports, raise this and ``max_snapshot_age`` to spare
-Neutron. A reading that takes longer than half the interval is followed by a
-pause as long as itself.
+A reading that takes long is followed by a longer pause, so that a worker
+spends at most 5 % of its time reading; the pause is at most half of
+``max_snapshot_age``. With many workers and ports, raise this and
+``max_snapshot_age`` to spare Neutron.
 
 Related options:
 
@@ -295,6 +296,23 @@ wait. 0: never wait.
 Related options:
 
 * ``[nfv_sched] stale_snapshot_policy``
+"""),
+    cfg.FloatOpt(
+        'neutron_lookup_timeout',
+        default=2.0,
+        min=0.0,
+        help="""
+Seconds that a request for a server waits for Neutron if it names a port, a
+network, a security group or a project that is younger than the figures. They
+alone are asked for, a few requests at a time, and what is found is kept until
+the next reading. If there is no answer in time, a port is taken to have as
+many security-group rules as ``security_rules_per_port`` allows, or 128 if that
+is no limit, and later requests do not wait for a while. 0: never ask.
+
+Related options:
+
+* ``[nfv_sched] neutron_refresh_interval``
+* ``[nfv_sched] security_rules_per_port``
 """),
     cfg.FloatOpt(
         'neutron_request_timeout',
@@ -333,6 +351,10 @@ Related options:
 Seconds for which figures from Neutron are believed if no new ones can be had.
 Keep it at several times ``neutron_refresh_interval``, so that a failed reading
 or two does no harm.
+
+A reading that takes longer is given up. One that lacks most of what the one
+before it had is believed only if Neutron still shows so little after half of
+this time.
 
 Related options:
 

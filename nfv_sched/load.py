@@ -88,13 +88,17 @@ class NetworkNote:
         self.asked: set[str] = set()
         self.explain: Callable[[], None] | None = None
         self.attempt: tuple[ty.Any, int] | None = None
+        interfaces = network_demand.Interfaces(
+            request.nics, request.security_groups, request.project,
+            self.snapshot,
+            request_note.instance if request.is_move else None)
+        neutron.SOURCE.look_up(self.snapshot, interfaces)
         self.demand = network_demand.of_request(
-            request.nics, _count(request.demands, 'VF'),
+            interfaces, _count(request.demands, 'VF'),
             _count(request.demands, 'PF'),
             sum(device.count for device in request.demands
                 if device.from_port),
-            request.security_groups, request.project, self.snapshot,
-            request_note.instance if request.is_move else None)
+            network_limits.assumed_rules(CONF))
 
     def in_ledger(self, host_state, resource_class: str) -> int | None:
         """How much the ledger of a host had left by Placement's answer.
@@ -294,6 +298,7 @@ def watch(host_state, network: NetworkNote) -> None:
 def _remember(note: RequestNote, host_state, instance: str) -> None:
     network = note.network
     claims.CLAIMS.add(host_state.host, instance, network.demand,
-                      network.request.is_move, network.snapshot)
+                      network.request.project or '', network.request.is_move,
+                      network.snapshot)
     note.taken.append((host_state.host, instance))
     note.placed.add(instance)

@@ -289,7 +289,7 @@ def _nics(networks: list, is_move: bool) -> tuple[network_demand.NIC, ...]:
         return (network_demand.NIC(network_demand.AUTO_NETWORK),)
     return tuple([
         network_demand.NIC(*(_get(network, name) for name in (
-            'network_id', 'port_id', 'pci_request_id')))
+            'network_id', 'port_id', 'pci_request_id', 'device_profile')))
         for network in networks])
 
 

@@ -64,6 +64,17 @@ class Repeated(metaclass=abc.ABCMeta):
         """Seconds of pause after any number of failures; the interval."""
         return self.interval()
 
+    def hurries(self) -> bool:
+        """Whether the next attempt comes sooner after a failure."""
+        return True
+
+    def rest(self, took: float) -> float:
+        """Seconds of pause after an attempt that took so long, at least.
+
+        :param took: seconds
+        """
+        return took
+
     def _count_failure(self, began: float) -> None:
         """An attempt has failed.
 
@@ -86,12 +97,12 @@ class Repeated(metaclass=abc.ABCMeta):
 
         :param took: seconds that the last one took
         """
-        if self.failures:
+        if self.failures and self.hurries():
             pause = min(
                 self.FIRST_PAUSE * 2 ** min(self.failures - 1, 32),
                 self.longest_pause())
         else:
-            pause = max(self.interval() - took, took)
+            pause = max(self.interval() - took, self.rest(took))
         # Processes that started together do not stay together.
         return pause * random.uniform(0.9, 1.1)
 

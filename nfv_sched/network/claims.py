@@ -64,6 +64,7 @@ class Claim(ty.NamedTuple):
         placed may show another, for the last one before may be older than the
         guest's last move
     :ivar shown: a reading has shown ports of it
+    :ivar project: UUID of its project
     :ivar taken: seconds when it was taken, before Nova made its own
     """
 
@@ -75,6 +76,7 @@ class Claim(ty.NamedTuple):
     sources: frozenset[str] = frozenset()
     settled: bool = True
     shown: bool = False
+    project: str = ''
     taken: float = 0.0
 
     def in_flight(self, now: float) -> bool:
@@ -102,10 +104,10 @@ class Claim(ty.NamedTuple):
         guest = snapshot.host(host).guests.get(instance)
         if guest is not None and len(guest.ports) >= self.ports:
             return None
-        ports = snapshot.ports_of(instance)
+        ports = snapshot.ports_of(instance, self.project)
         if self.shown and not ports:
             return None  # deleted
-        bound = frozenset(port.host for port in ports if port.host)
+        bound = frozenset(port.host for port in ports)
         sources = self.sources
         if not self.settled:
             sources |= bound - {host}
@@ -187,23 +189,26 @@ class Claims:
         self._swept = time.monotonic()
 
     def add(self, host: str, instance: str,
-            demand: network_demand.NetworkDemand, is_move: bool = False,
+            demand: network_demand.NetworkDemand, project: str = '',
+            is_move: bool = False,
             snapshot: usage.Snapshot | None = None) -> None:
         """Note that Nova has placed a guest.
 
         :param host: ``host_state.host``
         :param instance: UUID of the server
         :param demand: what it takes
+        :param project: UUID of its project, empty if that is not known
         :param is_move: it existed before
         :param snapshot: what Neutron showed, if anything
         """
         now = time.monotonic()
-        ports = snapshot.ports_of(instance) if is_move and snapshot else ()
+        ports = (snapshot.ports_of(instance, project)
+                 if is_move and snapshot else ())
         with self._lock:
             self._add(host, instance, Claim(
                 demand.vswitch_ports, demand.rules, now,
-                sources=frozenset(port.host for port in ports) - {'', host},
-                settled=not is_move, shown=bool(ports)))
+                sources=frozenset(port.host for port in ports) - {host},
+                settled=not is_move, shown=bool(ports), project=project))
 
     def _add(self, host: str, instance: str, claim: Claim) -> None:
         now = claim.when

@@ -13,7 +13,7 @@
 
 Plain values from the networks and ports of a request; what has to be looked
 up, such as the vNIC type of a port or the rules of a security group, comes
-from the snapshot.  No I/O.
+from the snapshot, and from what Neutron was asked for besides.  No I/O.
 """
 
 from collections.abc import Iterable
@@ -27,6 +27,10 @@ NO_NETWORK = 'none'
 AUTO_NETWORK = 'auto'
 DEFAULT_GROUP = 'default'
 
+#: Rules that a port is taken to have if nobody says how many; see
+#: ``security_rules_per_port``.
+ASSUMED_RULES = 128
+
 
 class NIC(ty.NamedTuple):
     """One network interface of a request.
@@ -35,11 +39,14 @@ class NIC(ty.NamedTuple):
         is given
     :ivar port: UUID of a port that exists, or None
     :ivar pci_request: UUID of the PCI request that serves it, or None
+    :ivar device_profile: name of the device profile of the accelerator that
+        serves it, or None
     """
 
     network: str | None = None
     port: str | None = None
     pci_request: str | None = None
+    device_profile: str | None = None
 
 
 class NetworkDemand(ty.NamedTuple):
@@ -60,50 +67,163 @@ class NetworkDemand(ty.NamedTuple):
     port_rules: int = 0
 
 
+class Lacking(ty.NamedTuple):
+    """What figures lack to say what a guest takes.
+
+    :ivar ports: UUIDs of ports
+    :ivar groups: UUIDs of security groups whose rules are not known
+    :ivar projects: UUIDs of projects whose security group ``default`` is not
+        known
+    :ivar networks: UUIDs of networks
+    """
+
+    ports: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+
+
+class Interfaces:
+    """The network interfaces of a guest, and what is known of them.
+
+    :param interfaces: those of its request
+    :param security_groups: UUIDs of the security groups that the ports get
+        that do not exist yet, or ``default`` for that of the project
+    :param project: UUID of the project
+    :param snapshot: what is known of ports and rules; None if nothing is
+    :param instance: UUID of the server if it exists.  Besides the ports that
+        its request names those count that are bound for it and belong to its
+        project.
+    :ivar more: what is known besides the snapshot
+    """
+
+    def __init__(
+        self, interfaces: Iterable[NIC], security_groups: Sequence[str],
+        project: str | None, snapshot: usage.Snapshot | None,
+        instance: str | None = None,
+    ):
+        self.nics = [nic for nic in interfaces if nic.network != NO_NETWORK]
+        self._groups = tuple(security_groups) or (DEFAULT_GROUP,)
+        self._project = project
+        self._snapshot = snapshot
+        self.more = usage.Supplement()
+        if snapshot is not None and instance and project:
+            own = [port.id for port in snapshot.ports_of(instance, project)]
+            if own:
+                # What else the request says is older than the server.
+                self.nics = [nic for nic in self.nics if nic.port]
+                named = {nic.port for nic in self.nics}
+                self.nics += [
+                    NIC(port=port) for port in own if port not in named]
+
+    def lacking(self) -> Lacking | None:
+        """What Neutron should be asked for; None if nothing is lacking."""
+        snapshot, more = self._snapshot, self.more
+        if snapshot is None or snapshot.hides_groups:
+            return None
+        ports, groups, projects, networks = {}, {}, {}, {}
+        for nic in self.nics:
+            if nic.pci_request or nic.device_profile:
+                continue
+            if nic.port:
+                if nic.port not in snapshot.ports and (
+                        nic.port not in more.ports):
+                    ports[nic.port] = None
+                continue
+            secured = self._secured(nic.network)
+            if secured is None:
+                networks[nic.network] = None
+            if secured is False:
+                continue
+            for group in self._groups:
+                if group == DEFAULT_GROUP:
+                    group = self._default_group()
+                    if group is None:
+                        if self._project:
+                            projects[self._project] = None
+                        continue
+                if self._rules(group) is None:
+                    groups[group] = None
+        found = Lacking(tuple(ports), tuple(groups), tuple(projects),
+                        tuple(networks))
+        return found if any(found) else None
+
+    def port(self, nic: NIC) -> usage.Port | None:
+        """The port of an interface, if it exists and is known."""
+        if not nic.port or self._snapshot is None:
+            return None
+        return self._snapshot.ports.get(nic.port) or (
+            self.more.ports.get(nic.port))
+
+    def rules(self, nic: NIC) -> int | None:
+        """Security-group rules of an interface; None if that is not known.
+
+        Without a snapshot there are none.
+        """
+        if self._snapshot is None:
+            return 0
+        port = self.port(nic)
+        if port is not None:
+            if nic.port in self._snapshot.ports:
+                # Rules are read after ports: groups without any have none.
+                return self._snapshot.rules_of(port.security_groups)
+            groups = port.security_groups
+        elif nic.port:
+            groups = (None,)
+        elif self._secured(nic.network) is False:
+            return 0
+        else:
+            groups = [self._default_group() if group == DEFAULT_GROUP
+                      else group for group in self._groups]
+        counts = [self._rules(group) for group in groups]
+        if self._snapshot.hides_groups:
+            return sum(count or 0 for count in counts)
+        return None if None in counts else sum(counts)
+
+    def _secured(self, network: str | None) -> bool | None:
+        """Whether ports of a network get security groups, if known."""
+        if network is None or network == AUTO_NETWORK:
+            return True
+        return self._snapshot.networks.get(
+            network, self.more.networks.get(network))
+
+    def _default_group(self) -> str | None:
+        return self._snapshot.default_groups.get(
+            self._project) or self.more.default_groups.get(self._project)
+
+    def _rules(self, group: str | None) -> int | None:
+        return self._snapshot.rules.get(group, self.more.rules.get(group))
+
+
 def of_request(
-    interfaces: Iterable[NIC], vfs: int, pci_nics: int, port_devices: int,
-    security_groups: Sequence[str], project: str | None,
-    snapshot: usage.Snapshot | None, instance: str | None = None,
+    interfaces: Interfaces, vfs: int, pci_nics: int, port_devices: int,
+    assumed_rules: int = ASSUMED_RULES,
 ) -> NetworkDemand:
     """What the guest of a request takes.
 
-    A port that the snapshot does not know yet has the rules of the project's
-    security group ``default``, which Neutron gives it if not told otherwise.
-    Without a snapshot no rules are known.  For a server that exists its own
-    ports count, and those of the request that the snapshot does not know yet.
+    Without a snapshot no rules are known, and none are counted.
 
     :param interfaces: its network interfaces
     :param vfs: virtual functions of its PCI requests
     :param pci_nics: physical functions of its PCI requests
     :param port_devices: devices that its ports want
-    :param security_groups: UUIDs of the security groups that the ports get
-        that do not exist yet, or ``default`` for that of the project
-    :param project: UUID of the project
-    :param snapshot: what is known of ports and rules; None if nothing is
-    :param instance: UUID of the server if it exists
+    :param assumed_rules: rules of a port of which a snapshot does not know
+        how many it has
     """
-    interfaces = [nic for nic in interfaces if nic.network != NO_NETWORK]
-    own = snapshot.ports_of(instance) if snapshot and instance else ()
-    if own:
-        interfaces = [NIC(port=port.id) for port in own] + [
-            nic for nic in interfaces
-            if nic.port is not None and nic.port not in snapshot.ports]
     beside = ports = rules = port_rules = 0
-    known_ports = snapshot.ports if snapshot is not None else {}
-    for nic in interfaces:
-        port = known_ports.get(nic.port) if nic.port else None
+    for nic in interfaces.nics:
+        port = interfaces.port(nic)
+        if nic.device_profile or port is not None and (
+                port.vnic_type in usage.ACCELERATOR_VNIC_TYPES):
+            continue
         if nic.pci_request or port is not None and usage.bypasses_vswitch(
                 port.vnic_type):
             beside += 1
             continue
         ports += 1
-        if snapshot is None:
-            continue
-        if port is not None:
-            count = snapshot.rules_of(port.security_groups)
-        else:
-            count = snapshot.rules_of(_groups(
-                () if nic.port else security_groups, project, snapshot))
+        count = interfaces.rules(nic)
+        if count is None:
+            count = assumed_rules
         rules += count
         port_rules = max(port_rules, count)
     # A move does not say which of its ports are beside the switch, but how
@@ -114,17 +234,3 @@ def of_request(
     return NetworkDemand(
         vswitch_ports=ports - missing, vfs=vfs, pci_nics=pci_nics,
         rules=rules, port_rules=port_rules)
-
-
-def _groups(
-    security_groups: Sequence[str], project: str | None,
-    snapshot: usage.Snapshot,
-) -> list[str]:
-    """UUIDs of the security groups of a port that is new to the snapshot."""
-    groups = []
-    for group in security_groups or (DEFAULT_GROUP,):
-        if group == DEFAULT_GROUP:
-            group = snapshot.default_groups.get(project)
-        if group:
-            groups.append(group)
-    return groups

@@ -19,6 +19,7 @@ import functools
 import math
 import typing as ty
 
+from nfv_sched.network import demand
 from nfv_sched import nova_compat
 
 _PHYSICAL_PORTS = 'vswitch_physical_ports'
@@ -56,6 +57,17 @@ def defaults(conf) -> Limits:
     """
     options = conf.nfv_sched
     return Limits(*(options[name] for name in Limits._fields))
+
+
+def assumed_rules(conf) -> int:
+    """Rules that a port is taken to have if nobody says how many.
+
+    As many as a port may have, by the option.
+
+    :param conf: configuration object with ``[nfv_sched]``
+    """
+    limit = conf.nfv_sched.security_rules_per_port
+    return int(limit) if 1 <= limit < math.inf else demand.ASSUMED_RULES
 
 
 def of_host(host_state, options: Limits) -> Limits:

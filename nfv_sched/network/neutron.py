@@ -15,15 +15,21 @@
 that a thread in the background keeps young, so that those who ask for it never
 wait for Neutron, but for a bounded time at the very first.
 
+What a request needs and the snapshot lacks, because it is younger, is asked
+for in its name (:class:`Lookups`).
+
 A snapshot is made of complete answers or not at all.  Neutron has no
 transactions over pages, so it can mix moments that lie as far apart as reading
 takes: a port that is created or moved meanwhile may be missing until the next
-one, and none is counted twice.
+one, and none is counted twice.  An answer that is complete but lacks most of
+what there was a moment ago is not believed at once (:class:`Doubts`).
 """
 
+from collections.abc import Collection
 from collections.abc import Iterator
 import contextlib
 import json
+import math
 import threading
 import time
 
@@ -36,6 +42,7 @@ import urllib3
 
 from nfv_sched import conf as nfv_conf
 from nfv_sched.network import background
+from nfv_sched.network import demand
 from nfv_sched.network import usage
 from nfv_sched import nova_compat
 
@@ -46,13 +53,19 @@ nfv_conf.register_opts(CONF)
 
 _GROUP = 'neutron'  # section of nova.conf
 _CHUNK_BYTES = 65536
+# What is longer is no answer of Neutron's.
+_ANSWER_BYTES = 64 * 2 ** 20
+_PAGES = 10000
 # How many of the last items of a page are tried as the marker of the next one:
 # Neutron refuses a marker that has been deleted meanwhile.
 _MARKERS = 5
 _PORT_FIELDS = ('id', 'device_owner', 'device_id', 'binding:host_id',
-                'binding:vnic_type', 'security_groups')
-_DHCP_AGENT = 'DHCP agent'
-_L3_AGENT = 'L3 agent'
+                'binding:vnic_type', 'security_groups', 'project_id')
+# What Neutron gives the group "default" of a project, unless told otherwise:
+# all egress, and ingress from the group itself, for IPv4 and IPv6.
+_DEFAULT_GROUP_RULES = 4
+# Of each kind, for one request.
+_LOOKED_UP = 50
 
 # What can go wrong on the way to Neutron, by no fault of this module. The
 # exceptions of requests are OSErrors.
@@ -63,12 +76,20 @@ _HIDDEN_GROUPS = (
     'Neutron does not show the security groups of other projects to the user '
     'of the [neutron] section, who needs the role admin')
 
-# So many ports are looked at to see whether their security groups are shown.
+# So many ports, or security groups of ports, are looked at to see whether the
+# groups are shown.
 _PROBED = 100
+
+# Part of its time that a process spends reading, at most.
+_SHARE = 0.05
 
 
 class NeutronError(Exception):
     """Neutron did not give what a snapshot is made of."""
+
+
+class ImplausibleError(NeutronError):
+    """Neutron gave much less than a moment ago."""
 
 
 class _StatusError(NeutronError):
@@ -79,6 +100,59 @@ class _StatusError(NeutronError):
         self.status = status
 
 
+class Doubts:
+    """Readings that lack most of what the one before them had.
+
+    A fault on the way, or a user who lost his role, looks like an empty cloud;
+    believed, it would give away room that is taken.  A cloud can really lose
+    most of its ports, too, so that such a reading is believed after
+    ``READINGS`` of them in a row, if half of ``max_snapshot_age`` has passed
+    since the first.
+
+    To be used by one thread at a time; it outlives its :class:`Reader`.
+
+    :param conf: configuration object with ``[nfv_sched]``
+    """
+
+    READINGS = 3
+
+    def __init__(self, conf=CONF):
+        self._conf = conf
+        self._readings = 0
+        self._since = 0.0
+        self._forgotten = False
+
+    def check(self, previous: usage.Snapshot,
+              snapshot: usage.Snapshot) -> None:
+        """See whether a reading is to be believed.
+
+        :param previous: the reading before that was believed
+        :param snapshot: the new one
+        :raises ImplausibleError: if not
+        """
+        doubts = '' if self._forgotten else usage.doubts(previous, snapshot)
+        self._forgotten = False
+        if not doubts:
+            self._readings = 0
+            return
+        if not self._readings:
+            self._since = snapshot.taken
+        self._readings += 1
+        seconds = snapshot.taken - self._since
+        wanted = self._conf.nfv_sched.max_snapshot_age / 2
+        if self._readings < self.READINGS or seconds <= wanted:
+            raise ImplausibleError(
+                f'{doubts}. That is believed if it is still so after '
+                f'{max(wanted - seconds, 0):.0f} s')
+        LOG.warning('Neutron has shown the same for %.0f s, and is believed: '
+                    '%s', seconds, doubts)
+        self._readings = 0
+
+    def forget(self) -> None:
+        """Believe the next reading, whatever it shows."""
+        self._forgotten = True
+
+
 class Reader:
     """One connection to Neutron.
 
@@ -86,12 +160,16 @@ class Reader:
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
     :param stopped: reading ends between two requests once this is set
+    :param doubts: what is known of implausible readings; None to begin anew
     :raises NeutronError: if there is no way to Neutron
     """
 
-    def __init__(self, conf=CONF, stopped: threading.Event | None = None):
+    def __init__(self, conf=CONF, stopped: threading.Event | None = None,
+                 doubts: Doubts | None = None):
         self._conf = conf
         self._stopped = stopped
+        self._doubts = doubts or Doubts(conf)
+        self._deadline = math.inf
         self._hidden_told = False
         try:
             session = ks_loading.load_session_from_conf_options(
@@ -117,11 +195,13 @@ class Reader:
             latter is empty if it shows everything
         :raises NeutronError: if any answer is missing, late or malformed
         """
+        self._deadline = math.inf
         builder = usage.SnapshotBuilder(None)
         ports = self._few('ports', _PORT_FIELDS, [('limit', str(_PROBED))])
         for port in ports:
             self._add_port(builder, port)
-        for resource in ('security-group-rules', 'security-groups'):
+        for resource in (
+                'security-group-rules', 'security-groups', 'networks'):
             self._few(resource, ('id',), [('limit', '1')])
         hidden = _HIDDEN_GROUPS if self._hides_groups(builder) else ''
         agents = self._few('agents', ('id', 'agent_type'), [])
@@ -153,6 +233,8 @@ class Reader:
             what has not changed
         :raises NeutronError: if any answer is missing, late or malformed
         """
+        seconds = self._conf.nfv_sched.max_snapshot_age
+        self._deadline = time.monotonic() + seconds
         builder = usage.SnapshotBuilder(previous)
         for port in self._items('ports', _PORT_FIELDS):
             self._add_port(builder, port)
@@ -168,37 +250,122 @@ class Reader:
         ):
             builder.add_default_group(
                 _text(group, 'project_id'), group['id'])
+        for network in self._items(
+            'networks', ('id', 'port_security_enabled'), optional=True,
+        ):
+            builder.add_network(network['id'], _secured(network))
         self._add_agents(builder)
-        hidden = self._hides_groups(builder)
+        hidden = builder.hides_groups = self._hides_groups(builder)
         if hidden and not self._hidden_told:
             LOG.warning('Limits of security-group rules are not kept: %s.',
                         _HIDDEN_GROUPS)
         self._hidden_told = hidden
-        return builder.build()
+        snapshot = builder.build()
+        if previous is not None:
+            self._doubts.check(previous, snapshot)
+        return snapshot
+
+    def look_up(self, lacking: demand.Lacking,
+                deadline: float) -> usage.Supplement:
+        """Read what a request needs, and nothing else.
+
+        A security group that has no rules and is not shown either is left
+        out.
+
+        :param lacking: what it needs; of very much, only a part is read
+        :param deadline: when to be done, seconds of ``time.monotonic()``
+        :raises NeutronError: if any answer is missing, late or malformed
+        """
+        self._deadline = deadline
+        ports: dict[str, usage.Port | None] = dict.fromkeys(
+            lacking.ports[:_LOOKED_UP])
+        groups = dict.fromkeys(lacking.groups)
+        for port in self._chosen('ports', _PORT_FIELDS, 'id', ports):
+            ports[port['id']] = usage.Port(*_port(port))
+            groups.update(dict.fromkeys(ports[port['id']].security_groups))
+        networks = dict.fromkeys(lacking.networks[:_LOOKED_UP], True)
+        for network in self._chosen(
+                'networks', ('id', 'port_security_enabled'), 'id', networks):
+            networks[network['id']] = _secured(network)
+        default_groups: dict[str, str] = {}
+        for group in self._chosen(
+            'security-groups', ('id', 'project_id'), 'project_id',
+            lacking.projects[:_LOOKED_UP], ('name', 'default'),
+        ):
+            default_groups[_text(group, 'project_id')] = group['id']
+            groups[group['id']] = None
+        rules = self._rules_of(list(groups)[:_LOOKED_UP])
+        for project in lacking.projects[:_LOOKED_UP]:
+            if project not in default_groups:
+                # Neutron makes it together with the first port.
+                default_groups[project] = project
+                rules[project] = self._rules_of_default_groups()
+        return usage.Supplement(ports, rules, default_groups, networks)
+
+    def _rules_of(self, groups: list[str]) -> dict[str, int]:
+        """How many rules some security groups have, if they are shown."""
+        rules = dict.fromkeys(groups, 0)
+        for rule in self._chosen(
+            'security-group-rules', ('id', 'security_group_id'),
+            'security_group_id', groups,
+        ):
+            rules[_text(rule, 'security_group_id')] += 1
+        empty = [group for group in groups if not rules[group]]
+        shown = {group['id'] for group in self._chosen(
+            'security-groups', ('id',), 'id', empty)}
+        return {group: count for group, count in rules.items()
+                if count or group in shown}
+
+    def _rules_of_default_groups(self) -> int:
+        """Rules of a security group ``default`` that is not there yet."""
+        try:
+            return sum(
+                rule.get('used_in_default_sg') is not False
+                for rule in self._items(
+                    'default-security-group-rules',
+                    ('id', 'used_in_default_sg')))
+        except _StatusError as exc:
+            if exc.status != 404:
+                raise
+            return _DEFAULT_GROUP_RULES  # before 2023.2
+
+    def _chosen(
+        self, resource: str, fields: tuple[str, ...], name: str,
+        values: Collection[str], *filters: tuple[str, str],
+    ) -> Iterator[dict]:
+        """The items of which a field has one of some values."""
+        if not values:
+            return
+        for item in self._items(
+            resource, fields, optional=resource != 'ports',
+            filters=[(name, value) for value in values] + list(filters),
+        ):
+            # Neutron ignores filters that it does not know.
+            if item.get(name) in values:
+                yield item
 
     def _hides_groups(self, builder: usage.SnapshotBuilder) -> bool:
         """Whether security groups of ports, and so their rules, are not shown.
 
-        A list that the user may not see is no error to Neutron, but empty.
+        A list that the user may not see is no error to Neutron, but empty, or
+        has what belongs to the user's own project.
         """
-        group = builder.group_without_rules()
-        return group is not None and not self._few(
-            'security-groups', ('id',), [('id', group)])
+        groups = builder.groups_without_rules(_PROBED)
+        shown = {group['id'] for group in self._chosen(
+            'security-groups', ('id',), 'id', groups)}
+        hidden = groups.keys() - shown
+        # It may have been deleted meanwhile, but not while a port has it.
+        return any(
+            not hidden.isdisjoint(_port(port)[4]) for port in self._chosen(
+                'ports', _PORT_FIELDS, 'id',
+                {groups[group] for group in hidden}))
 
     @staticmethod
     def _add_port(builder: usage.SnapshotBuilder, port: dict) -> None:
-        if 'binding:host_id' not in port:
-            raise NeutronError(
-                'ports come without binding:host_id: the user of the '
-                '[neutron] section needs the role admin or service')
-        groups = port.get('security_groups') or ()
-        if not isinstance(groups, (list, tuple)) or not all(
-                isinstance(group, str) for group in groups):
-            raise NeutronError('malformed security_groups of a port')
+        port_id, host, device, vnic_type, groups, project = _port(port)
         builder.add_port(
-            port['id'], _text(port, 'device_owner'),
-            _text(port, 'device_id'), _text(port, 'binding:host_id'),
-            _text(port, 'binding:vnic_type') or 'normal', tuple(groups))
+            port_id, _text(port, 'device_owner'), device, host, vnic_type,
+            groups, project)
 
     def _add_agents(self, builder: usage.SnapshotBuilder) -> None:
         """Learn what runs Neutron, and what its DHCP and L3 agents serve."""
@@ -206,26 +373,27 @@ class Reader:
             'agents', ('id', 'agent_type'), paged=False, optional=True)}
         for kind in kinds:
             builder.add_agent_type(kind)
-        wanted = sorted(kinds & {_DHCP_AGENT, _L3_AGENT})
+        wanted = sorted(kinds & {
+            usage.DHCP_AGENT, usage.L3_AGENT, usage.OVN_GATEWAY_AGENT})
         if not wanted:
             return
         for agent in self._items(
             'agents', ('id', 'agent_type', 'host', 'alive', 'configurations'),
             filters=[('agent_type', kind) for kind in wanted], paged=False,
         ):
+            host, kind = _text(agent, 'host'), _text(agent, 'agent_type')
+            builder.add_agent_host(kind, host)
             # What a dead agent had is stale; its ports are counted instead.
             if not agent.get('alive'):
                 continue
-            host = _text(agent, 'host')
             figures = agent.get('configurations')
             if not host or not isinstance(figures, dict):
                 raise NeutronError('malformed agent')
-            kind = _text(agent, 'agent_type')
-            if kind == _DHCP_AGENT:
+            if kind == usage.DHCP_AGENT:
                 networks = _count(figures, 'networks')
                 if networks is not None:
                     builder.add_dhcp_agent(host, networks)
-            elif kind == _L3_AGENT:
+            elif kind == usage.L3_AGENT:
                 routers = _count(figures, 'routers')
                 if routers is not None:
                     builder.add_l3_agent(host, routers)
@@ -251,7 +419,7 @@ class Reader:
                       ('sort_dir', 'asc')]
         seen: set[str] = set()
         markers: list[str] = []
-        while True:
+        for _number in range(_PAGES):
             try:
                 body = self._page(resource, query, markers)
             except _StatusError as exc:
@@ -277,6 +445,7 @@ class Reader:
                 return
             seen = set(ids)
             markers = ids[:-_MARKERS - 1:-1]
+        raise NeutronError(f'{resource}: more than {_PAGES} pages')
 
     def _page(
         self, resource: str, query: list[tuple[str, str]],
@@ -297,25 +466,37 @@ class Reader:
         """The body of one answer, complete and in time."""
         if self._stopped is not None and self._stopped.is_set():
             raise background.Stopped()
-        timeout = self._conf.nfv_sched.neutron_request_timeout
-        deadline = time.monotonic() + timeout
+        began = time.monotonic()
+        timeout = min(self._conf.nfv_sched.neutron_request_timeout,
+                      self._deadline - began)
+        if timeout <= 0:
+            raise NeutronError(
+                f'GET {resource}: there is no time left for it')
+        deadline = began + timeout
         try:
-            # Not logged: debug logs would hold every port, every minute.
+            # Not logged: debug logs would hold every port, every minute. No
+            # redirects are followed: the token would go with them.
             with contextlib.closing(self._network.get(
                 f'/{resource}', params=query, timeout=timeout, stream=True,
-                log=False, headers={'Accept': 'application/json',
-                                    'Accept-Encoding': 'identity'},
+                log=False, redirect=False,
+                headers={'Accept': 'application/json',
+                         'Accept-Encoding': 'identity'},
             )) as response:
                 if response.status_code != 200:
                     raise _StatusError(
                         f'GET {resource}: {response.status_code} '
                         f'{response.reason}', response.status_code)
-                chunks = []
+                chunks, size = [], 0
                 # read1 returns what has come; read would wait for a whole
                 # chunk, for ever if the bytes only trickle.
                 while chunk := response.raw.read1(
                         _CHUNK_BYTES, decode_content=True):
                     chunks.append(chunk)
+                    size += len(chunk)
+                    if size > _ANSWER_BYTES:
+                        raise NeutronError(
+                            f'GET {resource}: the answer is longer than '
+                            f'{_ANSWER_BYTES} bytes')
                     if time.monotonic() > deadline:
                         raise NeutronError(
                             f'GET {resource}: the answer was not complete '
@@ -330,7 +511,7 @@ def _parse(body: bytes, resource: str) -> tuple[list[dict], bool]:
     key = resource.replace('-', '_')
     try:
         document = json.loads(body)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise NeutronError(f'{resource}: the answer is no JSON: {exc}') from (
             exc)
     items = document.get(key) if isinstance(document, dict) else None
@@ -343,6 +524,29 @@ def _parse(body: bytes, resource: str) -> tuple[list[dict], bool]:
         return items, any(link.get('rel') == 'next' for link in links)
     except (AttributeError, TypeError):
         raise NeutronError(f'{resource}: the links are malformed')
+
+
+def _port(
+    port: dict,
+) -> tuple[str, str, str, str, tuple[str, ...], str]:
+    """ID, host, device, vNIC type, security groups and project of a port."""
+    if 'binding:host_id' not in port:
+        raise NeutronError(
+            'ports come without binding:host_id: the user of the '
+            '[neutron] section needs the role admin or service')
+    groups = port.get('security_groups') or ()
+    if not isinstance(groups, (list, tuple)) or not all(
+            isinstance(group, str) for group in groups):
+        raise NeutronError('malformed security_groups of a port')
+    return (port['id'], _text(port, 'binding:host_id'),
+            _text(port, 'device_id'),
+            _text(port, 'binding:vnic_type') or 'normal', tuple(groups),
+            _text(port, 'project_id'))
+
+
+def _secured(network: dict) -> bool:
+    """Whether ports of a network get security groups."""
+    return network.get('port_security_enabled') is not False
 
 
 def _text(item: dict, field: str) -> str:
@@ -371,6 +575,131 @@ def read_snapshot(conf=CONF) -> usage.Snapshot:
         return reader.read()
 
 
+class Lookups:
+    """Asks Neutron for what figures lack, in the name of single requests.
+
+    A few at a time; the others wait for them as long as they may.  After a
+    failure nobody waits for a while.  What was found is kept as long as the
+    figures that lacked it.
+
+    Several threads may use it.  Threads of its own do the asking, so that no
+    connection, and no Keystone, can hold up a request.
+
+    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
+    :param stopped: see :class:`Reader`
+    """
+
+    THREADS = 4
+    FIRST_PAUSE = 1.0
+    LONGEST_PAUSE = 60.0
+    #: Entries that are kept.
+    KEPT = 10000
+
+    def __init__(self, conf, stopped: threading.Event):
+        self._conf = conf
+        self._stopped = stopped
+        self._lock = threading.Lock()
+        self._threads = threading.BoundedSemaphore(self.THREADS)
+        self._readers: list[Reader] = []
+        self._snapshot: usage.Snapshot | None = None
+        self._found = usage.Supplement()
+        self._failures = 0
+        self._paused_until = 0.0
+
+    def look_up(self, snapshot: usage.Snapshot,
+                interfaces: demand.Interfaces) -> None:
+        """See :meth:`SnapshotSource.look_up`."""
+        if not self._lacks(snapshot, interfaces):
+            return
+        timeout = self._conf.nfv_sched.neutron_lookup_timeout
+        began = time.monotonic()
+        if timeout <= 0 or began < self._paused_until or (
+                not self._threads.acquire(timeout=timeout)):
+            return
+        # Others may have found it meanwhile, or found Neutron down.
+        lacking = self._lacks(snapshot, interfaces)
+        if lacking is None or time.monotonic() < self._paused_until:
+            self._threads.release()
+            return
+        done = threading.Event()
+        try:
+            threading.Thread(
+                target=self._run, name='nfv-sched-lookup', daemon=True,
+                args=(snapshot, lacking, began + timeout, done)).start()
+        except RuntimeError as exc:  # there are too many
+            self._threads.release()
+            self._failed(str(exc))
+            return
+        if not done.wait(max(began + timeout - time.monotonic(), 0)):
+            self._failed(f'no answer within {timeout:g} s')
+        self._lacks(snapshot, interfaces)
+
+    def close(self) -> None:
+        """Close the connections that are not used at the moment."""
+        while self._readers:
+            self._readers.pop().close()
+
+    def _lacks(self, snapshot: usage.Snapshot,
+               interfaces: demand.Interfaces) -> demand.Lacking | None:
+        """What is lacking besides what was found for other requests."""
+        with self._lock:
+            if self._snapshot is snapshot:
+                interfaces.more = self._found
+        return interfaces.lacking()
+
+    def _run(self, snapshot: usage.Snapshot, lacking: demand.Lacking,
+             deadline: float, done: threading.Event) -> None:
+        reader = None
+        try:
+            try:
+                reader = self._readers.pop()
+            except IndexError:
+                reader = Reader(self._conf, self._stopped)
+            found = reader.look_up(lacking, deadline)
+            self._keep(snapshot, found)
+        except Exception as exc:
+            if reader is not None:
+                reader.close()
+            if not isinstance(exc, background.Stopped):
+                self._failed(str(exc), not isinstance(exc, NeutronError))
+        else:
+            self._readers.append(reader)
+        finally:
+            self._threads.release()
+            done.set()
+
+    def _keep(self, snapshot: usage.Snapshot,
+              found: usage.Supplement) -> None:
+        with self._lock:
+            if self._snapshot is not snapshot:
+                if self._snapshot is not None and (
+                        self._snapshot.taken > snapshot.taken):
+                    return
+                self._snapshot, self._found = snapshot, usage.Supplement()
+            if self._found.size() + found.size() > self.KEPT:
+                self._found = usage.Supplement()
+            self._found = self._found.joined(found)
+            self._failures = 0
+            self._paused_until = 0.0
+
+    def _failed(self, text: str, defect: bool = False) -> None:
+        with self._lock:
+            now = time.monotonic()
+            if now < self._paused_until:
+                return  # of the same outage
+            self._failures += 1
+            self._paused_until = now + min(
+                self.FIRST_PAUSE * 2 ** min(self._failures - 1, 32),
+                self.LONGEST_PAUSE)
+            told = self._failures > 1
+        LOG.log(
+            logging.DEBUG if told else logging.WARNING,
+            'Neutron cannot be asked for ports and security groups that are '
+            'younger than the figures; until it can, such a port is taken to '
+            'have as many rules as a port may have: %s', text.rstrip('.'),
+            exc_info=defect)
+
+
 class _Refresher(background.Refresher[usage.Snapshot]):
     """The thread that reads Neutron in one process."""
 
@@ -382,12 +711,27 @@ class _Refresher(background.Refresher[usage.Snapshot]):
         super().__init__()
         self._conf = conf
         self._reader: Reader | None = None
+        self.doubts = Doubts(conf)
+        self.lookups = Lookups(conf, self.stopped)
+        self._doubted = False
         self._stale_told = False
         self._slow_told = False
 
     def interval(self) -> float:
         """``neutron_refresh_interval``."""
         return self._conf.nfv_sched.neutron_refresh_interval
+
+    def rest(self, took: float) -> float:
+        """So long that little time is spent reading, and figures stay fresh.
+
+        :param took: seconds
+        """
+        return max(took, min(
+            took / _SHARE - took, self._conf.nfv_sched.max_snapshot_age / 2))
+
+    def hurries(self) -> bool:
+        """Not if Neutron is well, but shows little."""
+        return not self._doubted
 
     def first_timeout(self) -> float:
         """``neutron_first_fetch_timeout``."""
@@ -396,7 +740,7 @@ class _Refresher(background.Refresher[usage.Snapshot]):
     def read(self) -> usage.Snapshot:
         """A new snapshot."""
         if self._reader is None:
-            self._reader = Reader(self._conf, self.stopped)
+            self._reader = Reader(self._conf, self.stopped, self.doubts)
         return self._reader.read(self.value)
 
     def close(self) -> None:
@@ -404,6 +748,7 @@ class _Refresher(background.Refresher[usage.Snapshot]):
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.close()
+        self.lookups.close()
 
     def succeeded(self, took: float) -> None:
         """Tell of readings that take long."""
@@ -411,24 +756,39 @@ class _Refresher(background.Refresher[usage.Snapshot]):
         snapshot = self.value
         LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
                   len(snapshot.hosts), len(snapshot.ports), snapshot.source)
+        self._doubted = False
         # The next snapshot comes after a pause and as long a reading.
-        oldest = max(options.neutron_refresh_interval, 2 * took) + took
-        if oldest <= options.max_snapshot_age:
+        pause = max(options.neutron_refresh_interval - took, self.rest(took))
+        share = took / (took + pause)
+        stale = pause + 2 * took > options.max_snapshot_age
+        if not stale and share <= _SHARE * 1.01:
             self._slow_told = False
         elif not self._slow_told:
             self._slow_told = True
             LOG.warning(
-                'Neutron is read every %.0f s and that takes %.0f s: figures '
-                'become older than max_snapshot_age (%.0f s), and '
-                'stale_snapshot_policy=%s applies to them',
-                max(options.neutron_refresh_interval, 2 * took), took,
-                options.max_snapshot_age, options.stale_snapshot_policy)
+                'Neutron is read every %.0f s and that takes %.0f s, %.0f %% '
+                'of the time: %s', pause + took, took, 100 * share,
+                'figures become older than max_snapshot_age '
+                f'({options.max_snapshot_age:.0f} s), and '
+                f'stale_snapshot_policy={options.stale_snapshot_policy} '
+                'applies to them' if stale else
+                'raise max_snapshot_age '
+                f'({options.max_snapshot_age:.0f} s) to spare it')
 
     def failed(self, exc: Exception) -> None:
         """Tell of the first of several failures, and when it matters."""
         options = self._conf.nfv_sched
         snapshot = self.value
-        if self.failures > 1:
+        doubted, self._doubted = (
+            self._doubted, isinstance(exc, ImplausibleError))
+        if self._doubted:
+            LOG.log(
+                logging.DEBUG if doubted else logging.WARNING,
+                'What Neutron shows is not believed, and the figures from '
+                '%.0f s ago stay in use: %s', snapshot.age(), exc)
+            if self.failures == 1:
+                self._stale_told = False
+        elif self.failures > 1:
             LOG.debug('Attempt %d to read Neutron failed: %s',
                       self.failures, exc)
         else:
@@ -463,6 +823,23 @@ class SnapshotSource(background.Source[usage.Snapshot]):
 
     def _make_refresher(self) -> _Refresher:
         return _Refresher(self._conf)
+
+    def look_up(self, snapshot: usage.Snapshot | None,
+                interfaces: demand.Interfaces) -> None:
+        """Ask Neutron for what figures lack of some network interfaces.
+
+        Takes ``neutron_lookup_timeout`` at most.  What was found is noted in
+        ``interfaces.more``; it can be less than what is lacking.
+
+        :param snapshot: what :meth:`get` returned
+        :param interfaces: those of a request, made with the same figures
+        """
+        if snapshot is not None:
+            self._refresher().lookups.look_up(snapshot, interfaces)
+
+    def forget(self) -> None:
+        """Believe the next reading, however little it shows."""
+        self._refresher().doubts.forget()
 
     def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
         """Whether a snapshot is young enough to be believed.

@@ -38,6 +38,7 @@ A migration that is not known to Nova's database covers nothing: again the
 error refuses.
 """
 
+from collections.abc import Callable
 from collections.abc import Mapping
 import math
 import typing as ty
@@ -112,6 +113,34 @@ def _covered(guest: usage.Guest, allocated: Mapping[str, int]) -> bool:
             and guest.rules <= allocated.get(ledger.RULES, 0))
 
 
+def _handed_over(
+    renamed: usage.Renamed, most: int, claims: dict[str, int],
+    host: usage.HostUsage, amount: Callable[[usage.Guest], int],
+) -> int:
+    """How much of a guest another server's claim covers, and is used up of it.
+
+    A port of a server that is gone may have been plugged for another so soon
+    that it was seen only afterwards.
+
+    :param renamed: the ports that name another server
+    :param most: how much they take
+    :param claims: server UUID -> what it has allocated
+    :param host: what Neutron has bound to the host
+    :param amount: how much of it is a guest's
+    """
+    other = host.guests.get(renamed.now)
+    covered = min(
+        most,
+        amount(host.guests[renamed.instance])
+        - claims.get(renamed.instance, 0),
+        claims.get(renamed.now, 0) - (amount(other) if other else 0))
+    if covered <= 0:
+        return 0
+    claims[renamed.now] -= covered
+    claims[renamed.instance] = claims.get(renamed.instance, 0) + covered
+    return covered
+
+
 def accounts(
     host: usage.HostUsage, host_limits: limits.Limits,
     allocations: Allocations, migrations: Mapping[str, str],
@@ -135,6 +164,12 @@ def accounts(
     for uuid, guest in host.guests.items():
         more_ports += max(len(guest.ports) - ports.get(uuid, 0), 0)
         more_rules -= min(guest.rules, rules.get(uuid, 0))
+    for renamed in host.renamed:
+        more_ports -= _handed_over(
+            renamed, renamed.ports, ports, host,
+            lambda guest: len(guest.ports))
+        more_rules -= _handed_over(
+            renamed, renamed.rules, rules, host, lambda guest: guest.rules)
     return {
         ledger.PORTS: Account(
             host_limits.vswitch_ports_per_node, sum(ports.values()),

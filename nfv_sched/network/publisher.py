@@ -148,6 +148,7 @@ class Publisher:
         self._client: providers.Client | None = None
         self._reader: neutron.Reader | None = None
         self._snapshot: usage.Snapshot | None = None
+        self._doubts = neutron.Doubts(conf)
         self._defined = False
         self._known: dict[str, _Known] = {}
         self._instances: dict[str, str] = {}
@@ -161,6 +162,10 @@ class Publisher:
             if connection is not None:
                 connection.close()
         self._defined = False
+
+    def forget(self) -> None:
+        """Believe the next figures from Neutron, however little they show."""
+        self._doubts.forget()
 
     def round(self, dry_run: bool = False) -> Round:
         """Do a round.
@@ -198,7 +203,8 @@ class Publisher:
                              + '; '.join(failures))
         wanted, left_out = self._choose(nodes)
         if self._reader is None:
-            self._reader = neutron.Reader(self._conf, self._stopped)
+            self._reader = neutron.Reader(
+                self._conf, self._stopped, self._doubts)
         self._snapshot = self._reader.read(self._snapshot)
         host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
         # One after the other: what an aggregate says wrongly is logged once.

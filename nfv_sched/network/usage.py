@@ -25,6 +25,7 @@ import dataclasses
 import functools
 import time
 import types
+import typing as ty
 
 #: What tells where routers and DHCP servers are: agents (ML2/OVS), the
 #: bindings of gateway ports (ML2/OVN), both, or nothing seen yet.
@@ -50,6 +51,21 @@ BYPASSING_VNIC_TYPES = frozenset({
     'vdpa',
     'virtio-forwarder',
 })
+
+#: Those of them that are served by accelerators (Cyborg), not by PCI requests
+#: of Nova.
+ACCELERATOR_VNIC_TYPES = frozenset({
+    'accelerator-direct',
+    'accelerator-direct-physical',
+})
+
+#: Agents that serve DHCP and routers, as Neutron calls them.
+DHCP_AGENT = 'DHCP agent'
+L3_AGENT = 'L3 agent'
+OVN_GATEWAY_AGENT = 'OVN Controller Gateway agent'
+
+# So many are not halved from one reading to the next.
+_MANY = 20
 
 _GUEST_OWNER = 'compute:'
 _NETWORK_OWNER = 'network:'
@@ -83,9 +99,12 @@ class Port:
 
     :ivar id: UUID
     :ivar host: name of the host that it is bound to, empty if none
-    :ivar instance: UUID of its server (``device_id``), empty if none
+    :ivar instance: UUID of its server (``device_id``), empty if none; of a
+        guest's port that of the server that it was bound for
     :ivar vnic_type: ``binding:vnic_type``
     :ivar security_groups: UUIDs of its security groups
+    :ivar project: UUID of its project, empty if none
+    :ivar guest: whether it is bound for a server
     """
 
     id: str
@@ -93,6 +112,8 @@ class Port:
     instance: str
     vnic_type: str
     security_groups: tuple[str, ...]
+    project: str = ''
+    guest: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,6 +128,24 @@ class Guest:
     rules: int
 
 
+class Renamed(ty.NamedTuple):
+    """Ports of a guest that name another server by now.
+
+    Anybody may change the ``device_id`` of a port of his.  They count as the
+    guest's as long as they stay bound to its host.
+
+    :ivar instance: UUID of the server that they were bound for
+    :ivar now: UUID of the server that they name
+    :ivar ports: how many
+    :ivar rules: their security-group rules
+    """
+
+    instance: str
+    now: str
+    ports: int
+    rules: int
+
+
 _NO_GUESTS: Mapping[str, Guest] = types.MappingProxyType({})
 
 
@@ -118,7 +157,8 @@ class HostUsage:
         ``host_state.host``
     :ivar guest_ports: ports of servers on the virtual switch
     :ivar dhcp_ports: ports of DHCP servers
-    :ivar router_ports: ports of routers
+    :ivar router_ports: ports of routers; like those of DHCP servers they have
+        no project, or are where such an agent is
     :ivar other_ports: all other ports on the virtual switch
     :ivar sriov_ports: ports that bypass the switch; in no other figure
     :ivar rules: security-group rules of the ports on the switch, ingress and
@@ -126,6 +166,7 @@ class HostUsage:
     :ivar dhcp_servers: networks that a DHCP agent serves here
     :ivar routers: routers with an instance here
     :ivar guests: server UUID -> its part of ``guest_ports`` and ``rules``
+    :ivar renamed: those of the ports in ``guests`` that name another server
     """
 
     host: str
@@ -139,6 +180,7 @@ class HostUsage:
     routers: int = 0
     guests: Mapping[str, Guest] = dataclasses.field(
         default_factory=lambda: _NO_GUESTS)
+    renamed: tuple[Renamed, ...] = ()
 
     #: Ports of the virtual switch without the physical ones.
     vswitch_ports: int = dataclasses.field(init=False, default=0)
@@ -159,8 +201,13 @@ class Snapshot:
         without any are missing
     :ivar default_groups: project UUID -> UUID of its security group
         ``default``
+    :ivar networks: UUID of a network -> whether its ports get security
+        groups (``port_security_enabled``)
     :ivar ports: port UUID -> port, without those of DHCP servers and routers
-    :ivar instances: server UUID -> its ports, those beside the switch included
+    :ivar instances: server UUID -> the ports that are bound for it, those
+        beside the switch included, whoever owns them
+    :ivar hides_groups: Neutron does not show the security groups of all
+        ports; their rules count as none
     :ivar source: ``OVS``, ``OVN``, ``MIXED`` or ``UNKNOWN``
     :ivar dhcp_known: whether DHCP servers run on hosts that Neutron names;
         otherwise every ``dhcp_servers`` is 0 and says nothing
@@ -171,8 +218,10 @@ class Snapshot:
     hosts: Mapping[str, HostUsage]
     rules: Mapping[str, int]
     default_groups: Mapping[str, str]
+    networks: Mapping[str, bool]
     ports: Mapping[str, Port]
     instances: Mapping[str, tuple[Port, ...]]
+    hides_groups: bool
     source: str
     dhcp_known: bool
     taken: float
@@ -181,6 +230,10 @@ class Snapshot:
     def age(self) -> float:
         """Seconds since reading began."""
         return time.monotonic() - self.taken
+
+    def bound_ports(self) -> int:
+        """Ports that are bound for servers, those beside the switch too."""
+        return sum(map(len, self.instances.values()))
 
     def host(self, name: str) -> HostUsage:
         """Usage of a host, all zero if Neutron has nothing there.
@@ -196,32 +249,101 @@ class Snapshot:
         """
         return sum(self.rules.get(group, 0) for group in security_groups)
 
-    def ports_of(self, instance: str) -> tuple[Port, ...]:
-        """Ports of a server, wherever they are bound.
+    def ports_of(self, instance: str, project: str) -> list[Port]:
+        """Ports that are bound for a server, on whatever host.
+
+        Anybody can give a port the ``device_id`` of any server, so those of
+        other projects do not count.
 
         :param instance: UUID
+        :param project: UUID of the server's project
         """
-        return self.instances.get(instance, ())
+        return [port for port in self.instances.get(instance, ())
+                if port.project == project]
+
+
+class Supplement(ty.NamedTuple):
+    """What a snapshot lacks and Neutron was asked for since.
+
+    :ivar ports: port UUID -> port; None if there is no such port
+    :ivar rules: security group UUID -> its rules, also if there are none
+    :ivar default_groups: as in the snapshot; the group of a project that has
+        none yet is named by its project and has the rules that it will get
+    :ivar networks: as in the snapshot
+    """
+
+    ports: Mapping[str, Port | None] = types.MappingProxyType({})
+    rules: Mapping[str, int] = types.MappingProxyType({})
+    default_groups: Mapping[str, str] = types.MappingProxyType({})
+    networks: Mapping[str, bool] = types.MappingProxyType({})
+
+    def size(self) -> int:
+        """How many entries there are."""
+        return sum(map(len, self))
+
+    def joined(self, other: 'Supplement') -> 'Supplement':
+        """All of this and of another one.
+
+        :param other: what is newer
+        """
+        return Supplement(*({**mine, **theirs}
+                            for mine, theirs in zip(self, other)))
+
+
+def doubts(previous: Snapshot, snapshot: Snapshot) -> str:
+    """Why a snapshot may lack what is there.
+
+    :param previous: the snapshot before
+    :param snapshot: the new one
+    :returns: empty if it looks sound
+    """
+    if previous.bound_ports() and not snapshot.bound_ports():
+        return 'no port of a server is bound to any host'
+    for what, before, now in (
+        ('ports', len(previous.ports), len(snapshot.ports)),
+        ('security-group rules', sum(previous.rules.values()),
+         sum(snapshot.rules.values())),
+    ):
+        if before and not now or now < before / 2 and before >= _MANY:
+            return f'{now} {what} are left of {before}'
+    return ''
+
+
+class _Services:
+    """Ports of DHCP servers and routers, so far."""
+
+    __slots__ = ('dhcp_ports', 'router_ports', 'routers')
+
+    def __init__(self):
+        self.dhcp_ports = 0
+        self.router_ports = 0
+        self.routers: set[str] = set()
 
 
 class _Tally:
     """What has been counted for one host so far."""
 
-    __slots__ = ('dhcp_ports', 'router_ports', 'sriov_ports', 'routers',
-                 'others', 'guests')
+    __slots__ = ('sriov_ports', 'services', 'claimed', 'others', 'guests',
+                 'renamed')
 
     def __init__(self):
-        self.dhcp_ports = 0
-        self.router_ports = 0
         self.sriov_ports = 0
-        self.routers: set[str] = set()
+        # Ports without a project, which are nobody's but Neutron's.
+        self.services = _Services()
+        # Ports of projects, which may say what they like.
+        self.claimed = _Services()
         # Security groups of the ports that are no guest's.
         self.others: list[tuple[str, ...]] = []
         self.guests: dict[str, list[Port]] = {}
+        self.renamed: dict[tuple[str, str], list[tuple[str, ...]]] = {}
 
 
 class SnapshotBuilder:
     """Counts what is given to it, one item at a time.
+
+    A port that was a guest's in the snapshot before stays so as long as it is
+    bound to the same host, whatever its project makes of its ``device_owner``
+    and ``device_id``: it is covered by that guest's claim.
 
     :param previous: the snapshot before, if any.  What has not changed is
         taken from there instead of being stored twice.
@@ -235,12 +357,16 @@ class SnapshotBuilder:
         self._tallies: dict[str, _Tally] = {}
         self._rules: dict[str, int] = {}
         self._default_groups: dict[str, str] = {}
+        self._networks: dict[str, bool] = {}
         self._ports: dict[str, Port] = {}
         self._instances: dict[str, list[Port]] = {}
         self._agent_types: set[str] = set()
+        self._agent_hosts: dict[str, set[str]] = {}
         self._dhcp_servers: dict[str, int] = {}
         self._routers: dict[str, int] = {}
         self._distributed = False
+        #: Neutron does not show the security groups of all ports.
+        self.hides_groups = False
 
     def add_rule(self, security_group: str) -> None:
         """Count a rule.
@@ -257,6 +383,14 @@ class SnapshotBuilder:
         """
         self._default_groups[project] = security_group
 
+    def add_network(self, network: str, port_security: bool) -> None:
+        """Note whether the ports of a network get security groups.
+
+        :param network: UUID
+        :param port_security: ``port_security_enabled``
+        """
+        self._networks[network] = port_security
+
     def add_agent_type(self, agent_type: str) -> None:
         """Note that there are agents of this type.
 
@@ -264,12 +398,24 @@ class SnapshotBuilder:
         """
         self._agent_types.add(agent_type)
 
+    def add_agent_host(self, agent_type: str, host: str) -> None:
+        """Note where an agent is, alive or not.
+
+        Ports of projects that say that they are a DHCP server's, or a
+        router's, are believed there; everywhere if no agents are shown.
+
+        :param agent_type: as Neutron calls it
+        :param host: its host
+        """
+        self._agent_hosts.setdefault(agent_type, set()).add(host)
+
     def add_dhcp_agent(self, host: str, networks: int) -> None:
         """Count the DHCP servers of an agent instead of its ports.
 
         :param host: host of the agent
         :param networks: networks that it serves
         """
+        self.add_agent_host(DHCP_AGENT, host)
         self._dhcp_servers[host] = self._dhcp_servers.get(host, 0) + networks
 
     def add_l3_agent(self, host: str, routers: int) -> None:
@@ -279,11 +425,12 @@ class SnapshotBuilder:
         :param routers: routers on it, also those without ports and standby
             instances
         """
+        self.add_agent_host(L3_AGENT, host)
         self._routers[host] = self._routers.get(host, 0) + routers
 
     def add_port(
         self, port_id: str, owner: str, device: str, host: str,
-        vnic_type: str, security_groups: tuple[str, ...],
+        vnic_type: str, security_groups: tuple[str, ...], project: str = '',
     ) -> None:
         """Count a port.
 
@@ -293,38 +440,50 @@ class SnapshotBuilder:
         :param host: ``binding:host_id``, empty if not bound
         :param vnic_type: ``binding:vnic_type``
         :param security_groups: UUIDs of its security groups
+        :param project: UUID of its project, empty if none
         """
         share = self._shared.setdefault
-        if owner.startswith(_NETWORK_OWNER):
-            if owner == _DISTRIBUTED_OWNER:
-                self._distributed = True
+        if owner == _DISTRIBUTED_OWNER:
+            self._distributed = True
+        port = self._known.get(port_id)
+        instance = device
+        guest = bool(host and device and owner.startswith(_GUEST_OWNER))
+        names = device if guest else ''
+        if port is not None and port.guest and port.host == host:
+            guest, instance = True, port.instance
+        if owner.startswith(_NETWORK_OWNER) and not guest:
             if host:
                 self._count(owner, device, self._tally(host), vnic_type,
-                            share(security_groups, security_groups))
+                            share(security_groups, security_groups), project)
             return
-        port = self._known.get(port_id)
         if port is None or (
             port.host, port.instance, port.vnic_type, port.security_groups,
-        ) != (host, device, vnic_type, security_groups):
+            port.project, port.guest,
+        ) != (host, instance, vnic_type, security_groups, project, guest):
             port = Port(
-                port_id, share(host, host), share(device, device),
+                port_id, share(host, host), share(instance, instance),
                 share(vnic_type, vnic_type),
-                share(security_groups, security_groups))
+                share(security_groups, security_groups),
+                share(project, project), guest)
         else:
             share(port.host, port.host)
             share(port.instance, port.instance)
             share(port.security_groups, port.security_groups)
+            share(port.project, port.project)
         self._ports[port.id] = port
-        if port.instance:
-            self._instances.setdefault(port.instance, []).append(port)
         if not host:
             return
         tally = self._tally(port.host)
-        if owner.startswith(_GUEST_OWNER) and port.instance and (
-                not bypasses_vswitch(vnic_type)):
+        if guest:
+            self._instances.setdefault(port.instance, []).append(port)
+        if guest and not bypasses_vswitch(vnic_type):
             tally.guests.setdefault(port.instance, []).append(port)
+            if names and names != port.instance:
+                tally.renamed.setdefault((port.instance, names), []).append(
+                    port.security_groups)
         else:
-            self._count(owner, device, tally, vnic_type, port.security_groups)
+            self._count(owner, device, tally, vnic_type, port.security_groups,
+                        project)
 
     def _tally(self, host: str) -> _Tally:
         tally = self._tallies.get(host)
@@ -333,24 +492,34 @@ class SnapshotBuilder:
         return tally
 
     @staticmethod
-    def _count(owner, device, tally, vnic_type, security_groups) -> None:
+    def _count(owner, device, tally, vnic_type, security_groups,
+               project) -> None:
         if bypasses_vswitch(vnic_type):
             tally.sriov_ports += 1
             return
         tally.others.append(security_groups)
+        services = tally.claimed if project else tally.services
         if owner == _DHCP_OWNER:
-            tally.dhcp_ports += 1
+            services.dhcp_ports += 1
         elif owner in _ROUTER_OWNERS:
-            tally.router_ports += 1
+            services.router_ports += 1
             if owner != _AGENT_GATEWAY_OWNER:
-                tally.routers.add(device)
+                services.routers.add(device)
 
-    def group_without_rules(self) -> str | None:
-        """A security group of a port of which no rule was added, if any."""
-        return next((
-            group for port in self._ports.values()
-            for group in port.security_groups if group not in self._rules),
-            None)
+    def groups_without_rules(self, most: int) -> dict[str, str]:
+        """Security groups of ports of which no rule was added.
+
+        :param most: so many at most
+        :returns: UUID -> UUID of a port that has the group
+        """
+        found: dict[str, str] = {}
+        for port in self._ports.values():
+            for group in port.security_groups:
+                if group not in self._rules and group not in found:
+                    if len(found) == most:
+                        return found
+                    found[group] = port.id
+        return found
 
     def build(self) -> Snapshot:
         """The snapshot of all that was counted."""
@@ -365,17 +534,19 @@ class SnapshotBuilder:
                              rules_of)
             for host in {**self._tallies, **self._dhcp_servers,
                          **self._routers}}
-        dhcp_ports = any(tally.dhcp_ports for tally in self._tallies.values())
+        dhcp_ports = any(host.dhcp_ports for host in hosts.values())
         return Snapshot(
             hosts=types.MappingProxyType(hosts),
             rules=types.MappingProxyType(self._rules),
             default_groups=types.MappingProxyType(self._default_groups),
+            networks=types.MappingProxyType(self._networks),
             ports=types.MappingProxyType(self._ports),
             instances=types.MappingProxyType({
                 instance: tuple(ports)
                 for instance, ports in self._instances.items()}),
+            hides_groups=self.hides_groups,
             source=self._source(dhcp_ports),
-            dhcp_known=dhcp_ports or 'DHCP agent' in self._agent_types,
+            dhcp_known=dhcp_ports or DHCP_AGENT in self._agent_types,
             taken=self._taken,
             taken_at=self._taken_at)
 
@@ -385,25 +556,41 @@ class SnapshotBuilder:
                 tuple(port.id for port in ports),
                 sum(rules_of(port.security_groups) for port in ports))
             for instance, ports in tally.guests.items()}
+        services, claimed = tally.services, tally.claimed
+        dhcp_ports = services.dhcp_ports
+        if self._believes(host, DHCP_AGENT):
+            dhcp_ports += claimed.dhcp_ports
+        router_ports, routers = services.router_ports, services.routers
+        if self._believes(host, L3_AGENT, OVN_GATEWAY_AGENT):
+            router_ports += claimed.router_ports
+            routers = routers | claimed.routers
         return HostUsage(
             host=host,
             guest_ports=sum(len(guest.ports) for guest in guests.values()),
-            dhcp_ports=tally.dhcp_ports,
-            router_ports=tally.router_ports,
-            other_ports=(
-                len(tally.others) - tally.dhcp_ports - tally.router_ports),
+            dhcp_ports=dhcp_ports,
+            router_ports=router_ports,
+            other_ports=len(tally.others) - dhcp_ports - router_ports,
             sriov_ports=tally.sriov_ports,
             rules=(
                 sum(guest.rules for guest in guests.values())
                 + sum(rules_of(groups) for groups in tally.others)),
-            dhcp_servers=self._dhcp_servers.get(host, tally.dhcp_ports),
-            routers=self._routers.get(host, len(tally.routers)),
-            guests=types.MappingProxyType(guests) if guests else _NO_GUESTS)
+            dhcp_servers=self._dhcp_servers.get(host, dhcp_ports),
+            routers=self._routers.get(host, len(routers)),
+            guests=types.MappingProxyType(guests) if guests else _NO_GUESTS,
+            renamed=tuple([
+                Renamed(*pair, len(ports), sum(map(rules_of, ports)))
+                for pair, ports in tally.renamed.items()]))
+
+    def _believes(self, host: str, *agent_types: str) -> bool:
+        """Whether ports of projects are what they say on a host."""
+        return not self._agent_types and not self._agent_hosts or any(
+            host in self._agent_hosts.get(agent_type, ())
+            for agent_type in agent_types)
 
     def _source(self, dhcp_ports: bool) -> str:
         ovn = any(kind.startswith('OVN ') for kind in self._agent_types)
         agents = not self._agent_types.isdisjoint(
-            ('Open vSwitch agent', 'DHCP agent', 'L3 agent'))
+            ('Open vSwitch agent', DHCP_AGENT, L3_AGENT))
         if not ovn and not agents:
             # The agents may be hidden from Nova's user; their ports are not.
             ovn, agents = self._distributed, dhcp_ports

@@ -24,6 +24,7 @@ import time
 import typing as ty
 
 from nfv_sched.network import claims
+from nfv_sched.network import demand
 from nfv_sched.network import ledger
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
@@ -75,6 +76,17 @@ class Figures:
     def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
         """Whether figures are believed."""
         return snapshot is not None and self.fresh
+
+    def look_up(self, snapshot: usage.Snapshot | None,
+                interfaces: demand.Interfaces) -> None:
+        """All groups are known; one that is not has no rules."""
+        lacking = interfaces.lacking()
+        if lacking is not None:
+            interfaces.more = usage.Supplement(
+                rules=dict.fromkeys(lacking.groups + lacking.projects, 0),
+                default_groups={project: project
+                                for project in lacking.projects},
+                networks=dict.fromkeys(lacking.networks, True))
 
     def stop(self) -> None:
         """Nothing runs."""
@@ -313,6 +325,7 @@ class Network:
         """Figures as Neutron would have them now."""
         cloud = self._cloud
         builder = usage.SnapshotBuilder(self._snapshot)
+        project = nova_api.admin_context().project_id
         for agent_type in _AGENTS[cloud.network_service]:
             builder.add_agent_type(agent_type)
         if cloud.network_service == 'ovs':
@@ -323,8 +336,7 @@ class Network:
             for _ in range(cloud.security_groups[name]):
                 builder.add_rule(uuid)
             if name == DEFAULT_GROUP:
-                builder.add_default_group(
-                    nova_api.admin_context().project_id, uuid)
+                builder.add_default_group(project, uuid)
         for port in self._service_ports:
             builder.add_port(*port)
         for server in servers:
@@ -334,7 +346,7 @@ class Network:
                     port.id, _GUEST_OWNER, server.uuid, host,
                     port.network.vnic_type,
                     tuple(self._groups[name]
-                          for name in port.security_groups))
+                          for name in port.security_groups), project)
         self._snapshot = builder.build()
         return self._snapshot
 

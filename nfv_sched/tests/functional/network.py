@@ -38,7 +38,7 @@ DEFAULT_RULES = 4
 class NeutronView(neutron_api.NeutronAPI):
     """Neutron's API to the ports of Nova's fixture.
 
-    ``ports``, ``rules``, ``groups`` and ``agents`` come on top.
+    ``ports``, ``rules``, ``groups``, ``networks`` and ``agents`` come on top.
 
     :ivar fixture: Nova's fixture, once there is one
     """
@@ -55,6 +55,8 @@ class NeutronView(neutron_api.NeutronAPI):
             items = items + [
                 self._port(port) for port in list(
                     self.fixture._ports.values())]
+        elif resource == 'networks':
+            items = items + list(self.fixture._networks.values())
         elif resource == 'security-groups':
             items = items + groups
         elif resource == 'security-group-rules':
@@ -71,6 +73,7 @@ class NeutronView(neutron_api.NeutronAPI):
             if binding['status'] == 'ACTIVE']
         shown = {
             'device_owner': '', 'device_id': '',
+            'project_id': port.get('tenant_id', ''),
             # As Neutron does, if a port is created without groups.
             'security_groups': [self.fixture.security_group['id']], **port}
         shown['binding:host_id'] = hosts[0] if hosts else ''
@@ -177,4 +180,5 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
     def forget(self):
         """Let time pass, until all guests are built or gone."""
         claims.CLAIMS.clear()
+        neutron.SOURCE.forget()
         self.read_neutron()

@@ -67,8 +67,13 @@ class LedgerTestCase(base.CloudTestCase):
         return made
 
     def publish(self, made=None, **kwargs):
-        """Do a round; returns what became of each host."""
-        done = (made or self.publisher()).round(**kwargs)
+        """Do a round; returns what became of each host.
+
+        What Neutron shows it has shown for long.
+        """
+        made = made or self.publisher()
+        made.forget()
+        done = made.round(**kwargs)
         self.assertEqual([], done.failures)
         return {report.host: report.action for report in done.hosts}
 
@@ -102,11 +107,11 @@ class LedgerTestCase(base.CloudTestCase):
             f'/allocations/{consumer}').status)
 
     def bind(self, host, count=1, device=None, owner='compute:nova',
-             groups=(), vnic_type='normal'):
+             groups=(), vnic_type='normal', project=''):
         """Let Neutron report ports on a host; returns them."""
         ports = [neutron_api.port(
             owner=owner, device=device, host=host, groups=groups,
-            vnic_type=vnic_type) for _ in range(count)]
+            vnic_type=vnic_type, project=project) for _ in range(count)]
         self.neutron_api.ports.extend(ports)
         return ports
 
@@ -235,6 +240,49 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual((20, 5), self.inventory('host1'))
         self.publish(made)
         self.assertEqual((20, 2), self.inventory('host1'))
+
+    def test_ports_that_change_their_owner(self):
+        """Whatever their project makes of them, they count once."""
+        self.start_host('host1')
+        made = self.publisher()
+        ports = self.bind('host1', 3, uuids.guest, groups=[self.group(10)],
+                          project=uuids.project)
+        self.bind('host1', 1, uuids.neighbour, project=uuids.project)
+        self.publish(made)
+        self.allocate(uuids.guest, 'host1', 3, 30)
+        self.allocate(uuids.neighbour, 'host1', 1)
+        self.publish(made)
+        for owner, device in (
+            ('compute:nova', uuids.nobody),
+            ('compute:nova', uuids.neighbour),
+            ('', ''),
+            ('network:dhcp', uuids.dhcp),
+            ('network:router_interface', uuids.router),
+        ):
+            for port in ports:
+                port.update(device_owner=owner, device_id=device)
+            self.publish(made)
+            self.assertEqual((20, 2), self.inventory('host1'), owner)
+            self.assertEqual((100, 0), self.inventory('host1', ledger.RULES))
+
+    def test_too_little(self):
+        """Ports that Neutron suddenly does not show stay reserved."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.bind('host1', 5, groups=[self.group(10)])
+        self.publish(made)
+        for resource in 'ports', 'security-group-rules':
+            key = resource.replace('-', '_')
+            self.neutron_api.faults = {
+                resource: lambda handler, query, body, key=key:
+                handler.reply({key: []})}
+            for _ in range(4):
+                self.assertRaises(publisher.RoundError, made.round)
+            self.assertEqual((20, 7), self.inventory('host1'))
+            self.assertEqual((100, 50), self.inventory('host1', ledger.RULES))
+        self.neutron_api.faults = {}
+        self.publish(made)
+        self.assertEqual((20, 7), self.inventory('host1'))
 
     def test_without_allocation(self):
         """Ports attached after boot, and guests from before, are reserved."""

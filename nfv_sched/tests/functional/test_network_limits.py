@@ -13,8 +13,11 @@
 """Limits of vSwitch ports and security-group rules, without the ledger."""
 
 import collections
+import time
 
 import fixtures
+from nova.tests.functional.libvirt import base as libvirt_base
+from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.network import claims
 from nfv_sched.network import neutron
@@ -163,6 +166,73 @@ class RuleLimitTest(network.NetworkCloudTestCase):
             self.refused('security-group rules: 4 needed, 2 of 20 free')
 
 
+class YoungGroupsTest(network.NetworkCloudTestCase):
+    """A host takes 24 rules; groups and ports are new to the figures."""
+
+    limits = {'vswitch_ports_per_node': 0, 'security_rules_per_node': 24,
+              'security_rules_per_port': 21}
+
+    OPEN = {**libvirt_base.LibvirtNeutronFixture.network_3,
+            'id': uuids.open_network, 'port_security_enabled': False}
+
+    def setUp(self):
+        super().setUp()
+        self.start_host('host1')
+        # Figures of before what follows.
+        self.read_neutron()
+
+    def test_group_and_server(self):
+        """What a stack does: create a group, then a server."""
+        for number in range(4):
+            group = self.security_group(20)
+            if number:
+                self.refused('security-group rules: 20 needed, 4 of 24 free',
+                             security_groups=[group])
+            else:
+                self.guest(security_groups=[group])
+        self.assertEqual(1, len([
+            query for query in self.neutron_api.asked('ports')]))
+        self.forget()
+        self.assertEqual((1, 20), self.on_host('host1'))
+        self.refused('security-group rules: 20 needed, 4 of 24 free',
+                     security_groups=[group])
+
+    def test_port(self):
+        group = self.security_group(20)
+        ports = [self.neutron.create_port({'port': {
+            'network_id': base.TUNNELED, 'security_groups': [group['name']],
+            'binding:vnic_type': 'normal'}})['port'] for _ in range(2)]
+        for port in ports:
+            # The fixture puts its own into every port.
+            self.neutron._ports[port['id']]['security_groups'] = [
+                group['name']]
+        self.boot(self.small, networks=[{'port': ports[0]['id']}])
+        server = self.boot(self.small, networks=[{'port': ports[1]['id']}],
+                           expect='ERROR')
+        self.assertRefused(
+            server, 'security-group rules: 20 needed, 4 of 24 free')
+
+    def test_no_answer(self):
+        """Then a port has as many rules as a port may have."""
+        self.neutron_api.faults['security-group-rules'] = (
+            lambda handler, query, body: handler.reply({}, 503))
+        group = self.security_group(2)
+        self.guest(security_groups=[group])
+        self.refused('security-group rules: 21 needed, 3 of 24 free',
+                     security_groups=[group])
+        self.assertIn('cannot be asked for ports and security groups',
+                      self.log.output)
+        # What is known needs no answer.
+        self.refused('security-group rules: 4 needed, 3 of 24 free')
+
+    def test_network_without_port_security(self):
+        self.guest(security_groups=[self.security_group(20)])
+        self.guest()
+        self.refused('security-group rules: 4 needed, 0 of 24 free')
+        self.neutron._networks[uuids.open_network] = self.OPEN
+        self.boot(self.small, networks=[uuids.open_network])
+
+
 class SRIOVTest(base.PCI, network.NetworkCloudTestCase):
     """Ports beside the switch."""
 
@@ -292,6 +362,26 @@ class MovesTest(network.NetworkCloudTestCase):
         self.refused('vSwitch ports: 1 needed, 0 of 10 free', host='host2')
         self.assertEqual({}, claims.CLAIMS._hosts)
 
+    def test_ports_of_others(self):
+        """Anybody can say that a port is a server's."""
+        self.start_guest()
+        for host, owner, project in (
+            ('', '', uuids.other), ('', 'compute:nova', uuids.other),
+            ('', 'compute:nova', self.neutron.tenant_id),
+            ('elsewhere', 'compute:nova', uuids.other),
+        ):
+            self.bind(host, 10, owner=owner, device=self.server['id'],
+                      project=project)
+        self.make_room()
+        self.cold_migrate(self.server)
+        self.assertEqual('host2', self.host(self.server))
+        self._revert_resize(self.server)
+        self.forget()
+        self.live_migrate(self.server)
+        self.assertEqual('host2', self.host(self.server))
+        self.forget()
+        self.refused('vSwitch ports: 1 needed, 0 of 10 free', host='host2')
+
     def test_resize_on_a_full_host(self):
         """It adds nothing, so it is not refused for that."""
         self.flags(allow_resize_to_same_host=True)
@@ -345,6 +435,20 @@ class OutageTest(network.NetworkCloudTestCase):
         self.neutron_api.start()
         self.flags(max_snapshot_age=9000.0, group='nfv_sched')
         self.forget()
+
+    def test_too_little(self):
+        """An empty answer does not make a host empty."""
+        self.start_host('host1')
+        self.guest(nics=6)
+        self.forget()
+        full = 'vSwitch ports: 1 needed, 0 of 10 free'
+        self.refused(full)
+        self.neutron_api.faults['ports'] = (
+            lambda handler, query, body: handler.reply({'ports': []}))
+        self.assertIsNone(neutron.SOURCE.renew(time.monotonic(), 20.0))
+        self.assertIn('not believed', self.log.output)
+        claims.CLAIMS.clear()
+        self.refused(full)
 
     def test_deny_and_allow(self):
         self.flags(stale_snapshot_policy='deny', group='nfv_sched')

@@ -56,7 +56,8 @@ class NeutronTest(base.NeutronTestCase):
             'shows 1 agents, and where ports are bound.')
         # It does not read them all.
         self.assertEqual(
-            ['ports', 'security-group-rules', 'security-groups', 'agents'],
+            ['ports', 'security-group-rules', 'security-groups', 'networks',
+             'agents'],
             [resource for resource, _query in self.api.requests])
 
     def test_down(self):

@@ -22,12 +22,15 @@ import uuid
 
 from nfv_sched.tests import http_server
 
+# Fields by which items are chosen.
+FILTERS = {'agent_type', 'id', 'name', 'project_id', 'security_group_id'}
+
 TOKEN = 'gAAAAAB-not-a-real-token'
 PASSWORD = 'not-a-real-password'
 
 
 def port(owner='compute:nova', device=None, host='', vnic_type='normal',
-         groups=(), port_id=None):
+         groups=(), port_id=None, project=''):
     """A port as Neutron shows it to an administrator."""
     return {
         'id': port_id or str(uuid.uuid4()),
@@ -43,6 +46,7 @@ def port(owner='compute:nova', device=None, host='', vnic_type='normal',
         'binding:vnic_type': vnic_type,
         'binding:profile': {},
         'security_groups': list(groups),
+        'project_id': project,
     }
 
 
@@ -78,7 +82,8 @@ def agent(agent_type, host, alive=True, **configurations):
 class NeutronAPI(http_server.LocalServer):
     """A server on a port of its own.
 
-    :ivar ports: what it has; so are ``rules``, ``groups`` and ``agents``
+    :ivar ports: what it has; so are ``rules``, ``groups``, ``networks``,
+        ``default_rules`` and ``agents``
     :ivar catalog_url: what Keystone says where Neutron is
     :ivar max_limit: Neutron's ``pagination_max_limit``, None if not set
     :ivar hides_groups: whether security groups and their rules are shown to
@@ -95,12 +100,14 @@ class NeutronAPI(http_server.LocalServer):
         self.ports = []
         self.rules = []
         self.groups = []
+        self.networks = []
+        self.default_rules = []
         self.agents = []
         self.hides_groups = False
         self.max_limit = None
         self.needs_token = False
         self.faults = {}
-        self.missing = set()
+        self.missing = {'default-security-group-rules'}
         self.requests = []
 
     def asked(self, resource):
@@ -110,6 +117,8 @@ class NeutronAPI(http_server.LocalServer):
     def items(self, resource):
         """All that there is of a resource."""
         return {'ports': self.ports, 'agents': self.agents,
+                'networks': self.networks,
+                'default-security-group-rules': self.default_rules,
                 'security-groups': self.groups,
                 'security-group-rules': self.rules}[resource]
 
@@ -119,17 +128,14 @@ class NeutronAPI(http_server.LocalServer):
         if self.hides_groups and resource.startswith('security-group'):
             items = []
         elif resource == 'security-groups' and 'id' in query:
-            items = [{'id': group} for port in self.ports
-                     for group in port['security_groups']
-                     if group in query['id']][:1]
+            items = items + [
+                {'id': group} for group in query['id']
+                if any(group in port.get('security_groups', ())
+                       for port in self.ports)]
         key = resource.replace('-', '_')
         body = {}
-        if 'agent_type' in query:
-            items = [item for item in items
-                     if item['agent_type'] in query['agent_type']]
-        if 'name' in query:
-            items = [item for item in items
-                     if item['name'] in query['name']]
+        for name in FILTERS & query.keys():
+            items = [item for item in items if item[name] in query[name]]
         if resource != 'agents' and 'limit' in query:
             limit = int(query['limit'][0])
             if self.max_limit is not None:

@@ -18,10 +18,11 @@ import fixtures
 from nfv_sched.network import ledger
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
+from nfv_sched.simulator import network as simulated
 
 
 def snapshot(ports=(), rules=None, default_groups=None, agents=(),
-             age=0.0, dhcp=None, routers=None):
+             age=0.0, dhcp=None, routers=None, networks=None):
     """A snapshot.
 
     :param ports: keyword arguments of a port each; see :func:`add_port`
@@ -31,6 +32,7 @@ def snapshot(ports=(), rules=None, default_groups=None, agents=(),
     :param age: seconds
     :param dhcp: host -> DHCP servers
     :param routers: host -> routers
+    :param networks: network -> whether its ports get security groups
     """
     builder = usage.SnapshotBuilder()
     for number, port in enumerate(ports):
@@ -45,25 +47,32 @@ def snapshot(ports=(), rules=None, default_groups=None, agents=(),
         builder.add_dhcp_agent(host, count)
     for host, count in (routers or {}).items():
         builder.add_l3_agent(host, count)
+    for network, port_security in (networks or {}).items():
+        builder.add_network(network, port_security)
     builder._taken = time.monotonic() - age
     return builder.build()
 
 
 def add_port(builder, number, host='host1', instance='', owner='compute:nova',
-             vnic_type='normal', groups=(), id=None):
-    """Add one port."""
+             vnic_type='normal', groups=(), id=None, project=None):
+    """Add one port; those of servers belong to the project ``p``."""
+    if project is None:
+        project = 'p' if owner.startswith('compute:') else ''
     builder.add_port(id or f'port{number}', owner, instance or f'vm{number}',
-                     host, vnic_type, tuple(groups))
+                     host, vnic_type, tuple(groups), project)
 
 
 class Source(fixtures.Fixture):
     """Stands in for Neutron's source of the process.
 
     :param value: snapshot, None if there is none
+    :param more: what it has besides for those who ask; if None, whatever is
+        not known has no rules
     """
 
-    def __init__(self, value):
+    def __init__(self, value, more=None):
         self.value = value
+        self.more = more
 
     def _setUp(self):
         self.useFixture(fixtures.MonkeyPatch(
@@ -76,6 +85,13 @@ class Source(fixtures.Fixture):
     def is_fresh(self, value):
         """See ``SnapshotSource``."""
         return neutron.SnapshotSource.is_fresh(self, value)
+
+    def look_up(self, snapshot, interfaces):
+        """See ``SnapshotSource``."""
+        if self.more is None:
+            simulated.Figures.look_up(self, snapshot, interfaces)
+        else:
+            interfaces.more = self.more
 
     _conf = neutron.CONF
 

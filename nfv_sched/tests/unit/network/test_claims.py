@@ -35,7 +35,7 @@ class ClaimsTest(base.TestCase):
 
     def test_until_shown(self):
         """A claim counts as far as Neutron does not show the ports."""
-        self.claims.add('host1', 'vm', TWO)
+        self.claims.add('host1', 'vm', TWO, 'p')
         self.assertEqual((2, 10), self.unseen(snapshots.snapshot()))
         self.assertEqual((0, 0), self.unseen(snapshots.snapshot(), 'host2'))
         part = snapshots.snapshot(
@@ -53,7 +53,7 @@ class ClaimsTest(base.TestCase):
 
     def test_shown(self):
         """What Neutron shows is not remembered any longer."""
-        self.claims.add('host1', 'vm', TWO)
+        self.claims.add('host1', 'vm', TWO, 'p')
         before = snapshots.snapshot([{'instance': 'vm'}] * 2, age=10)
         self.assertEqual((0, 10), self.unseen(before))
         self.assertTrue(self.claims.has('host1', 'vm'))
@@ -64,7 +64,7 @@ class ClaimsTest(base.TestCase):
     def test_given_up(self):
         """A guest that has no bound port after ten minutes does not count."""
         for ports in ([], [{'instance': 'vm', 'host': ''}] * 2):
-            self.claims.add('host1', 'vm', TWO)
+            self.claims.add('host1', 'vm', TWO, 'p')
             for age in 0, -590:
                 self.assertEqual((2, 10), self.unseen(snapshots.snapshot(
                     ports, age=age)))
@@ -74,7 +74,7 @@ class ClaimsTest(base.TestCase):
 
     def test_fewer_ports(self):
         """Nor does what a guest on the host has not got by then."""
-        self.claims.add('host1', 'vm', TWO)
+        self.claims.add('host1', 'vm', TWO, 'p')
         ports = [{'instance': 'vm'}]
         self.assertEqual((1, 10), self.unseen(snapshots.snapshot(
             ports, age=-590)))
@@ -83,7 +83,7 @@ class ClaimsTest(base.TestCase):
 
     def test_deleted(self):
         """A guest whose ports were there and are gone."""
-        self.claims.add('host1', 'vm', TWO)
+        self.claims.add('host1', 'vm', TWO, 'p')
         part = snapshots.snapshot([{'instance': 'vm'}])
         self.assertEqual((1, 10), self.unseen(part))
         self.assertEqual((0, 0), self.unseen(snapshots.snapshot()))
@@ -91,14 +91,14 @@ class ClaimsTest(base.TestCase):
 
     def test_elsewhere(self):
         """A guest that another host has built."""
-        self.claims.add('host1', 'vm', TWO)
+        self.claims.add('host1', 'vm', TWO, 'p')
         self.assertEqual((0, 0), self.unseen(snapshots.snapshot(
             [{'instance': 'vm', 'host': 'host2'}])))
         self.assertFalse(self.claims.any_on('host1'))
 
     def test_old_reading_ends_nothing(self):
         """A reading that began before the guest was placed."""
-        self.claims.add('host1', 'vm', TWO)
+        self.claims.add('host1', 'vm', TWO, 'p')
         for ports in ([], [{'instance': 'vm', 'host': 'host2'}]):
             self.assertEqual((2, 10), self.unseen(snapshots.snapshot(
                 ports, age=5)))
@@ -106,16 +106,16 @@ class ClaimsTest(base.TestCase):
 
     def test_placed_again(self):
         """What became of the old claim does not end the new one."""
-        self.claims.add('host1', 'vm', TWO)
+        self.claims.add('host1', 'vm', TWO, 'p')
         _ports, _rules, changed = self.claims._unseen(
             snapshots.snapshot(age=-610), 'host1', None)
-        self.claims.add('host1', 'vm', TWO)
+        self.claims.add('host1', 'vm', TWO, 'p')
         self.claims._change('host1', changed)
         self.assertEqual((2, 10), self.unseen(snapshots.snapshot()))
 
     def test_old_reading(self):
         """However old the reading, what was placed since counts."""
-        self.claims.add('host1', 'vm', TWO)
+        self.claims.add('host1', 'vm', TWO, 'p')
         self.assertEqual((2, 10), self.unseen(snapshots.snapshot(age=1000)))
 
     def test_swept(self):
@@ -145,7 +145,8 @@ class MovesTest(base.TestCase):
 
     def place(self, *hosts):
         """Place it when Neutron showed this."""
-        self.claims.add('host1', 'vm', TWO, True, self.shown(*hosts, age=30))
+        self.claims.add('host1', 'vm', TWO, 'p', True,
+                        self.shown(*hosts, age=30))
 
     def test_slow(self):
         """As long as it takes, but for an hour."""

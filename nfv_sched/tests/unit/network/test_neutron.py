@@ -14,6 +14,8 @@
 import contextlib
 import time
 
+import fixtures
+
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
 from nfv_sched.tests.unit.network import base
@@ -28,9 +30,12 @@ class ReadTest(base.NeutronTestCase):
         self.api.rules = [neutron_api.rule('sg', 'egress'),
                           neutron_api.rule('sg'), neutron_api.rule('other')]
         self.api.ports = [
-            neutron_api.port(host='h1', device='vm1', groups=['sg']),
-            neutron_api.port(host='h1', device='vm1', groups=['sg', 'other']),
-            neutron_api.port(host='h1', device='vm2', vnic_type='direct'),
+            neutron_api.port(host='h1', device='vm1', groups=['sg'],
+                             project='p'),
+            neutron_api.port(host='h1', device='vm1', groups=['sg', 'other'],
+                             project='p'),
+            neutron_api.port(host='h1', device='vm2', vnic_type='direct',
+                             project='p'),
             neutron_api.port('network:dhcp', host='h1'),
             neutron_api.port('network:router_interface', 'r', host='h2')]
         self.api.agents = [
@@ -48,8 +53,8 @@ class ReadTest(base.NeutronTestCase):
         self.assertEqual((1, 6), (host2.router_ports, host2.routers))
         self.assertEqual((usage.OVS, True), (
             snapshot.source, snapshot.dhcp_known))
-        self.assertEqual(3, len(snapshot.ports_of('vm1'))
-                         + len(snapshot.ports_of('vm2')))
+        self.assertEqual(3, len(snapshot.ports_of('vm1', 'p'))
+                         + len(snapshot.ports_of('vm2', 'p')))
 
     def test_default_groups(self):
         """What a port without groups of its own gets is known."""
@@ -131,7 +136,7 @@ class ReadTest(base.NeutronTestCase):
             self.assertEqual(['500'], query['limit'])
             self.assertEqual(
                 {'id', 'device_owner', 'device_id', 'binding:host_id',
-                 'binding:vnic_type', 'security_groups'},
+                 'binding:vnic_type', 'security_groups', 'project_id'},
                 set(query['fields']))
         # A full last page is followed by a look for more.
         self.assertEqual(3, len(self.api.asked('security-group-rules')))
@@ -257,6 +262,14 @@ def _half_a_page(handler, query, body):
     handler.reply(data)
 
 
+def _nested(handler, query, body):
+    handler.reply(b'[' * 10 ** 6)
+
+
+def _redirected(handler, query, body):
+    handler.reply({}, 302, [('Location', '/v2.0/elsewhere')])
+
+
 def _closed(handler, query, body):
     handler.close_connection = True
 
@@ -291,6 +304,8 @@ class UnsoundTest(base.NeutronTestCase):
         'truncated chunks': _truncated_chunks,
         'half a page': _half_a_page,
         'closed': _closed,
+        'deeply nested': _nested,
+        'redirected': _redirected,
         'empty page with more': _empty_but_more,
     }
 
@@ -403,6 +418,94 @@ class UnsoundTest(base.NeutronTestCase):
             shown, hidden = reader.probe()
             self.assertIn('no ports yet', shown)
             self.assertEqual('', hidden)
+
+    def test_groups_hidden_behind_others(self):
+        """The user's own groups are shown; that says nothing of others."""
+        own, hidden = neutron_api.group('service', 'own'), 'hidden'
+        self.api.groups = [own]
+        self.api.ports = [
+            neutron_api.port(host='h1', groups=[own['id']]),
+            neutron_api.port(host='h1', groups=[hidden])]
+        self.assertFalse(neutron.read_snapshot().hides_groups)
+        self.api.faults['security-groups'] = (
+            lambda handler, query, body: handler.reply({
+                'security_groups': [own]}))
+        self.assertTrue(neutron.read_snapshot().hides_groups)
+        self.assertIn('Limits of security-group rules are not kept',
+                      self.log.output)
+
+    def test_group_that_is_deleted_meanwhile(self):
+        """With its port, between the two lists: it was not hidden."""
+        self.api.ports = [neutron_api.port(host='h1', groups=['g'])]
+
+        def delete(handler, query, body):
+            self.api.ports = []
+            handler.reply({'security_groups': []})
+
+        self.api.faults['security-groups'] = delete
+        self.assertFalse(neutron.read_snapshot().hides_groups)
+
+    def test_redirect(self):
+        """The token goes to nobody else."""
+        self.configure_keystone(
+            region_name='RegionOne', valid_interfaces='internal')
+        other = neutron_api.NeutronAPI()
+        other.start()
+        self.addCleanup(other.stop)
+        for status in (301, 302, 303, 307, 308):
+            self.api.faults['ports'] = (
+                lambda handler, query, body, status=status: handler.reply(
+                    {}, status, [('Location', f'{other.url}/v2.0/ports')]))
+            error = self.assertRaises(
+                neutron.NeutronError, neutron.read_snapshot)
+            self.assertIn(str(status), str(error))
+        self.assertEqual([], other.requests)
+
+    def test_endless_answer(self):
+        """An answer without end is given up, and not kept."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.neutron._ANSWER_BYTES', 10 ** 6))
+        sent = []
+
+        def endless(handler, query, body):
+            handler.send_response(200)
+            handler.end_headers()
+            while True:
+                handler.wfile.write(b' ' * 10 ** 5)
+                sent.append(10 ** 5)
+
+        self.api.faults['ports'] = endless
+        error = self.assertRaises(
+            neutron.NeutronError, neutron.read_snapshot)
+        self.assertIn('longer than 1000000 bytes', str(error))
+        # What the buffers of both sides hold comes on top.
+        self.assertLess(sum(sent), 5 * 10 ** 7)
+
+    def test_endless_list(self):
+        """Pages that are always followed by another one."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.neutron._PAGES', 20))
+        self.flags(neutron_page_size=1)
+        self.api.faults['ports'] = (
+            lambda handler, query, body: handler.reply({
+                'ports': [neutron_api.port(host='h')]}))
+        error = self.assertRaises(
+            neutron.NeutronError, neutron.read_snapshot)
+        self.assertIn('ports: more than 20 pages', str(error))
+        self.assertEqual(20, len(self.api.asked('ports')))
+
+    def test_endless_reading(self):
+        """Each answer is in time, but they do not come to an end."""
+        self.flags(neutron_page_size=1, max_snapshot_age=1.0)
+
+        def slow(handler, query, body):
+            time.sleep(0.2)
+            handler.reply({'ports': [neutron_api.port(host='h')]})
+
+        self.api.faults['ports'] = slow
+        begin = time.monotonic()
+        self.assertRaises(neutron.NeutronError, neutron.read_snapshot)
+        self.assertLess(time.monotonic() - begin, 3)
 
     def test_wrong_address(self):
         """No ports at all at this URL: not an empty cloud."""

@@ -166,6 +166,48 @@ class AccountsTest(base.TestCase):
             ((20, 2), (100, 0)),
             inventories(host, allocations, {'migration': 'vm1'}))
 
+    @staticmethod
+    def renamed(*instances, owner='compute:nova'):
+        """Ports of a guest ``a`` that become others'; of one rule each."""
+        last = None
+        for names in (['a'] * len(instances), instances):
+            builder = usage.SnapshotBuilder(last)
+            builder.add_rule('sg')
+            for number, instance in enumerate(names):
+                builder.add_port(
+                    f'p{number}', 'compute:nova' if last is None else owner,
+                    instance, 'h1', 'normal', ('sg',), 'p')
+            last = builder.build()
+        return last.host('h1')
+
+    def test_ports_that_change_their_owner(self):
+        """They count once, whatever their project makes of them."""
+        claims = {'a': allocation(3, 3), 'b': allocation(1, 1)}
+        once = inventories(self.renamed('a', 'a', 'a'), claims)
+        self.assertEqual(((20, 2), (100, 0)), once)
+        for owner in ('compute:nova', 'compute:x', '', 'network:dhcp',
+                      'network:router_interface'):
+            for names in (('x', 'y', 'z'), ('x', 'a', 'a'), ('b', 'b', 'b'),
+                          ('', '', '')):
+                self.assertEqual(once, inventories(
+                    self.renamed(*names, owner=owner), claims), (owner, names))
+
+    def test_ports_that_another_server_got(self):
+        """The claim of a server that is gone is not needed for them."""
+        host = self.renamed('b', 'b', 'c')
+        for claims, expected in (
+            ({'b': allocation(2, 2), 'c': allocation(1, 1)}, (2, 0)),
+            ({'b': allocation(2, 2)}, (3, 1)),
+            ({'b': allocation(1, 1), 'c': allocation(7, 7)}, (3, 1)),
+            # The first one is there still.
+            ({'a': allocation(2, 2), 'b': allocation(2, 2)}, (2, 0)),
+            ({'a': allocation(3, 3), 'b': allocation(2, 2)}, (2, 0)),
+            ({}, (5, 3)),
+        ):
+            self.assertEqual(
+                ((20, expected[0]), (100, expected[1])),
+                inventories(host, claims), claims)
+
     def test_unexplained(self):
         """Nova is only asked about consumers that can matter."""
         allocations = {'vm1': allocation(3, 30), 'x': allocation(1)}

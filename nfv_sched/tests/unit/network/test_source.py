@@ -260,10 +260,13 @@ class SnapshotSourceTest(base.NeutronTestCase):
         self.assertEqual([58, 1, 2, 4, 8, 16, 32, 60, 60], pauses)
         refresher.failures = 10 ** 6
         self.assertEqual(60, refresher._pause(2.0))
-        # A reading that takes long is followed by as long a pause.
+        # A twentieth of the time is spent reading, unless figures get old.
         refresher.failures = 0
-        self.assertEqual(50, refresher._pause(50.0))
-        self.assertEqual(100, refresher._pause(100.0))
+        self.assertEqual(57, refresher._pause(3.0))
+        self.assertAlmostEqual(95, refresher._pause(5.0))
+        for took in (8.0, 50.0, 100.0):
+            self.assertEqual(150, refresher._pause(took))
+        self.assertEqual(200, refresher._pause(200.0))
 
     def test_thread_that_ends(self):
         """Whatever ends the thread, the next call starts another."""

@@ -64,14 +64,14 @@ class CountTest(testtools.TestCase):
                           'smart-nic', 'accelerator-direct',
                           'accelerator-direct-physical'):
             snapshot = build(
-                ('p1', 'compute:nova', 'vm1', 'h1', vnic_type, ('a',)),
+                ('p1', 'compute:nova', 'vm1', 'h1', vnic_type, ('a',), 'p'),
                 rules=[('a', 7)])
             host = snapshot.host('h1')
             self.assertEqual((0, 1, 0), (
                 host.vswitch_ports, host.sriov_ports, host.rules), vnic_type)
             self.assertEqual({}, dict(host.guests), vnic_type)
             self.assertEqual(
-                ('p1',), tuple(port.id for port in snapshot.ports_of('vm1')))
+                ['p1'], [port.id for port in snapshot.ports_of('vm1', 'p')])
 
     def test_unknown_vnic_type(self):
         """It counts as a port of the switch."""
@@ -127,15 +127,14 @@ class CountTest(testtools.TestCase):
             ('p3', 'network:router_interface', 'r', '', 'normal', ()))
         self.assertEqual({}, dict(snapshot.hosts))
         self.assertEqual('direct', snapshot.ports['p1'].vnic_type)
-        self.assertEqual(
-            [snapshot.ports['p2']], list(snapshot.ports_of('shelved')))
+        self.assertEqual([], snapshot.ports_of('shelved', ''))
 
     def test_unknown_names(self):
         """Hosts, groups and servers that Neutron does not know are empty."""
         snapshot = build(rules=[('a', 2)])
         self.assertEqual(usage.HostUsage('h9'), snapshot.host('h9'))
         self.assertEqual(2, snapshot.rules_of(['a', 'gone']))
-        self.assertEqual((), snapshot.ports_of('vm9'))
+        self.assertEqual([], snapshot.ports_of('vm9', 'p'))
 
     def test_source(self):
         """The agents tell what Neutron runs on."""
@@ -162,6 +161,110 @@ class CountTest(testtools.TestCase):
             snapshot = build(('p', owner, 'd', host, 'normal', ()))
             self.assertEqual((source, dhcp_known), (
                 snapshot.source, snapshot.dhcp_known), owner)
+
+    def test_ports_of_a_server(self):
+        """Those that are bound for it and its project's."""
+        snapshot = build(
+            ('p1', 'compute:nova', 'vm', 'h1', 'normal', (), 'p'),
+            ('p2', 'compute:nova', 'vm', 'h2', 'direct', (), 'p'),
+            ('p3', 'compute:nova', 'vm', '', 'normal', (), 'p'),
+            ('p4', 'compute:nova', 'vm', 'h1', 'normal', (), 'q'),
+            ('p5', 'network:dhcp', 'vm', 'h1', 'normal', (), 'p'),
+            ('p6', '', 'vm', 'h1', 'normal', (), 'p'))
+        self.assertEqual(['p1', 'p2'], [
+            port.id for port in snapshot.ports_of('vm', 'p')])
+        self.assertEqual(5, snapshot.host('h1').vswitch_ports
+                         + snapshot.host('h2').sriov_ports)
+
+    def test_ports_that_change_their_owner(self):
+        """A guest's port stays so, whatever its project says."""
+        port = ('p1', 'compute:nova', 'vm', 'h', 'normal', ('a',), 'p')
+        first = build(port, rules=[('a', 3)])
+        for owner, device, renamed in (
+            ('compute:nova', 'other', (('vm', 'other', 1, 3),)),
+            ('compute:nova', '', ()),
+            ('', '', ()),
+            ('network:dhcp', 'dhcp1', ()),
+            ('network:router_interface', 'vm', ()),
+        ):
+            last = first
+            for _ in range(2):
+                last = build((port[0], owner, device, *port[3:]),
+                             rules=[('a', 3)], previous=last)
+                host = last.host('h')
+                self.assertEqual({'vm': usage.Guest(('p1',), 3)},
+                                 dict(host.guests))
+                self.assertEqual((1, 3, renamed, 0, 0), (
+                    host.vswitch_ports, host.rules, host.renamed,
+                    host.dhcp_servers, host.routers), owner)
+                self.assertEqual(1, len(last.ports_of('vm', 'p')))
+            # It is taken from the host, and plugged for another.
+            free = build(('p1', '', '', '', *port[4:]), previous=last)
+            self.assertEqual({}, dict(free.hosts))
+            again = build(('p1', 'compute:nova', 'vm2', *port[3:]),
+                          previous=free)
+            self.assertEqual(['vm2'], list(again.host('h').guests))
+            moved = build(('p1', owner, device, 'h2', *port[4:]),
+                          previous=last)
+            self.assertEqual(1, moved.host('h2').vswitch_ports)
+            self.assertNotIn('h', moved.hosts)
+
+    def test_services_of_projects(self):
+        """Their ports are services only where such an agent is."""
+        ports = [
+            (f'{owner}{host}{project}', owner, f'r{host}', host, 'normal',
+             (), project)
+            for owner in ('network:dhcp', 'network:router_interface')
+            for host in ('h1', 'h2', 'h3') for project in ('', 'p')]
+        for agents, expected in (
+            ((), {'h1': (2, 2, 0), 'h2': (2, 2, 0), 'h3': (2, 2, 0)}),
+            (('DHCP agent',),
+             {'h1': (2, 1, 1), 'h2': (1, 1, 2), 'h3': (1, 1, 2)}),
+            (('DHCP agent', 'L3 agent'),
+             {'h1': (2, 2, 0), 'h2': (1, 1, 2), 'h3': (1, 1, 2)}),
+            (('OVN Controller Gateway agent',),
+             {'h1': (1, 2, 1), 'h2': (1, 1, 2), 'h3': (1, 1, 2)}),
+        ):
+            builder = usage.SnapshotBuilder()
+            for agent in agents:
+                builder.add_agent_type(agent)
+                builder.add_agent_host(agent, 'h1')
+            for port in ports:
+                builder.add_port(*port)
+            snapshot = builder.build()
+            self.assertEqual(expected, {
+                name: (host.dhcp_ports, host.router_ports, host.other_ports)
+                for name, host in snapshot.hosts.items()}, agents)
+
+
+class DoubtsTest(testtools.TestCase):
+    """What is too little to be true."""
+
+    @staticmethod
+    def cloud(guests, others=0, rules=0):
+        return build(
+            *[(f'g{number}', 'compute:nova', 'vm', 'h', 'normal', ())
+              for number in range(guests)],
+            *[(f'o{number}', '', '', '', 'normal', ())
+              for number in range(others)], rules=[('a', rules)])
+
+    def test_doubts(self):
+        for before, now, doubted in (
+            ((0,), (0,), False),
+            ((1,), (0,), True),
+            ((1, 30), (0, 30), True),
+            ((0, 1), (0, 0), True),
+            ((19,), (1,), False),
+            ((20,), (9,), True),
+            ((20,), (10,), False),
+            ((1, 40), (1, 10), True),
+            ((0, 0, 1), (0, 0, 0), True),
+            ((1, 0, 20), (1, 0, 9), True),
+            ((1, 0, 20), (1, 0, 10), False),
+            ((1, 0, 0), (50, 50, 50), False),
+        ):
+            self.assertEqual(doubted, bool(usage.doubts(
+                self.cloud(*before), self.cloud(*now))), (before, now))
 
 
 class ImmutableTest(testtools.TestCase):
