@@ -113,7 +113,7 @@ class Reader:
 
     guests: list[int] = []
 
-    def __init__(self, conf, stopped):
+    def __init__(self, conf, stopped, doubts):
         pass
 
     def close(self):
@@ -159,7 +159,8 @@ def main():
         compute_nodes=lambda: (nodes, []),
         moving_instance=lambda cell, consumer: None)
     publisher.neutron = types.SimpleNamespace(
-        Reader=Reader, NeutronError=publisher.neutron.NeutronError)
+        Reader=Reader, Doubts=publisher.neutron.Doubts,
+        NeutronError=publisher.neutron.NeutronError)
     context = multiprocessing.get_context('spawn')
     ours, theirs = context.Pipe()
     with tempfile.TemporaryDirectory() as directory:

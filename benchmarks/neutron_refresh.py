@@ -17,11 +17,16 @@ the process (resident memory) at its highest and afterwards, and for how long
 another thread of the process was kept from running at most.  The second
 reading, with the first at hand, is what ``nova-scheduler`` does from then on.
 
+The last column says how often a worker reads such a cloud by default, so as to
+spend at most a twentieth of its time with it and have no stale figures.
+
 Each guest has two ports and each port two security groups of ten rules; one
 port in ten bypasses the switch.  Every other group is the default one of a
-project.  Every host has a DHCP and an L3 agent.
+project.  Every host has a DHCP and an L3 agent, and there is a network for
+every fifty ports.
 
 Usage: python benchmarks/neutron_refresh.py [--ports 1000,10000,100000]
+                                            [--rules 5000]
                                             [--page-size 1000] [--quick]
 """
 
@@ -46,8 +51,8 @@ warnings.simplefilter('ignore')
 from nfv_sched.network import neutron  # noqa: E402
 
 PORTS_OF_HOST = 100
+PORTS_OF_NETWORK = 50
 RULES = 10
-GROUPS = 500
 PAGE = os.sysconf('SC_PAGE_SIZE')
 
 
@@ -56,7 +61,7 @@ def identifier(kind, number):
     return str(uuid.UUID(int=(number << 64) + (kind << 32) + 0x5eed))
 
 
-def ports(count):
+def ports(count, groups):
     """Ports as Neutron shows them, with the fields that are asked for."""
     for number in range(count):
         yield {
@@ -65,21 +70,29 @@ def ports(count):
             'device_id': identifier(2, number // 2),
             'binding:host_id': f'compute-{number // PORTS_OF_HOST:05d}',
             'binding:vnic_type': 'direct' if number % 10 == 9 else 'normal',
-            'security_groups': [identifier(3, number % GROUPS),
-                                identifier(3, (number + 7) % GROUPS)],
+            'security_groups': [identifier(3, number % groups),
+                                identifier(3, (number + 7) % groups)],
+            'project_id': identifier(6, number % groups // 2 * 2),
         }
 
 
-def rules():
+def rules(groups):
     """The rules of all groups."""
-    for number in range(GROUPS * RULES):
+    for number in range(groups * RULES):
         yield {'id': identifier(4, number),
-               'security_group_id': identifier(3, number % GROUPS)}
+               'security_group_id': identifier(3, number % groups)}
 
 
-def default_groups():
+def networks(count):
+    """Networks, of which one in ten has no port security."""
+    for number in range(count // PORTS_OF_NETWORK):
+        yield {'id': identifier(7, number),
+               'port_security_enabled': number % 10 != 9}
+
+
+def default_groups(groups):
     """The groups that Neutron makes for each project."""
-    for number in range(0, GROUPS, 2):
+    for number in range(0, groups, 2):
         yield {'id': identifier(3, number),
                'project_id': identifier(6, number)}
 
@@ -108,18 +121,19 @@ def pages(items, key, size):
     return bodies
 
 
-def serve(count, size, pipe, served):
+def serve(count, groups, size, pipe, served):
     """Serve a cloud.
 
     :param pipe: is told the URL
     :param served: requests and bytes of all answers so far
     """
     contents = {
-        '/v2.0/ports': pages(ports(count), 'ports', size),
+        '/v2.0/ports': pages(ports(count, groups), 'ports', size),
         '/v2.0/security-group-rules': pages(
-            rules(), 'security_group_rules', size),
+            rules(groups), 'security_group_rules', size),
         '/v2.0/security-groups': pages(
-            default_groups(), 'security_groups', size),
+            default_groups(groups), 'security_groups', size),
+        '/v2.0/networks': pages(networks(count), 'networks', size),
         '/v2.0/agents': {None: json.dumps(
             {'agents': list(agents(count))}).encode()},
     }
@@ -183,15 +197,16 @@ class Watch(threading.Thread):
             begin = time.perf_counter()
 
 
-def check(snapshot, count):
+def check(snapshot, count, groups):
     """See that a snapshot has everything that was served."""
     hosts = snapshot.hosts.values()
     for what, found, served in (
         ('ports', len(snapshot.ports), count),
         ('ports of hosts', sum(
             host.vswitch_ports + host.sriov_ports for host in hosts), count),
-        ('rules', sum(snapshot.rules.values()), GROUPS * RULES),
-        ('default groups', len(snapshot.default_groups), GROUPS // 2),
+        ('rules', sum(snapshot.rules.values()), groups * RULES),
+        ('default groups', len(snapshot.default_groups), groups // 2),
+        ('networks', len(snapshot.networks), count // PORTS_OF_NETWORK),
         ('hosts with agents', sum(
             host.dhcp_servers == 3 and host.routers == 1 for host in hosts),
          max(count // PORTS_OF_HOST, 1)),
@@ -200,16 +215,16 @@ def check(snapshot, count):
             sys.exit(f'{what}: {found} were read, not {served}')
 
 
-ROW = '%8s %-8s %8s %8s %8s %9s %9s %9s %9s'
+ROW = '%8s %8s %-8s %8s %8s %8s %9s %9s %9s %9s %8s'
 
 
-def measure(count, size):
+def measure(count, groups, size):
     """Print two lines for one number of ports."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context('fork')
     served = context.Array('q', 2)
     server = context.Process(
-        target=serve, args=(count, size, sender, served), daemon=True)
+        target=serve, args=(count, groups, size, sender, served), daemon=True)
     server.start()
     sender.close()
     address = receiver.recv()
@@ -236,13 +251,16 @@ def measure(count, size):
                 gc.collect()
                 requests, volume = (
                     served[0] - requests, served[1] - volume)
-                check(snapshot, count)
+                check(snapshot, count, groups)
+                pause = max(
+                    neutron.CONF.nfv_sched.neutron_refresh_interval - wall,
+                    neutron._Refresher(neutron.CONF).rest(wall))
                 print(ROW % (
-                    count, name, requests,
+                    count, groups * RULES, name, requests,
                     f'{volume / 1e6:.1f}', f'{wall:.2f}', f'{cpu:.2f}',
                     f'{(watch.peak - watch.before) / 2**20:.1f}',
                     f'{(resident() - watch.before) / 2**20:.1f}',
-                    f'{watch.delay * 1e3:.0f}'))
+                    f'{watch.delay * 1e3:.0f}', f'{pause + wall:.0f}'))
                 sys.stdout.flush()
             reader.close()
     finally:
@@ -257,6 +275,9 @@ def main():
         '--ports', default='1000,10000,100000',
         help='numbers of ports, comma-separated (default: %(default)s)')
     parser.add_argument(
+        '--rules', type=int, default=5000,
+        help='security-group rules (default: %(default)s)')
+    parser.add_argument(
         '--page-size', type=int, default=1000,
         help='ports or rules in a request (default: %(default)s)')
     parser.add_argument(
@@ -269,20 +290,23 @@ def main():
         options.ports, options.page_size = '1000', 200
     counts = options.ports.split(',')
     if not options.in_process:
-        print(ROW % ('ports', 'reading', 'requests', 'MB', 'wall s', 'CPU s',
-                     'peak MiB', 'kept MiB', 'delay ms'))
+        print(ROW % (
+            'ports', 'rules', 'reading', 'requests', 'MB', 'wall s', 'CPU s',
+            'peak MiB', 'kept MiB', 'delay ms', 'every s'))
         sys.stdout.flush()
         # Memory that one number of ports leaves behind would hide what the
         # next one takes.
         for count in counts:
             status = subprocess.call([
                 sys.executable, __file__, '--in-process', '--ports', count,
+                '--rules', str(options.rules),
                 '--page-size', str(options.page_size)])
             if status:
                 sys.exit(status)
         return
     logging.disable(logging.CRITICAL)
-    measure(int(counts[0]), options.page_size)
+    measure(int(counts[0]), max(options.rules // RULES, 1),
+            options.page_size)
 
 
 if __name__ == '__main__':

@@ -190,8 +190,7 @@ class YoungGroupsTest(network.NetworkCloudTestCase):
                              security_groups=[group])
             else:
                 self.guest(security_groups=[group])
-        self.assertEqual(1, len([
-            query for query in self.neutron_api.asked('ports')]))
+        self.assertEqual(1, len(self.neutron_api.asked('ports')))
         self.forget()
         self.assertEqual((1, 20), self.on_host('host1'))
         self.refused('security-group rules: 20 needed, 4 of 24 free',
@@ -201,14 +200,10 @@ class YoungGroupsTest(network.NetworkCloudTestCase):
         group = self.security_group(20)
         ports = [self.neutron.create_port({'port': {
             'network_id': base.TUNNELED, 'security_groups': [group['name']],
-            'binding:vnic_type': 'normal'}})['port'] for _ in range(2)]
-        for port in ports:
-            # The fixture puts its own into every port.
-            self.neutron._ports[port['id']]['security_groups'] = [
-                group['name']]
-        self.boot(self.small, networks=[{'port': ports[0]['id']}])
-        server = self.boot(self.small, networks=[{'port': ports[1]['id']}],
-                           expect='ERROR')
+            'binding:vnic_type': 'normal'}})['port']['id'] for _ in range(2)]
+        self.boot(self.small, networks=[{'port': ports[0]}])
+        server = self.boot(
+            self.small, networks=[{'port': ports[1]}], expect='ERROR')
         self.assertRefused(
             server, 'security-group rules: 20 needed, 4 of 24 free')
 

@@ -246,6 +246,22 @@ class SnapshotSourceTest(base.NeutronTestCase):
         self.wait_for(lambda: 'Neutron is read every 60 s' in
                       self.log.output)
 
+    def test_read_too_slowly(self):
+        """Much time is spent reading, because figures must stay fresh."""
+        self.flags(max_snapshot_age=4.0)
+
+        def slow(handler, query, body):
+            time.sleep(0.4)
+            return True
+
+        self.api.faults['ports'] = slow
+        source = self.source()
+        source.get()
+        self.wait_for(lambda: len(self.api.asked('ports')) >= 3)
+        self.assertEqual(1, self.log.output.count('raise max_snapshot_age'))
+        self.assertNotIn('stale_snapshot_policy', self.log.output)
+        self.assertTrue(source.is_fresh(source.get()))
+
     def test_pauses(self):
         """Each failure doubles the pause, up to the interval."""
         self.flags(neutron_refresh_interval=60.0)
