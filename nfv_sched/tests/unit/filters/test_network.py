@@ -32,6 +32,7 @@ from nfv_sched import load
 from nfv_sched.network import claims
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import ledger
+from nfv_sched.network import usage
 from nfv_sched import request as nfv_request
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
@@ -261,6 +262,25 @@ class TestPorts(NetworkTestCase):
             [self.host()], self.spec(4, move=True, instance=UUIDS[1]),
             index=1))
 
+    def test_ports_of_others(self):
+        """What others say is a server's does not move with it."""
+        self.neutron({'number': 7}, {'instance': UUIDS[0], 'host': 'host2'},
+                     {'number': 40, 'instance': UUIDS[0], 'host': 'host2',
+                      'project': 'q'},
+                     {'number': 40, 'instance': UUIDS[0], 'host': ''})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(0, move=True, ids=['port7'])))
+
+    def test_accelerator(self):
+        """The port of an accelerator takes none of the switch."""
+        self.neutron({'number': 8})
+        spec = self.spec(ids=[UUIDS[1]])
+        self.refused([self.host()], spec)
+        spec = self.spec(ids=[UUIDS[1]])
+        # As Nova marks it while it asks Cyborg.
+        spec.requested_networks[0].device_profile = 'fpga'
+        self.assertEqual(['host1'], self.passing([self.host()], spec))
+
     def test_stale(self):
         """Without figures that can be believed the policy decides."""
         source = self.neutron({'number': 50}, age=301)
@@ -326,6 +346,18 @@ class TestRules(NetworkTestCase):
             self.refused([self.host()], self.spec(1), RULES))
         self.assertEqual(['host1'], self.passing(
             [self.host()], self.spec(0), RULES))
+
+    def test_unknown_groups(self):
+        """They have as many rules as a port may have."""
+        source = self.neutron({'number': 8, 'groups': ['a']},
+                              rules={'a': 10})
+        for assumed, more, need in (
+                (30, {}, 30), (0, {}, 128), (30, {'new': 25}, 25)):
+            self.flags(security_rules_per_port=assumed)
+            source.more = usage.Supplement(rules=more)
+            self.assertEqual(
+                f'security-group rules: {need} needed, 20 of 100 free '
+                '(1 host)', self.refused([self.host()], self.spec(1, ['new'])))
 
     def test_no_rules(self):
         """A guest without rules goes where there is room for none."""
