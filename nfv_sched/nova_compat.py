@@ -19,6 +19,7 @@ Nova, has a module of its own for that.
 """
 
 from collections.abc import Callable
+from collections.abc import Iterable
 import functools
 import importlib.metadata
 import inspect
@@ -429,6 +430,20 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
                     aggregates.get(node.host, []), node.numa_topology)
                 for node in result if node.host)
     return nodes, failures
+
+
+def existing_servers(uuids: Iterable[str]) -> set[str]:
+    """Those of some servers that Nova has and is not about to delete.
+
+    :param uuids: UUIDs of servers
+    :raises Exception: whatever the database of the API raises
+    """
+    from nova import context as nova_context
+    return {
+        mapping.instance_uuid
+        for mapping in objects.InstanceMappingList.get_by_instance_uuids(
+            nova_context.get_admin_context(), list(uuids))
+        if not mapping.queued_for_delete}
 
 
 def numa_topology(node: ComputeNode):

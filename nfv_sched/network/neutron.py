@@ -25,7 +25,9 @@ one, and none is counted twice.  An answer that is complete but lacks most of
 what there was a moment ago is not believed at once (:class:`Doubts`).
 """
 
+from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
 import json
@@ -105,19 +107,29 @@ class Doubts:
 
     A fault on the way, or a user who lost his role, looks like an empty cloud;
     believed, it would give away room that is taken.  A cloud can really lose
-    most of its ports, too, so that such a reading is believed after
+    most of its ports, too.  If servers that have no ports any more are deleted
+    in Nova as well, that is so; else such a reading is believed after
     ``READINGS`` of them in a row, if half of ``max_snapshot_age`` has passed
     since the first.
 
     To be used by one thread at a time; it outlives its :class:`Reader`.
 
     :param conf: configuration object with ``[nfv_sched]``
+    :param existing: tells which of some servers exist, by UUID
     """
 
     READINGS = 3
 
-    def __init__(self, conf=CONF):
+    #: So many servers without ports are looked for in Nova.
+    SERVERS = 100
+
+    def __init__(
+        self, conf=CONF,
+        existing: Callable[[Iterable[str]], set[str]] = (
+            nova_compat.existing_servers),
+    ):
         self._conf = conf
+        self._existing = existing
         self._readings = 0
         self._since = 0.0
         self._forgotten = False
@@ -130,7 +142,7 @@ class Doubts:
         :param snapshot: the new one
         :raises ImplausibleError: if not
         """
-        doubts = '' if self._forgotten else usage.doubts(previous, snapshot)
+        doubts = '' if self._forgotten else self._doubts(previous, snapshot)
         self._forgotten = False
         if not doubts:
             self._readings = 0
@@ -147,6 +159,21 @@ class Doubts:
         LOG.warning('Neutron has shown the same for %.0f s, and is believed: '
                     '%s', seconds, doubts)
         self._readings = 0
+
+    def _doubts(self, previous: usage.Snapshot,
+                snapshot: usage.Snapshot) -> str:
+        """What is doubtful about a reading, if anything."""
+        found = usage.doubts(previous, snapshot)
+        if not found.ports:
+            return found.rules
+        servers = found.servers[:self.SERVERS]
+        try:
+            # Rules go with the servers that have used them.
+            if servers and not self._existing(servers):
+                return ''
+        except Exception as exc:
+            LOG.debug('Nova does not say which servers exist: %s', exc)
+        return found.ports
 
     def forget(self) -> None:
         """Believe the next reading, whatever it shows."""

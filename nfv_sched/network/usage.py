@@ -290,22 +290,44 @@ class Supplement(ty.NamedTuple):
                             for mine, theirs in zip(self, other)))
 
 
-def doubts(previous: Snapshot, snapshot: Snapshot) -> str:
+class Doubts(ty.NamedTuple):
     """Why a snapshot may lack what is there.
+
+    :ivar ports: why bound ports may be missing, empty if that looks sound
+    :ivar rules: the same of security-group rules
+    :ivar servers: UUIDs of servers that had bound ports before, and have none
+    """
+
+    ports: str
+    rules: str
+    servers: tuple[str, ...]
+
+
+def doubts(previous: Snapshot, snapshot: Snapshot) -> Doubts:
+    """Compare a snapshot with the one before it.
+
+    Ports that are bound to no host are anybody's, come and go, and count
+    nowhere; they are not compared.
 
     :param previous: the snapshot before
     :param snapshot: the new one
-    :returns: empty if it looks sound
     """
+    ports = ''
     if previous.bound_ports() and not snapshot.bound_ports():
-        return 'no port of a server is bound to any host'
-    for what, before, now in (
-        ('ports', len(previous.ports), len(snapshot.ports)),
-        ('security-group rules', sum(previous.rules.values()),
-         sum(snapshot.rules.values())),
-    ):
-        if before and not now or now < before / 2 and before >= _MANY:
-            return f'{now} {what} are left of {before}'
+        ports = 'no port of a server is bound to any host'
+    return Doubts(
+        ports or _lacks('bound ports', *(
+            sum(host.vswitch_ports + host.sriov_ports
+                for host in figures.hosts.values())
+            for figures in (previous, snapshot))),
+        _lacks('security-group rules', sum(previous.rules.values()),
+               sum(snapshot.rules.values())),
+        tuple(previous.instances.keys() - snapshot.instances.keys()))
+
+
+def _lacks(what: str, before: int, now: int) -> str:
+    if before and not now or now < before / 2 and before >= _MANY:
+        return f'{now} {what} are left of {before}'
     return ''
 
 

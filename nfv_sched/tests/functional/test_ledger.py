@@ -201,6 +201,23 @@ class LifeTest(LedgerTestCase):
         self.publish()
         self.assertEmpty()
 
+    def test_neutron_shows_nothing(self):
+        """That is believed if Nova has deleted the servers, too."""
+        server = self.guest(nics=2, host='host1')
+        self.guest(nics=3, host='host1')
+        self.delete_all([server['id']])
+        self.publish()
+        before = self.capacity('host1'), self.used('host1')
+        fixture, self.neutron_api.fixture = self.neutron_api.fixture, None
+        self.assertIn('no port of a server', str(self.assertRaises(
+            publisher.RoundError, self.publisher.round)))
+        self.assertEqual(
+            before, (self.capacity('host1'), self.used('host1')))
+        self.neutron_api.fixture = fixture
+        self.delete_all()
+        self.publish()
+        self.assertEmpty()
+
     def test_interfaces(self):
         """What is attached later counts from the next round on."""
         server = self.guest(nics=2, host='host1')

@@ -221,8 +221,9 @@ class DoubtsTest(base.NeutronTestCase):
 
     def setUp(self):
         super().setUp()
-        self.api.ports = [neutron_api.port(host='h', groups=['g'])
-                          for _ in range(5)]
+        self.ports = [neutron_api.port(host='h', groups=['g'])
+                      for _ in range(5)]
+        self.api.ports = self.ports
         self.api.rules = [neutron_api.rule('g')]
 
     def test_reader(self):
@@ -256,6 +257,23 @@ class DoubtsTest(base.NeutronTestCase):
         neutron.Reader(doubts=doubts).read(first)
         # With nothing to compare there is nothing to doubt.
         neutron.read_snapshot()
+
+    def test_deleted_servers(self):
+        """Nova knows whether the servers of missing ports are deleted."""
+        existing = set()
+        doubts = neutron.Doubts(existing=existing.intersection)
+        first = neutron.Reader(doubts=doubts).read()
+        self.api.ports = []
+        neutron.Reader(doubts=doubts).read(first)
+        existing.update(first.instances)
+        for _ in range(3):
+            self.assertRaises(neutron.ImplausibleError,
+                              neutron.Reader(doubts=doubts).read, first)
+        # Servers say nothing about rules that are missing alone.
+        existing.clear()
+        self.api.ports, self.api.rules = self.ports, []
+        self.assertRaises(neutron.ImplausibleError,
+                          neutron.Reader(doubts=doubts).read, first)
 
     def test_source(self):
         """The figures stay as they are and grow old; one line says so."""

@@ -253,18 +253,22 @@ class DoubtsTest(testtools.TestCase):
             ((0,), (0,), False),
             ((1,), (0,), True),
             ((1, 30), (0, 30), True),
-            ((0, 1), (0, 0), True),
+            # What is bound to no host counts nowhere.
+            ((0, 1), (0, 0), False),
             ((19,), (1,), False),
             ((20,), (9,), True),
             ((20,), (10,), False),
-            ((1, 40), (1, 10), True),
+            ((1, 40), (1, 10), False),
             ((0, 0, 1), (0, 0, 0), True),
             ((1, 0, 20), (1, 0, 9), True),
             ((1, 0, 20), (1, 0, 10), False),
             ((1, 0, 0), (50, 50, 50), False),
         ):
-            self.assertEqual(doubted, bool(usage.doubts(
-                self.cloud(*before), self.cloud(*now))), (before, now))
+            found = usage.doubts(self.cloud(*before), self.cloud(*now))
+            self.assertEqual(doubted, bool(found.ports or found.rules),
+                             (before, now))
+            self.assertEqual(('vm',) if before[0] and not now[0] else (),
+                             found.servers)
 
 
 class ImmutableTest(testtools.TestCase):
