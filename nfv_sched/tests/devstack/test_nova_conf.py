@@ -17,6 +17,7 @@ import shutil
 from nova import exception
 from nova.virt import hardware
 
+from nfv_sched import reasons
 from nfv_sched.tests.devstack import base
 
 OURS = ['VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
@@ -205,6 +206,12 @@ class TestOptions(base.TestCase):
         for value in '-1', '2.5', '10':
             self.given('controller.conf', NFV_SCHED_VNICS_PER_GUEST=value)
             self.run_phases('stack/pre-install')
+
+    def test_every_value_of_expose_reasons(self):
+        for value in reasons.NONE, reasons.POLICY, reasons.SUMMARY:
+            self.given('controller.conf', NFV_SCHED_EXPOSE_REASONS=value)
+            self.run_phases('stack/pre-install', 'stack/post-config')
+            self.assertEqual(value, self.load().nfv_sched.expose_reasons)
 
     def test_no_nova(self):
         programs = self.directory / 'nova-bin'

@@ -142,6 +142,10 @@ class SimulateTestCase(base.TestCase):
         self.assertIn('h-1', doc['servers'][-1]['reason'])
         doc = json.loads(self.good('-f', 'json', '--reasons', 'summary'))
         self.assertNotIn('h-1', doc['servers'][-1]['reason'])
+        self.assertIn('free', doc['servers'][-1]['reason'])
+        doc = json.loads(self.good('-f', 'json', '--reasons', 'policy'))
+        self.assertTrue(doc['servers'][-1]['reason'].endswith(
+            'needed, no host has it'), doc['servers'][-1])
 
     def test_failed_expectation(self):
         path = self.file(CLOUD.replace('placed: 4', 'placed: 5'))
