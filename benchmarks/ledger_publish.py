@@ -157,7 +157,8 @@ def main():
         aggregates=[], numa_topology=None) for number in range(args.hosts)]
     publisher.nova_compat = types.SimpleNamespace(
         compute_nodes=lambda: (nodes, []),
-        moving_instance=lambda cell, consumer: None)
+        moving_instance=lambda cell, consumer: None,
+        is_idle=lambda cell, instance: True)
     publisher.neutron = types.SimpleNamespace(
         Reader=Reader, Doubts=publisher.neutron.Doubts,
         NeutronError=publisher.neutron.NeutronError)

@@ -473,3 +473,23 @@ def moving_instance(cell, migration: str) -> str | None:
                 context, migration).instance_uuid
         except exception.MigrationNotFound:
             return None
+
+
+def is_idle(cell, instance: str) -> bool:
+    """Whether nothing is done to a server, such as building or moving it.
+
+    :param cell: ``nova.objects.CellMapping`` of its cell
+    :param instance: UUID of the server
+    :returns: also true if there is no such server any more
+    """
+    from nova.compute import vm_states
+    from nova import context as nova_context
+    with nova_context.target_cell(
+            nova_context.get_admin_context(), cell) as context:
+        try:
+            found = objects.Instance.get_by_uuid(
+                context, instance, expected_attrs=[])
+        except exception.InstanceNotFound:
+            return True
+        return (found.task_state is None
+                and found.vm_state != vm_states.BUILDING)

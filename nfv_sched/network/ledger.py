@@ -20,6 +20,7 @@ The names are here, and the claim; nothing in this module asks Placement.
 """
 
 import functools
+import typing as ty
 import uuid
 
 #: Resource classes.
@@ -31,6 +32,19 @@ TRAIT = 'CUSTOM_NFV_LEDGER'
 
 #: What an inventory without limit has.
 UNLIMITED = 2 ** 31 - 1
+
+
+class Held(ty.NamedTuple):
+    """What a consumer has allocated from one provider of the ledger.
+
+    :ivar generation: number that grows with every change of what the consumer
+        has allocated, from this provider or any other
+    :ivar resources: resource class -> amount
+    """
+
+    generation: int
+    resources: dict[str, int]
+
 
 _NAMESPACE = uuid.UUID('5b0c7f0e-6a55-4d0b-9a3b-6f7d2e5c8a41')
 

@@ -17,9 +17,9 @@ when it is repeated, so that several writers do not undo each other's work.
 """
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
-import operator
 import typing as ty
 
 from keystoneauth1 import adapter as ks_adapter
@@ -31,6 +31,8 @@ from nfv_sched.network import ledger
 
 _GROUP = 'placement'  # section of nova.conf
 _MICROVERSION = '1.38'
+# The last one that leaves the type of a consumer as it is.
+_UNTYPED = '1.37'
 _TIMEOUT = 30.0  # seconds, unless [placement] timeout says otherwise
 _IN_USE = ('placement.resource_provider.inuse', 'placement.inventory.inuse')
 _NAME_LENGTH = 200
@@ -43,10 +45,12 @@ class PlacementError(Exception):
     """Placement did not do what was asked.
 
     :ivar status: HTTP status of an answer that is none of success, else None
-    :ivar detail: what that answer says
+    :ivar code: what kind of error that answer says it is
+    :ivar detail: what it says in words
     """
 
     status: int | None = None
+    code: str = ''
     detail: str = ''
 
 
@@ -54,12 +58,16 @@ class UnavailableError(PlacementError):
     """Placement does not answer, or not to this user."""
 
 
+class MalformedError(PlacementError):
+    """Placement answered with something that it never answers with."""
+
+
 class NotFoundError(PlacementError):
     """The provider is not there."""
 
 
 class ConflictError(PlacementError):
-    """Somebody else has changed the provider meanwhile."""
+    """Somebody else has changed the provider meanwhile, or it is full."""
 
 
 class InUseError(PlacementError):
@@ -153,7 +161,7 @@ class Client:
         :param amount: how much room, more than 0
         """
         return frozenset(self._find(
-            operator.itemgetter('uuid'), resource_class, amount))
+            lambda found: _text(found['uuid']), resource_class, amount))
 
     def _find(
         self, read: Callable[[dict], Found],
@@ -171,8 +179,9 @@ class Client:
             path += f'&resources={resource_class}:{amount}'
             names.append(resource_class)
         try:
-            answer = self._request('GET', path)
-            return [read(found) for found in answer['resource_providers']]
+            return self._request('GET', path, read=lambda answer: [
+                read(found)
+                for found in _list(answer['resource_providers'])])
         except PlacementError as exc:
             # Nobody has created the trait or the class, hence no provider
             # that has it, yet.
@@ -180,9 +189,6 @@ class Client:
                     name in exc.detail for name in names):
                 return []
             raise
-        except (KeyError, TypeError) as exc:
-            raise PlacementError(f'GET {path}: the answer is malformed') from (
-                exc)
 
     def create(self, compute: str, hypervisor: str) -> int | None:
         """Create the provider of a compute node.
@@ -199,8 +205,9 @@ class Client:
         try:
             return self._request('POST', '/resource_providers', {
                 'uuid': uuid, 'name': name_of(hypervisor, uuid),
-                'parent_provider_uuid': compute})['generation']
-        except UnavailableError:
+                'parent_provider_uuid': compute,
+            }, lambda answer: _number(answer['generation']))
+        except (UnavailableError, MalformedError):
             raise
         except ConflictError:
             if not self.exists(uuid):
@@ -226,7 +233,7 @@ class Client:
             return False
         return True
 
-    def mark(self, uuid: str, generation: int) -> int:
+    def mark(self, uuid: str, generation: int, new: bool = False) -> int:
         """Make a provider one of the ledger.
 
         To be done last: whoever finds a provider by its trait finds the
@@ -234,33 +241,72 @@ class Client:
 
         :param uuid: of the provider
         :param generation: when it was read
+        :param new: whether it was just created, and has no traits yet
         :returns: the generation from now on
         :raises ConflictError: if it is not of that generation any more
         """
+        others = [] if new else self._traits(uuid)[1]
+        return self._set_traits(uuid, generation, [*others, ledger.TRAIT])
+
+    def unmark(self, uuid: str) -> None:
+        """Take a provider out of the ledger.
+
+        It stays as it is, but those who look for the ledger do not find it.
+
+        :param uuid: of the provider
+        :raises ConflictError: if somebody changes it at the same time
+        """
+        generation, traits = self._traits(uuid)
+        if ledger.TRAIT in traits:
+            self._set_traits(uuid, generation, [
+                trait for trait in traits if trait != ledger.TRAIT])
+
+    def _traits(self, uuid: str) -> tuple[int, list[str]]:
+        return self._request(
+            'GET', f'/resource_providers/{uuid}/traits', read=lambda answer: (
+                _number(answer['resource_provider_generation']),
+                [_text(trait) for trait in _list(answer['traits'])]))
+
+    def _set_traits(
+        self, uuid: str, generation: int, traits: Iterable[str],
+    ) -> int:
         return self._request('PUT', f'/resource_providers/{uuid}/traits', {
-            'traits': [ledger.TRAIT],
-            'resource_provider_generation': generation,
-        })['resource_provider_generation']
+            'traits': sorted(set(traits)),
+            'resource_provider_generation': generation}, _generation)
 
     def inventories(self, uuid: str) -> tuple[int, dict[str, dict]]:
         """Generation and inventories, resource class -> inventory.
 
         :param uuid: of the provider
         """
-        answer = self._request(
-            'GET', f'/resource_providers/{uuid}/inventories')
-        return answer['resource_provider_generation'], answer['inventories']
+        return self._request(
+            'GET', f'/resource_providers/{uuid}/inventories',
+            read=lambda answer: (_generation(answer), {
+                _text(name): _inventory(inventory)
+                for name, inventory in answer['inventories'].items()}))
 
     def allocations(self, uuid: str) -> tuple[int, dict[str, dict[str, int]]]:
         """Generation and allocations, consumer -> resource class -> amount.
 
         :param uuid: of the provider
         """
-        answer = self._request(
-            'GET', f'/resource_providers/{uuid}/allocations')
-        return answer['resource_provider_generation'], {
-            consumer: allocation['resources']
-            for consumer, allocation in answer['allocations'].items()}
+        generation, held = self.held(uuid)
+        return generation, {
+            consumer: allocation.resources
+            for consumer, allocation in held.items()}
+
+    def held(self, uuid: str) -> tuple[int, dict[str, ledger.Held]]:
+        """Generation, and what each consumer has allocated.
+
+        :param uuid: of the provider
+        """
+        return self._request(
+            'GET', f'/resource_providers/{uuid}/allocations',
+            read=lambda answer: (_generation(answer), {
+                _text(consumer): ledger.Held(
+                    _number(allocation['consumer_generation']),
+                    _amounts(allocation['resources']))
+                for consumer, allocation in answer['allocations'].items()}))
 
     def replace(
         self, uuid: str, generation: int, inventories: Mapping[str, dict],
@@ -272,41 +318,83 @@ class Client:
         :param inventories: resource class -> inventory
         :returns: the generation from now on
         :raises ConflictError: if it is not of that generation any more
+        :raises InUseError: if there are allocations of a class that is not
+            among them
         """
         return self._request(
             'PUT', f'/resource_providers/{uuid}/inventories', {
                 'resource_provider_generation': generation,
                 'inventories': dict(inventories),
-            })['resource_provider_generation']
+            }, _generation)
 
-    def remove(self, uuid: str) -> None:
-        """Remove a provider that nobody has allocations from.
+    def lower(
+        self, consumer: str, uuid: str, held: ledger.Held,
+        kept: Mapping[str, int],
+    ) -> bool:
+        """Let a consumer keep less of what it has allocated.
 
-        :param uuid: of the provider
-        :raises InUseError: if somebody has
+        What it has from other providers stays.
+
+        :param consumer: UUID
+        :param uuid: of the provider from which it has less from now on
+        :param held: what it had from there when that was read
+        :param kept: resource class -> what it keeps; empty for nothing
+        :returns: whether it was done; not if it had something else by now
+        :raises ConflictError: if its allocations change at the same time
         """
-        try:
-            self._request('DELETE', f'/resource_providers/{uuid}')
-        except NotFoundError:
-            pass
+        path = f'/allocations/{consumer}'
+        allocations, body = self._request('GET', path, read=lambda answer: (
+            {provider: {'resources': _amounts(allocation['resources'])}
+             for provider, allocation in answer['allocations'].items()},
+            # A consumer without allocations has none of these.
+            {name: answer.get(name) for name in (
+                'consumer_generation', 'project_id', 'user_id')}))
+        if (body['consumer_generation'] != held.generation
+                or allocations.pop(uuid, None) != {
+                    'resources': held.resources}):
+            return False
+        if kept:
+            allocations[uuid] = {'resources': dict(kept)}
+        self._request('PUT', path, {'allocations': allocations, **body},
+                      version=_UNTYPED)
+        return True
 
-    def _request(self, method: str, path: str, body: dict | None = None):
-        """The decoded answer to a request, None if it has no body."""
+    def _request(
+        self, method: str, path: str, body: dict | None = None,
+        read: Callable[[ty.Any], Found] | None = None,
+        version: str | None = None,
+    ) -> Found | None:
+        """Ask for something.
+
+        :param method: of HTTP
+        :param path: with query
+        :param body: what is sent as JSON
+        :param read: makes of the decoded answer what is wanted
+        :param version: microversion, if another than usual
+        :returns: what ``read`` makes of the answer, None without it
+        :raises MalformedError: if it cannot
+        """
         try:
             response = self._adapter.request(
                 path, method, json=body, raise_exc=False,
+                microversion=version or _MICROVERSION,
                 headers={'Accept': 'application/json'})
         except (ks_exceptions.ClientException, OSError) as exc:
             raise UnavailableError(f'{method} {path}: {exc}') from exc
-        if response.status_code in (200, 201, 204):
-            if not response.content:
-                return None
-            try:
-                return response.json()
-            except ValueError as exc:
-                raise PlacementError(
-                    f'{method} {path}: the answer is no JSON') from exc
-        raise _error(method, path, response)
+        if response.status_code not in (200, 201, 204):
+            raise _error(method, path, response)
+        if read is None:
+            return None
+        try:
+            answer = response.json()
+        except (ValueError, RecursionError) as exc:
+            raise MalformedError(
+                f'{method} {path}: the answer is no JSON') from exc
+        try:
+            return read(answer)
+        except (AttributeError, KeyError, TypeError) as exc:
+            raise MalformedError(
+                f'{method} {path}: the answer is malformed') from exc
 
 
 def _connect(conf) -> ks_adapter.Adapter:
@@ -331,8 +419,45 @@ def _connect(conf) -> ks_adapter.Adapter:
 
 
 def _provider(found: dict) -> Provider:
-    return Provider(found['uuid'], found['name'],
-                    found['parent_provider_uuid'], found['generation'])
+    # Whoever else uses the trait may use it for a root.
+    parent = found['parent_provider_uuid']
+    return Provider(
+        _text(found['uuid']), _text(found['name']),
+        '' if parent is None else _text(parent), _number(found['generation']))
+
+
+def _generation(answer: dict) -> int:
+    return _number(answer['resource_provider_generation'])
+
+
+def _inventory(found: dict) -> dict:
+    for name in ('total', 'reserved', 'min_unit', 'max_unit', 'step_size'):
+        _number(found[name])
+    if not isinstance(found['allocation_ratio'], (int, float)):
+        raise TypeError('allocation_ratio')
+    return found
+
+
+def _amounts(found: dict) -> dict[str, int]:
+    return {_text(name): _number(amount) for name, amount in found.items()}
+
+
+def _list(value) -> list:
+    if not isinstance(value, list):
+        raise TypeError('no list')
+    return value
+
+
+def _number(value) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError('no number')
+    return value
+
+
+def _text(value) -> str:
+    if not isinstance(value, str):
+        raise TypeError('no text')
+    return value
 
 
 def _error(method: str, path: str, response) -> PlacementError:
@@ -344,7 +469,8 @@ def _error(method: str, path: str, response) -> PlacementError:
         code = error.get('code', '')
         # Placement wraps its messages in lines.
         detail = ' '.join(error.get('detail', '').split()) or detail
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError,
+            RecursionError):
         pass
     kind = PlacementError
     if status == 404:
@@ -355,5 +481,5 @@ def _error(method: str, path: str, response) -> PlacementError:
         # Others than these: two have created the same at the same moment.
         kind = InUseError if code in _IN_USE else ConflictError
     exc = kind(f'{method} {path}: {status} {detail}')
-    exc.status, exc.detail = status, detail
+    exc.status, exc.code, exc.detail = status, code, detail
     return exc

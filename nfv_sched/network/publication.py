@@ -85,6 +85,11 @@ class Account(ty.NamedTuple):
     allocated: int
     unallocated: int
 
+    @property
+    def overdrawn(self) -> bool:
+        """Whether guests have allocated more than there is altogether."""
+        return self.allocated > self.limit
+
     def inventory(self) -> Inventory:
         """What has to be published."""
         if self.limit >= ledger.UNLIMITED:
@@ -92,6 +97,35 @@ class Account(ty.NamedTuple):
         limit = math.floor(self.limit)
         total = max(limit, self.allocated, 1)
         return Inventory(total, total - max(limit - self.unallocated, 0))
+
+
+def update(
+    existing: Mapping[str, Mapping], wanted: Mapping[str, Inventory],
+    can_raise: bool,
+) -> tuple[dict[str, Mapping], bool]:
+    """What has to be written.
+
+    :param existing: resource class -> inventory as Placement has it
+    :param wanted: resource class -> what has to be published
+    :param can_raise: whether guests may get more room than they have
+    :returns: resource class -> inventory as Placement shall have it, those of
+        other classes as they are; and whether that is all that is wanted
+    """
+    written = dict(existing)
+    complete = True
+    for name, inventory in wanted.items():
+        if can_raise or inventory.capacity <= _capacity(existing.get(name)):
+            written[name] = inventory.to_placement()
+        else:
+            complete = False
+    return written, complete
+
+
+def _capacity(inventory: Mapping | None) -> float:
+    if inventory is None:
+        return 0
+    return ((inventory['total'] - inventory['reserved'])
+            * inventory['allocation_ratio'])
 
 
 def unexplained(host: usage.HostUsage, allocations: Allocations) -> list[str]:

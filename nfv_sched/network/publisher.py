@@ -19,7 +19,21 @@ was only read too early.
 
 Several processes may do rounds at once.  They come to the same results from
 the same figures, every write is guarded by the generation of the provider, and
-what is as it should be is not written again.
+what is as it should be is not written again.  The one that has read Neutron
+earlier must not undo what the other knows better.  So more room is published
+only if nobody else has published anything since before Neutron was read: the
+generation is still the one that was listed first, or, because every guest that
+comes changes that, the inventories are still those that were there in the
+round before.  Else the host waits for the next round.  Less room is always
+published.  (Two changes of others that cancel out within one round are not
+noticed; the next round corrects what follows.)
+
+What a guest has allocated and does not use is given back
+(:mod:`nfv_sched.network.unused`), guarded by the generation of the consumer.
+
+No provider is deleted: nova-compute keeps in mind what is below its own, and
+cannot report to Placement while that is not there.  Nova deletes them together
+with that of the compute node.
 
 A round without figures from Neutron does nothing at all: what is published
 stays as it is, and new hosts wait.  The same holds for the hosts of a cell
@@ -28,6 +42,7 @@ whose database does not answer.
 
 import collections
 from collections.abc import Iterable
+from collections.abc import Mapping
 from concurrent import futures
 import contextlib
 import enum
@@ -46,6 +61,7 @@ from nfv_sched.network import limits as nfv_limits
 from nfv_sched.network import neutron
 from nfv_sched.network import providers
 from nfv_sched.network import publication
+from nfv_sched.network import unused
 from nfv_sched.network import usage
 from nfv_sched import nova_compat
 from nfv_sched import text
@@ -64,6 +80,7 @@ _ROUNDS = 10
 # Seconds between two lines about a round that takes long.
 _PROGRESS = 10.0
 _NAMED = 5  # hosts that get lines of their own in the log
+_WORDS = {ledger.PORTS: 'ports', ledger.RULES: 'rules'}
 
 
 class RoundError(Exception):
@@ -76,6 +93,8 @@ class Action(enum.Enum):
     CREATED = 'created'
     CHANGED = 'changed'
     UNCHANGED = 'unchanged'
+    #: There is more room than is published, but others have written meanwhile.
+    LATER = 'later'
     REMOVED = 'removed'
     #: Its compute node is gone, but there still are allocations.
     IN_USE = 'in use'
@@ -92,13 +111,20 @@ class HostReport(ty.NamedTuple):
     :ivar host: name of the compute service, of the provider if that is gone
     :ivar action: what
     :ivar accounts: resource class -> account; empty if there are no figures
-    :ivar note: why
+    :ivar note: why, and what else there is to say
     """
 
     host: str
     action: Action
     accounts: dict[str, publication.Account]
     note: str = ''
+
+    @property
+    def overdrawn(self) -> str:
+        """Of what more is allocated than there is at all; empty if nothing."""
+        return ', '.join(
+            f'{account.allocated} {_WORDS[name]} of {account.limit:g}'
+            for name, account in self.accounts.items() if account.overdrawn)
 
 
 class Round(ty.NamedTuple):
@@ -130,6 +156,25 @@ class _Known(ty.NamedTuple):
     accounts: dict[str, publication.Account]
     inventories: dict[str, dict]  # as Placement has them
     rounds: int  # until it is looked at again
+    wasteful: bool  # whether guests have allocated what they do not use
+
+    def holds(
+        self, provider: providers.Provider | None, host: usage.HostUsage,
+        host_limits: nfv_limits.Limits,
+    ) -> bool:
+        """Whether it is still right, as far as one can see from here."""
+        return provider is not None and self.rounds > 0 and (
+            self.generation, self.usage, self.limits,
+        ) == (provider.generation, host, host_limits)
+
+
+class _State(ty.NamedTuple):
+    """A provider of the ledger as it was at one moment."""
+
+    generation: int
+    held: dict[str, ledger.Held]
+    inventories: dict[str, dict]
+    new: bool = False  # nobody else has written it yet
 
 
 class Publisher:
@@ -150,7 +195,11 @@ class Publisher:
         self._snapshot: usage.Snapshot | None = None
         self._doubts = neutron.Doubts(conf)
         self._defined = False
+        self._number = 0  # of the readings of Neutron
         self._known: dict[str, _Known] = {}
+        # Provider -> consumer -> how it was seen last.
+        self._sights: dict[str, dict[str, unused.Sight]] = {}
+        self._traced = threading.Event()
         self._instances: dict[str, str] = {}
         self._left_out: frozenset[str] = frozenset()
 
@@ -206,19 +255,23 @@ class Publisher:
             self._reader = neutron.Reader(
                 self._conf, self._stopped, self._doubts)
         self._snapshot = self._reader.read(self._snapshot)
+        self._number += 1
+        self._traced.clear()
         host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
         # One after the other: what an aggregate says wrongly is logged once.
         tasks = [(node, published.get(node.uuid), host_limits.of(node))
                  for node in wanted]
-        # First the names of those that are gone become free.
+        present = {node.uuid for node in nodes}
         gone = [] if failures else [
             provider for compute, provider in published.items()
-            if compute not in {node.uuid for node in wanted}]
-        reports = [
-            HostReport(host, Action.LEFT_OUT, {}, note)
-            for host, note in left_out]
+            if compute not in present]
+        reports = self._together(
+            lambda provider: self._retire(provider, dry_run), gone, began)
         reports += self._together(
-            lambda provider: self._remove(provider, dry_run), gone, began)
+            lambda task: self._leave_out(*task, dry_run), [
+                (host, note, [published[node.uuid] for node in found
+                              if node.uuid in published])
+                for host, note, found in left_out], began)
         reports += self._together(
             lambda task: self._host(*task, dry_run), tasks, began)
         self._forget({ledger.provider_uuid(node.uuid) for node in wanted})
@@ -227,7 +280,8 @@ class Publisher:
 
     def _choose(
         self, nodes: Iterable[nova_compat.ComputeNode],
-    ) -> tuple[list[nova_compat.ComputeNode], list[tuple[str, str]]]:
+    ) -> tuple[list[nova_compat.ComputeNode],
+               list[tuple[str, str, list[nova_compat.ComputeNode]]]]:
         """The compute nodes that the ledger is for, and hosts that it is not.
 
         What Neutron binds to a host cannot be told apart by compute node.
@@ -239,12 +293,12 @@ class Publisher:
         for host, found in by_host.items():
             if any(node.hypervisor_type.lower() == _BARE_METAL
                    for node in found):
-                left_out.append((host, 'manages bare metal'))
+                left_out.append((host, 'manages bare metal', found))
             elif len(found) > 1:
-                left_out.append((host, 'has several compute nodes'))
+                left_out.append((host, 'has several compute nodes', found))
             else:
                 wanted += found
-        names = frozenset(host for host, _note in left_out)
+        names = frozenset(host for host, _note, _found in left_out)
         if names - self._left_out:
             LOG.info('Hosts that have no place in the ledger, because they '
                      'manage bare metal or have several compute nodes: %s',
@@ -284,25 +338,59 @@ class Publisher:
                     future.cancel()
         return results
 
-    def _remove(
+    def _retire(
         self, provider: providers.Provider, dry_run: bool,
     ) -> HostReport:
-        """Remove the provider of a compute node that is gone."""
+        """Take a provider out of the ledger whose compute node is gone.
+
+        That of the compute node is still there, or this one were not.
+        """
         try:
             if dry_run:
                 if self._client.allocations(provider.uuid)[1]:
                     raise providers.InUseError()
             else:
-                self._client.remove(provider.uuid)
+                generation, inventories = self._client.inventories(
+                    provider.uuid)
+                others = {name: inventory
+                          for name, inventory in inventories.items()
+                          if name not in _WORDS}
+                if others != inventories:
+                    self._client.replace(provider.uuid, generation, others)
+                self._client.unmark(provider.uuid)
         except providers.UnavailableError:
             raise
         except providers.InUseError:
             return HostReport(provider.name, Action.IN_USE, {},
                               'the compute node is gone, allocations are not')
+        except providers.ConflictError as exc:
+            return HostReport(provider.name, Action.LATER, {}, str(exc))
+        except providers.NotFoundError:
+            pass
         except providers.PlacementError as exc:
             return HostReport(provider.name, Action.FAILED, {}, str(exc))
         return HostReport(provider.name, Action.REMOVED, {},
                           'the compute node is gone')
+
+    def _leave_out(
+        self, host: str, note: str, published: list[providers.Provider],
+        dry_run: bool,
+    ) -> HostReport:
+        """Take a host out of the ledger that has no place there any more.
+
+        Guests may still have allocations, so the inventories stay.
+        """
+        try:
+            for provider in published:
+                if not dry_run:
+                    self._client.unmark(provider.uuid)
+        except providers.UnavailableError:
+            raise
+        except providers.NotFoundError:
+            pass
+        except providers.PlacementError as exc:
+            return HostReport(host, Action.FAILED, {}, str(exc))
+        return HostReport(host, Action.LEFT_OUT, {}, note)
 
     def _host(
         self, node: nova_compat.ComputeNode,
@@ -310,12 +398,21 @@ class Publisher:
         host_limits: nfv_limits.Limits, dry_run: bool,
     ) -> HostReport:
         """Bring the provider of one compute node up to date."""
+        uuid = ledger.provider_uuid(node.uuid)
+        known = self._known.get(uuid)
+        if known is not None and known.holds(
+                provider, self._snapshot.host(node.host), host_limits) and (
+                    not known.wasteful or not self._look_again(uuid)):
+            self._known[uuid] = known._replace(rounds=known.rounds - 1)
+            return HostReport(node.host, Action.UNCHANGED, known.accounts)
+        returned: collections.Counter[str] = collections.Counter()
         try:
             for attempt in range(_ATTEMPTS):
                 if attempt:
                     self._stopped.wait(random.uniform(0, 0.05 * attempt))
                 try:
-                    return self._attempt(node, provider, host_limits, dry_run)
+                    return self._attempt(
+                        node, provider, known, host_limits, returned, dry_run)
                 except providers.ConflictError as exc:
                     conflict = exc
             raise conflict
@@ -326,72 +423,190 @@ class Publisher:
         except providers.PlacementError as exc:
             return HostReport(node.host, Action.FAILED, {}, str(exc))
         except Exception as exc:
-            LOG.exception('Host %s', node.host)
-            return HostReport(node.host, Action.FAILED, {}, str(exc))
+            # Whatever it is, it may be the same for all hosts.
+            if not self._traced.is_set():
+                self._traced.set()
+                LOG.exception('Host %s', node.host)
+            return HostReport(node.host, Action.FAILED, {},
+                              f'{type(exc).__name__}: {exc}')
 
     def _attempt(
         self, node: nova_compat.ComputeNode,
-        provider: providers.Provider | None,
-        host_limits: nfv_limits.Limits, dry_run: bool,
+        provider: providers.Provider | None, known: _Known | None,
+        host_limits: nfv_limits.Limits, returned: collections.Counter[str],
+        dry_run: bool,
     ) -> HostReport:
         uuid = ledger.provider_uuid(node.uuid)
         host_usage = self._snapshot.host(node.host)
-        known = self._known.pop(uuid, None)
-        if known is not None and provider is not None and known.rounds and (
-            known.generation, known.usage, known.limits,
-        ) == (provider.generation, host_usage, host_limits):
-            self._known[uuid] = known._replace(rounds=known.rounds - 1)
-            return HostReport(node.host, Action.UNCHANGED, known.accounts)
-        generation, allocations, existing = self._read(
-            node, provider, known, dry_run)
+        state = self._read(node, provider, known, dry_run)
+        self._look(uuid, host_usage, state.held)
+        lowered = self._take_back(node, state.held, returned, dry_run)
+        if lowered:
+            if dry_run:
+                state = state._replace(held={**state.held, **lowered})
+            else:
+                state = self._read(node, provider, known, dry_run)
+                self._look(uuid, host_usage, state.held)
+        allocations = {consumer: held.resources
+                       for consumer, held in state.held.items()}
         accounts = publication.accounts(
             host_usage, host_limits, allocations,
             self._migrations(node, publication.unexplained(
                 host_usage, allocations)))
-        inventories = {name: account.inventory()
-                       for name, account in accounts.items()}
-        written = {**existing, **{
-            name: inventory.to_placement()
-            for name, inventory in inventories.items()}}
-        action = Action.UNCHANGED if provider is not None else Action.CREATED
-        if written != existing:
-            if provider is not None:
-                action = Action.CHANGED
+        can_raise = (
+            # Nobody has published anything, ...
+            _WORDS.keys().isdisjoint(state.inventories)
+            # ... or changed it since before Neutron was read.
+            or provider is not None and provider.generation == state.generation
+            or known is not None and known.inventories == state.inventories)
+        written, complete = publication.update(
+            state.inventories, {name: account.inventory()
+                                for name, account in accounts.items()},
+            can_raise)
+        generation = state.generation
+        if written != state.inventories and not dry_run:
+            generation = self._client.replace(uuid, generation, written)
+        if provider is None and complete:
+            action = Action.CREATED
             if not dry_run:
-                generation = self._client.replace(uuid, generation, written)
+                generation = self._client.mark(uuid, generation, state.new)
+        elif written != state.inventories or returned.total():
+            action = Action.CHANGED
+        else:
+            action = Action.UNCHANGED if complete else Action.LATER
         if not dry_run:
-            if provider is None:
-                generation = self._client.mark(uuid, generation)
             self._known[uuid] = _Known(
                 generation, host_usage, host_limits, accounts, written,
                 # Not all hosts in the same round.
-                random.randint(1, _ROUNDS))
-        return HostReport(node.host, action, accounts, _note(accounts))
+                random.randint(1, _ROUNDS) if complete else 0,
+                any(self._kept(sight) != sight.held.resources
+                    for sight in self._sights[uuid].values()))
+        notes = [excess(accounts)] if excess(accounts) else []
+        if returned:
+            notes.append(f'{_in_words(returned)} given back')
+        if not complete:
+            notes.append('there is more room, but others have written '
+                         'meanwhile')
+        return HostReport(node.host, action, accounts, '; '.join(notes))
 
     def _read(
         self, node: nova_compat.ComputeNode,
         provider: providers.Provider | None, known: _Known | None,
         dry_run: bool,
-    ) -> tuple[int, dict, dict]:
-        """Generation, allocations and inventories, all of one moment."""
+    ) -> _State:
+        """What Placement has of a compute node, all of one moment."""
         uuid = ledger.provider_uuid(node.uuid)
         if provider is None and dry_run:
             if not self._client.exists(node.uuid):
                 raise providers.NoParentError(
                     'the compute node has no resource provider')
             if not self._client.exists(uuid):
-                return 0, {}, {}
+                return _State(0, {}, {}, True)
         elif provider is None:
             generation = self._client.create(node.uuid, node.name)
             if generation is not None:
-                return generation, {}, {}
-        generation, allocations = self._client.allocations(uuid)
+                return _State(generation, {}, {}, True)
+        generation, held = self._client.held(uuid)
         if known is not None and known.generation == generation:
-            return generation, allocations, known.inventories
+            return _State(generation, held, known.inventories)
         read, existing = self._client.inventories(uuid)
         if read != generation:
             raise providers.ConflictError('changed while it was read')
-        return generation, allocations, existing
+        return _State(generation, held, existing)
+
+    def _look(
+        self, uuid: str, host_usage: usage.HostUsage,
+        held: Mapping[str, ledger.Held],
+    ) -> None:
+        """Note how the guests of a host are seen in this round."""
+        before = self._sights.get(uuid, {})
+        self._sights[uuid] = {
+            consumer: unused.look(
+                before.get(consumer), allocation,
+                host_usage.guests.get(consumer, unused.NOTHING), self._number)
+            for consumer, allocation in held.items()}
+
+    def _look_again(self, uuid: str) -> bool:
+        """The same for a host where nothing has changed.
+
+        :returns: whether any guest can give something back
+        """
+        sights = self._sights[uuid] = {
+            consumer: unused.look(
+                sight, sight.held, sight.guest, self._number)
+            for consumer, sight in self._sights[uuid].items()}
+        return any(
+            sight.due and self._kept(sight) != sight.held.resources
+            for sight in sights.values())
+
+    def _kept(self, sight: unused.Sight) -> dict[str, int]:
+        """What a guest needs of what it has allocated."""
+        ports = [self._snapshot.ports.get(port) for port in sight.guest.ports]
+        return unused.kept(sight.held.resources, sight.guest, all(
+            # A group that is not shown looks like one without rules.
+            port is not None and all(
+                group in self._snapshot.rules
+                for group in port.security_groups)
+            for port in ports))
+
+    def _take_back(
+        self, node: nova_compat.ComputeNode,
+        held: Mapping[str, ledger.Held],
+        returned: collections.Counter[str], dry_run: bool,
+    ) -> dict[str, ledger.Held]:
+        """Let guests give back what they do not use.
+
+        While Nova builds or moves a guest, or a migration of it has something
+        here, to which the guest may return, nothing is touched.
+
+        :param node: a compute node
+        :param held: what consumers have allocated
+        :param returned: resource class -> amount; what is given back is added
+        :param dry_run: only say what would be done
+        :returns: what those who have given something back have now
+        """
+        sights = self._sights[ledger.provider_uuid(node.uuid)]
+        due = {}
+        for consumer, sight in sights.items():
+            if sight.due:
+                keep = self._kept(sight)
+                if keep != sight.held.resources:
+                    due[consumer] = keep
+        if not due:
+            return {}
+        migrations = self._migrations(node, [
+            consumer for consumer, sight in sights.items()
+            if consumer in due or not sight.guest.ports])
+        moving = {*migrations, *migrations.values()}
+        lowered = {}
+        for consumer, keep in due.items():
+            if (consumer not in moving
+                    and nova_compat.is_idle(node.cell, consumer)
+                    and (dry_run or self._lower(node, consumer, keep,
+                                                held[consumer]))):
+                lowered[consumer] = held[consumer]._replace(resources=keep)
+                returned.update(unused.difference(
+                    held[consumer].resources, keep))
+            else:
+                sights[consumer] = sights[consumer]._replace(rounds=0)
+        return lowered
+
+    def _lower(
+        self, node: nova_compat.ComputeNode, consumer: str,
+        keep: dict[str, int], held: ledger.Held,
+    ) -> bool:
+        """Lower an allocation, unless somebody else changes it just now."""
+        try:
+            if not self._client.lower(
+                    consumer, ledger.provider_uuid(node.uuid), held, keep):
+                return False
+        except providers.ConflictError:
+            return False
+        LOG.info('Server %s has given back %s on host %s, not used for %d '
+                 'rounds', consumer,
+                 _in_words(unused.difference(held.resources, keep)),
+                 node.host, unused.ROUNDS)
+        return True
 
     def _migrations(
         self, node: nova_compat.ComputeNode, consumers: list[str],
@@ -407,21 +622,27 @@ class Publisher:
         return found
 
     def _forget(self, present: set[str]) -> None:
-        for uuid in self._known.keys() - present:
-            del self._known[uuid]
+        for known in (self._known, self._sights):
+            for uuid in known.keys() - present:
+                del known[uuid]
         if len(self._instances) > 10000:
             self._instances.clear()
 
 
-def _note(accounts: dict[str, publication.Account]) -> str:
-    """What an operator should know about a host."""
-    over = []
-    for name, what in ((ledger.PORTS, 'ports'), (ledger.RULES, 'rules')):
-        account = accounts[name]
-        total = account.allocated + account.unallocated
-        if total > account.limit:
-            over.append(f'{total} {what}, limit {account.limit:g}')
-    return '; '.join(over)
+def excess(accounts: Mapping[str, publication.Account]) -> str:
+    """What a host carries more than it may, in words; empty if nothing.
+
+    :param accounts: resource class -> account
+    """
+    return '; '.join(
+        f'{account.allocated + account.unallocated} {_WORDS[name]}, limit '
+        f'{account.limit:g}' for name, account in accounts.items()
+        if account.allocated + account.unallocated > account.limit)
+
+
+def _in_words(amounts: Mapping[str, int]) -> str:
+    return ' and '.join(f'{amounts[name]} {word}' for name, word in
+                        _WORDS.items() if amounts.get(name))
 
 
 class Keeper(background.Repeated):
@@ -441,6 +662,7 @@ class Keeper(background.Repeated):
         self._interval = conf.nfv_sched.ledger_publish_interval
         self._cells: list[str] = []
         self._failed: frozenset[str] = frozenset()
+        self._over: frozenset[str] = frozenset()
 
     def interval(self) -> float:
         """``ledger_publish_interval``."""
@@ -500,10 +722,23 @@ class Keeper(background.Repeated):
             'The ledger was brought up to date in %.1f s: %s', done.took,
             ', '.join(f'{counts[action]} {action.value}' for action in Action
                       if counts[action]) or 'no hosts')
-        for report in done.hosts:
-            if report.action is Action.CHANGED and report.note:
-                LOG.warning('Host %s carries more than it may: %s',
-                            report.host, report.note)
+        over = {report.host: excess(report.accounts) for report in done.hosts
+                if excess(report.accounts)}
+        for host in sorted(over.keys() - self._over)[:_NAMED]:
+            LOG.warning('Host %s carries more than it may: %s', host,
+                        over[host])
+        if len(over.keys() - self._over) > _NAMED:
+            LOG.warning('%d more hosts carry more than they may',
+                        len(over.keys() - self._over) - _NAMED)
+        self._over = frozenset(over)
+        overdrawn = {report.host: report.overdrawn for report in done.hosts
+                     if report.overdrawn}
+        if overdrawn:
+            LOG.error(
+                'More is allocated than there is: %s. Unless a limit was '
+                'lowered, Placement grants too much: try "nfv-sched ledger '
+                'probe"', text.some(f'host {host} ({what})' for host, what in
+                                    overdrawn.items()))
         failed = {report.host: report.note for report in done.hosts
                   if report.action is Action.FAILED}
         for host in sorted(failed.keys() - self._failed)[:_NAMED]:

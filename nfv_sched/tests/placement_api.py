@@ -34,7 +34,7 @@ class PlacementAPI(http_server.LocalServer):
     :ivar requests: (method, path) of what was asked, in order
     :ivar before: called with method and path before each request
     :ivar fault: called with method and path; returns a status to answer with
-        instead, or None
+        instead, or a body, or both, or None
     """
 
     expected = OSError
@@ -57,9 +57,13 @@ class PlacementAPI(http_server.LocalServer):
         path, _, query = target.partition('?')
         self.requests.append((method, target))
         self.before(method, target)
-        status = self.fault(method, target)
-        if status is not None:
-            return f'{status} Fault', [], b''
+        fault = self.fault(method, target)
+        if isinstance(fault, int):
+            return f'{fault} Fault', [], b''
+        if fault is not None:
+            status, data = fault if isinstance(fault, tuple) else (200, fault)
+            return f'{status} Fault', [
+                ('Content-Type', 'application/json')], data
         environ = {
             'REQUEST_METHOD': method, 'SCRIPT_NAME': '',
             'PATH_INFO': urllib.parse.unquote(path), 'QUERY_STRING': query,

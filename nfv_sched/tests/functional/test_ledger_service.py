@@ -466,8 +466,14 @@ class PublicationTest(LedgerTestCase):
                 f'/resource_providers/{uuid}').status)
         self.assertEqual({'host1': Action.UNCHANGED}, self.publish(made))
 
+    def traits(self, host):
+        """Traits of the provider of a host."""
+        return self.placement.get(
+            f'/resource_providers/{self.provider(host)}/traits',
+            version='1.6').body['traits']
+
     def test_left_over(self):
-        """A provider whose compute node is gone goes if nobody uses it."""
+        """A provider whose compute node is gone is emptied, not deleted."""
         self.start_host('host1')
         self.start_host('host2')
         made = self.publisher()
@@ -478,11 +484,54 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual(
             {'host1': Action.UNCHANGED, 'host2_nfv_ledger': Action.IN_USE},
             self.publish(made))
+        self.assertEqual((20, 2), self.inventory('host2'))
+        self.assertEqual([ledger.TRAIT], self.traits('host2'))
         self.release(uuids.guest)
         self.assertEqual(
             {'host1': Action.UNCHANGED, 'host2_nfv_ledger': Action.REMOVED},
             self.publish(made))
         self.assertIsNone(self.inventory('host2'))
+        self.assertEqual([], self.traits('host2'))
+        self.assertEqual([], [
+            path for method, path in self.placement_api.requests
+            if method == 'DELETE'])
+        self.assertEqual({'host1': Action.UNCHANGED}, self.publish(made))
+
+    def test_left_over_whose_root_lives(self):
+        """nova-compute finds below its provider what it remembers."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.ctxt, 'host1')
+        node.destroy()
+        self.assertEqual({'host1_nfv_ledger': Action.REMOVED},
+                         self.publish(made))
+        # It makes its compute node again, and reports to Placement.
+        self._run_periodics(raise_on_error=True)
+        self.assertNotIn('Failed to update', self.stdlog.logger.output)
+        self.assertEqual(self.compute_rp_uuids['host1'], (
+            objects.ComputeNode.get_first_node_by_host_for_old_compat(
+                self.ctxt, 'host1').uuid))
+        self.assertEqual({'host1': Action.CREATED}, self.publish(made))
+        self.assertEqual((20, 2), self.inventory('host1'))
+
+    def test_traits_of_others_stay(self):
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        self.placement.put('/traits/CUSTOM_OTHER', {}, version='1.6')
+        path = f'/resource_providers/{self.provider("host1")}/traits'
+        body = self.placement.get(path, version='1.6').body
+        body['traits'] = ['CUSTOM_OTHER']
+        self.placement.put(path, body, version='1.6')
+        self.assertEqual({'host1': Action.CREATED}, self.publish(made))
+        self.assertEqual({'CUSTOM_OTHER', ledger.TRAIT},
+                         set(self.traits('host1')))
+        objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.ctxt, 'host1').destroy()
+        self.publish(made)
+        self.assertEqual(['CUSTOM_OTHER'], self.traits('host1'))
 
     def test_cell_is_down(self):
         """What is published for its hosts stays."""
@@ -523,10 +572,10 @@ class PublicationTest(LedgerTestCase):
         self.assertIsNone(self.inventory('host1'))
         self.assertIn('host1', self.log.output)
 
-    def test_several_compute_nodes(self):
-        self.start_host('host1')
+    def second_node(self, host):
+        """Another compute node of a host."""
         node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, 'host1')
+            self.ctxt, host)
         second = objects.ComputeNode(self.ctxt)
         for name in objects.ComputeNode.fields:
             if name not in ('id', 'uuid') and node.obj_attr_is_set(name) and (
@@ -536,7 +585,271 @@ class PublicationTest(LedgerTestCase):
         second.uuid = uuids.second
         second.hypervisor_hostname = 'second'
         second.create()
+        return second
+
+    def test_several_compute_nodes(self):
+        self.start_host('host1')
+        self.second_node('host1')
         self.assertEqual({'host1': Action.LEFT_OUT}, self.publish())
+
+    def test_second_compute_node(self):
+        """A host loses its place in the ledger, and gets it back."""
+        self.start_host('host1')
+        self.start_host('host2')
+        made = self.publisher()
+        self.publish(made)
+        self.allocate(uuids.guest, 'host1', 3)
+        second = self.second_node('host1')
+        self.publish(made, dry_run=True)
+        self.assertEqual([ledger.TRAIT], self.traits('host1'))
+        for _ in range(2):
+            self.assertEqual(
+                {'host1': Action.LEFT_OUT, 'host2': Action.UNCHANGED},
+                self.publish(made))
+            self.assertEqual([], self.traits('host1'))
+            # There are allocations.
+            self.assertEqual((20, 2), self.inventory('host1'))
+        with contextlib.closing(providers.Client(publisher.CONF)) as client:
+            self.assertEqual({self.provider('host2')}, client.uuids())
+        second.destroy()
+        self.bind('host1', 2, owner='network:dhcp')
+        self.assertEqual(
+            {'host1': Action.CREATED, 'host2': Action.UNCHANGED},
+            self.publish(made))
+        self.assertEqual([ledger.TRAIT], self.traits('host1'))
+        self.assertEqual((20, 4), self.inventory('host1'))
+
+    def test_second_compute_node_and_more_room(self):
+        """Nobody knows who has published that, so it takes a round more."""
+        self.start_host('host1')
+        made = self.publisher()
+        ports = self.bind('host1', 5, owner='network:dhcp')
+        self.publish(made)
+        second = self.second_node('host1')
+        self.publish(made)
+        second.destroy()
+        for port in ports:
+            self.neutron_api.ports.remove(port)
+        self.assertEqual({'host1': Action.LATER}, self.publish(made))
+        self.assertEqual({'host1': Action.CREATED}, self.publish(made))
+        self.assertEqual((20, 2), self.inventory('host1'))
+        self.assertEqual([ledger.TRAIT], self.traits('host1'))
+
+
+class ReturnTest(LedgerTestCase):
+    """What guests do not use of what they have claimed is given back."""
+
+    def setUp(self):
+        super().setUp()
+        self.start_host('host1')
+        self.made = self.publisher()
+        self.publish(self.made)
+
+    def claimed(self, consumer, host='host1'):
+        """Ports and rules that a consumer has allocated on a host."""
+        body = self.placement.get(
+            f'/resource_providers/{self.provider(host)}/allocations').body
+        found = body['allocations'].get(consumer, {'resources': {}})
+        return tuple(found['resources'].get(name, 0)
+                     for name in (ledger.PORTS, ledger.RULES))
+
+    def rounds(self, count=3):
+        """Do rounds; returns what became of the host in the last."""
+        for _ in range(count):
+            done = self.made.round()
+        return done.hosts[0]
+
+    def unbind(self, ports):
+        for port in ports:
+            self.neutron_api.ports.remove(port)
+
+    def server(self, ports=3, rules=30):
+        """A server on host1 that has claimed ports and rules."""
+        server = self.boot(self.flavor(), host='host1')
+        body = self.placement.get(
+            f'/allocations/{server["id"]}', version='1.38').body
+        body['allocations'][self.provider('host1')] = {
+            'resources': {name: amount for name, amount in (
+                (ledger.PORTS, ports), (ledger.RULES, rules)) if amount}}
+        body['consumer_type'] = 'INSTANCE'
+        self.assertEqual(204, self.placement.put(
+            f'/allocations/{server["id"]}', body, version='1.38').status)
+        return server['id']
+
+    def test_detached(self):
+        """5 of 6 ports: others have the room, and no more than that."""
+        self.allocate(uuids.guest, 'host1', 6, 60)
+        group = self.group(10)
+        ports = self.bind('host1', 6, uuids.guest, groups=[group])
+        self.rounds(4)
+        self.assertEqual((6, 60), self.claimed(uuids.guest))
+        self.unbind(ports[1:])
+        self.rounds(2)
+        self.assertEqual((6, 60), self.claimed(uuids.guest))
+        report = self.rounds(1)
+        self.assertEqual((Action.CHANGED, '5 ports and 50 rules given back'),
+                         (report.action, report.note))
+        self.assertEqual((1, 10), self.claimed(uuids.guest))
+        self.assertIn(f'Server {uuids.guest} has given back 5 ports and 50 '
+                      'rules on host host1', self.log.output)
+        self.assertEqual((20, 2), self.inventory('host1'))
+        self.allocate(uuids.too_large, 'host1', 18, status=409)
+        self.allocate(uuids.just_right, 'host1', 17, 90)
+        # Deleted at once: no more than what it had is free.
+        self.unbind(ports[:1])
+        self.release(uuids.guest)
+        self.allocate(uuids.another, 'host1', 2, status=409)
+        self.allocate(uuids.another, 'host1', 1)
+
+    def test_used_again(self):
+        self.allocate(uuids.guest, 'host1', 6)
+        ports = self.bind('host1', 6, uuids.guest)
+        self.rounds(1)
+        self.unbind(ports[1:])
+        self.rounds()
+        self.assertEqual((1, 0), self.claimed(uuids.guest))
+        self.bind('host1', 4, uuids.guest)
+        self.rounds(1)
+        self.assertEqual((20, 6), self.inventory('host1'))
+
+    def test_all_detached(self):
+        """Everything else that a server has allocated stays as it is."""
+        server = self.server()
+        path = f'/allocations/{server}'
+        before = self.placement.get(path, version='1.38').body
+        ports = self.bind('host1', 3, server)
+        self.rounds(1)
+        self.unbind(ports)
+        self.rounds()
+        after = self.placement.get(path, version='1.38').body
+        del before['allocations'][self.provider('host1')]
+        for body in before, after:
+            del body['consumer_generation']
+            for allocation in body['allocations'].values():
+                del allocation['generation']
+        self.assertEqual(before, after)
+        self.assertEqual('INSTANCE', after['consumer_type'])
+        self.assertIn('PCPU', str(after))
+        self._run_periodics(raise_on_error=True)
+
+    def test_not_there_yet(self):
+        """A guest whose ports have never been bound here keeps its claim."""
+        self.allocate(uuids.guest, 'host1', 3, 30)
+        self.rounds(6)
+        self.assertEqual((3, 30), self.claimed(uuids.guest))
+
+    def test_ports_change(self):
+        """They are bound one after the other."""
+        self.allocate(uuids.guest, 'host1', 6)
+        for _ in range(5):
+            self.rounds(2)
+            self.assertEqual((6, 0), self.claimed(uuids.guest))
+            self.bind('host1', 1, uuids.guest)
+        self.rounds()
+        self.assertEqual((5, 0), self.claimed(uuids.guest))
+
+    def test_being_built(self):
+        """However long the next port takes."""
+        server = self.server()
+        instance = objects.Instance.get_by_uuid(self.ctxt, server)
+        self.bind('host1', 1, server)
+        for state in ({'vm_state': 'building', 'task_state': None},
+                      {'vm_state': 'active', 'task_state': 'networking'}):
+            instance.update(state)
+            instance.save()
+            self.rounds(8)
+            self.assertEqual((3, 30), self.claimed(server))
+        instance.task_state = None
+        instance.save()
+        self.rounds(6)
+        self.assertEqual((1, 0), self.claimed(server))
+
+    def test_rules(self):
+        """Ports without groups, and groups that have lost rules."""
+        group = self.group(10)
+        for guest, groups in ((uuids.guest, [group]), (uuids.other, [])):
+            self.allocate(guest, 'host1', 2, 20)
+            self.bind('host1', 2, guest, groups=groups)
+        del self.neutron_api.rules[4:]
+        self.rounds()
+        self.assertEqual((2, 8), self.claimed(uuids.guest))
+        self.assertEqual((2, 0), self.claimed(uuids.other))
+        self.assertEqual((100, 0), self.inventory('host1', ledger.RULES))
+        self.allocate(uuids.large, 'host1', 1, 93, status=409)
+        self.allocate(uuids.large, 'host1', 1, 92)
+
+    def test_hidden_groups(self):
+        """Rules that are not shown are not known to be none."""
+        self.neutron_api.hides_groups = True
+        self.allocate(uuids.guest, 'host1', 3, 30)
+        self.bind('host1', 2, uuids.guest, groups=[uuids.hidden])
+        self.rounds(6)
+        self.assertEqual((2, 30), self.claimed(uuids.guest))
+
+    def test_migration(self):
+        """A guest that may return to what its migration has here."""
+        server = self.server(6, 0)
+        instance = objects.Instance.get_by_uuid(self.ctxt, server)
+        migration = objects.Migration(
+            self.ctxt, instance_uuid=server, status='finished',
+            source_compute='host1', dest_compute='host1', uuid=uuids.migration,
+            migration_type='resize', source_node='host1', dest_node='host1',
+            old_instance_type_id=instance.flavor.id,
+            new_instance_type_id=instance.flavor.id)
+        migration.create()
+        self.allocate(uuids.migration, 'host1', 4)
+        self.bind('host1', 2, server)
+        self.rounds(8)
+        self.assertEqual((6, 0), self.claimed(server))
+        self.assertEqual((4, 0), self.claimed(uuids.migration))
+        self.release(uuids.migration)
+        self.rounds(publisher._ROUNDS)
+        self.assertEqual((2, 0), self.claimed(server))
+
+    def test_dry_run(self):
+        self.allocate(uuids.guest, 'host1', 3)
+        self.bind('host1', 1, uuids.guest)
+        self.rounds(2)
+        self.placement_api.requests.clear()
+        report, = self.made.round(dry_run=True).hosts
+        self.assertEqual((Action.CHANGED, '2 ports given back'),
+                         (report.action, report.note))
+        self.assertEqual([], self.placement_api.writes())
+        self.assertEqual((3, 0), self.claimed(uuids.guest))
+
+    def test_somebody_else_changes_it(self):
+        """That is no error; the guest is looked at anew."""
+        server = self.server()
+        self.bind('host1', 1, server)
+        path = f'/allocations/{server}'
+        count = [0]
+
+        def change(method, target):
+            if (method, target) == ('PUT', path):
+                count[0] += 1
+                body = self.placement.get(path, version='1.28').body
+                self.assertEqual(204, self.placement.put(
+                    path, body, version='1.28').status)
+
+        self.placement_api.before = change
+        report = self.rounds()
+        self.assertEqual((Action.UNCHANGED, ''), report[1::2])
+        self.assertEqual((1, (3, 30)), (count[0], self.claimed(server)))
+        self.placement_api.before = lambda method, path: None
+        self.rounds(2)
+        self.assertEqual((3, 30), self.claimed(server))
+        self.rounds(1)
+        self.assertEqual((1, 0), self.claimed(server))
+
+    def test_two_publishers(self):
+        self.allocate(uuids.guest, 'host1', 6, 60)
+        self.bind('host1', 2, uuids.guest)
+        other = self.publisher()
+        for _ in range(5):
+            self.rounds(1)
+            self.assertFalse(other.round().failed)
+        self.assertEqual((2, 0), self.claimed(uuids.guest))
+        self.assertEqual((20, 2), self.inventory('host1'))
 
 
 class RaceTest(LedgerTestCase):
@@ -583,6 +896,99 @@ class RaceTest(LedgerTestCase):
         self.placement_api.before = lambda method, path: None
         self.assertEqual({'host1': Action.CHANGED, 'host2': Action.UNCHANGED},
                          self.publish(made))
+
+    def test_older_figures(self):
+        """They give no room that newer ones have taken."""
+        self.start_host('host1')
+        made, other = self.publisher(), self.publisher()
+        ports = self.bind('host1', 3, owner='network:dhcp')
+        self.publish(made)
+        self.publish(other)
+        for port in ports:
+            self.neutron_api.ports.remove(port)
+
+        def overtake(method, path):
+            # Neutron has been read.
+            if path.endswith('/allocations'):
+                self.placement_api.before = lambda method, path: None
+                self.bind('host1', 8, owner='network:dhcp')
+                self.assertEqual({'host1': Action.CHANGED},
+                                 self.publish(other))
+
+        self.placement_api.before = overtake
+        self.assertEqual({'host1': Action.LATER}, self.publish(made))
+        self.assertEqual((20, 10), self.inventory('host1'))
+        # The next round knows as much as the other.
+        self.assertEqual({'host1': Action.UNCHANGED}, self.publish(made))
+        self.neutron_api.ports.pop()
+        self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
+        self.assertEqual((20, 9), self.inventory('host1'))
+
+    def test_older_figures_of_a_new_publisher(self):
+        """One that has never seen the host before."""
+        self.start_host('host1')
+        other = self.publisher()
+        self.bind('host1', 3, owner='network:dhcp')
+        self.publish(other)
+        self.neutron_api.ports.clear()
+
+        def overtake(method, path):
+            if path.endswith('/allocations'):
+                self.placement_api.before = lambda method, path: None
+                self.bind('host1', 8, owner='network:dhcp')
+                self.publish(other)
+
+        self.placement_api.before = overtake
+        made = self.publisher()
+        self.assertEqual({'host1': Action.LATER}, self.publish(made))
+        self.assertEqual((20, 10), self.inventory('host1'))
+        self.assertEqual({'host1': Action.UNCHANGED}, self.publish(made))
+
+    def test_less_room_on_older_figures(self):
+        """That is always taken; the other corrects it."""
+        self.start_host('host1')
+        made, other = self.publisher(), self.publisher()
+        self.publish(made)
+        ports = self.bind('host1', 8, owner='network:dhcp')
+
+        def overtake(method, path):
+            if path.endswith('/allocations'):
+                self.placement_api.before = lambda method, path: None
+                for port in ports[1:]:
+                    self.neutron_api.ports.remove(port)
+                self.publish(other)
+
+        self.publish(other)
+        self.placement_api.before = overtake
+        self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
+        self.assertEqual((20, 10), self.inventory('host1'))
+        self.assertEqual({'host1': Action.CHANGED}, self.publish(other))
+        self.assertEqual((20, 3), self.inventory('host1'))
+
+    def test_busy_host(self):
+        """Guests that come while Neutron is read do not keep it waiting."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.bind('host1', 6, owner='network:dhcp')
+        self.publish(made)
+        count = [0]
+
+        def come(method, path):
+            if path.endswith('/allocations'):
+                count[0] += 1
+                self.allocate(getattr(uuids, f'guest{count[0]}'), 'host1', 1)
+
+        self.placement_api.before = come
+        for reserved in range(7, 2, -1):
+            self.neutron_api.ports.pop()
+            self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
+            self.assertEqual((20, reserved), self.inventory('host1'))
+        # A new one knows it from the second round on.
+        self.neutron_api.ports.pop()
+        made = self.publisher()
+        self.assertEqual({'host1': Action.LATER}, self.publish(made))
+        self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
+        self.assertEqual((20, 2), self.inventory('host1'))
 
     def test_host_that_another_has_published(self):
         """It is not taken for a leftover by one that knows less of Nova."""
@@ -833,6 +1239,98 @@ class FailureTest(LedgerTestCase):
             500 if self.provider('host1') in path else None)
         self.assertEqual({'host1': Action.FAILED, 'host2': Action.CREATED},
                          self.publish(made))
+
+    #: What Placement never answers with.
+    ODD = (b'', b'<html>', b'[]', b'null', b'"text"', b'{}', b'[' * 100000,
+           b'{"a":' * 100000, b'{"resource_providers": {}}',
+           b'{"resource_providers": [7]}',
+           b'{"resource_providers": [{"uuid": 7, "name": "x", "generation": 1,'
+           b' "parent_provider_uuid": null}]}', b'\xff\xfe')
+
+    def test_odd_list(self):
+        """Without the list of the providers there is no round."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        for body in self.ODD:
+            self.placement_api.fault = lambda method, path, body=body: (
+                body if 'required=' in path else None)
+            error = self.assertRaises(publisher.RoundError, made.round)
+            self.assertIn(f'GET /resource_providers?required={ledger.TRAIT}: '
+                          'the answer is ', str(error))
+        self.placement_api.fault = lambda method, path: None
+        self.assertEqual({'host1': Action.UNCHANGED}, self.publish(made))
+
+    def test_odd_answers(self):
+        """One clear line for each host, and no traceback."""
+        hosts = ('host1', 'host2')
+        for host in hosts:
+            self.start_host(host)
+        self.publish()
+        odd = self.ODD + (
+            b'{"resource_provider_generation": "x", "allocations": {},'
+            b' "inventories": {}}',
+            b'{"resource_provider_generation": 1, "allocations": [],'
+            b' "inventories": []}',
+            b'{"resource_provider_generation": 1, "allocations": {"x": 1},'
+            b' "inventories": {"x": {"total": "many"}}}')
+        for what in ('allocations', 'inventories'):
+            for body in odd:
+                self.placement_api.fault = lambda method, path, body=body: (
+                    body if path.endswith(f'/{what}') else None)
+                done = self.publisher().round()
+                for report in done.hosts:
+                    self.assertEqual(Action.FAILED, report.action)
+                    self.assertRegex(
+                        report.note, f'^GET /resource_providers/[-0-9a-f]*/'
+                        f'{what}: the answer is (no JSON|malformed)$')
+        self.assertNotIn('Traceback', self.log.output)
+
+    def test_odd_errors(self):
+        """An answer that is none of success says little, and is no crash."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        self.bind('host1', 3, owner='network:dhcp')
+        for body in self.ODD + (b'{"errors": [{"detail": 7, "code": []}]}',):
+            self.placement_api.fault = lambda method, path, body=body: (
+                (500, body) if method == 'PUT' else None)
+            report, = made.round().hosts
+            self.assertEqual(Action.FAILED, report.action)
+            self.assertIn('/inventories: 500 ', report.note)
+        self.assertNotIn('Traceback', self.log.output)
+
+    def test_one_traceback(self):
+        """Whatever nobody has thought of is the same for all hosts."""
+        for host in ('host1', 'host2', 'host3'):
+            self.start_host(host)
+        made = self.publisher()
+        with fixtures.MonkeyPatch(
+                'nfv_sched.network.publication.accounts', None):
+            done = made.round()
+        self.assertEqual([Action.FAILED] * 3,
+                         [report.action for report in done.hosts])
+        self.assertEqual(1, self.log.output.count('Traceback'))
+
+    def test_more_allocated_than_there_is(self):
+        """An error, once a round."""
+        for host in ('host1', 'host2'):
+            self.start_host(host)
+        self.publish()
+        self.allocate(uuids.guest, 'host1', 12, 60)
+        self.bind('host1', 12, uuids.guest, groups=[self.group(5)])
+        self.flags(vswitch_ports_per_node=10, group='nfv_sched')
+        self.keep()
+        self.wait_until(lambda: self.log.output.count(
+            'More is allocated than there is: host host1 (12 ports of 10)')
+            > 2)
+        self.assertNotIn('host host2', self.log.output)
+        self.assertEqual(
+            1, self.log.output.count('Host host1 carries more than it may: '
+                                     '14 ports, limit 10'))
+        self.release(uuids.guest)
+        self.neutron_api.ports.clear()
+        self.wait_until(lambda: self.inventory('host1') == (10, 2))
 
 
 class CommandTest(LedgerTestCase):

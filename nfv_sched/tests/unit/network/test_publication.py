@@ -80,6 +80,14 @@ class InventoryTest(base.TestCase):
         ):
             self.assertEqual(expected, self.inventory(*account), account)
 
+    def test_overdrawn(self):
+        for expected, account in (
+            (False, (10, 10, 5)), (True, (10, 11, 0)), (False, (10, 0, 50)),
+            (False, (math.inf, 10 ** 6, 0)),
+        ):
+            self.assertEqual(
+                expected, publication.Account(*account).overdrawn)
+
     def test_to_placement(self):
         self.assertEqual(
             {'total': 10, 'reserved': 3, 'min_unit': 1, 'max_unit': 10,
@@ -100,6 +108,60 @@ class InventoryTest(base.TestCase):
         if limit < ledger.UNLIMITED:
             self.assertEqual(max(math.floor(limit) - unallocated, 0),
                              inventory.capacity)
+
+
+class UpdateTest(base.TestCase):
+    """What is written if others may know better."""
+
+    def update(self, existing, wanted, can_raise=False):
+        """(total, reserved) of ports, and whether that is all."""
+        written, complete = publication.update(
+            {name: inventory.to_placement()
+             for name, inventory in existing.items()}, wanted, can_raise)
+        return {name: (inventory['total'], inventory['reserved'])
+                for name, inventory in written.items()}, complete
+
+    def test_update(self):
+        inventory = publication.Inventory
+        existing = {ledger.PORTS: inventory(20, 5)}
+        for expected, wanted, can_raise in (
+            (((20, 6), True), (20, 6), False),
+            (((20, 4), True), (20, 4), True),
+            (((20, 5), False), (20, 4), False),
+            # As much room.
+            (((25, 10), True), (25, 10), False),
+            (((20, 5), False), (25, 9), False),
+        ):
+            written, complete = self.update(
+                existing, {ledger.PORTS: inventory(*wanted)}, can_raise)
+            self.assertEqual(expected, (written[ledger.PORTS], complete))
+
+    def test_each_class_by_itself(self):
+        inventory = publication.Inventory
+        self.assertEqual(
+            ({ledger.PORTS: (20, 5), ledger.RULES: (100, 60),
+              'VGPU': (1, 0)}, False),
+            self.update(
+                {ledger.PORTS: inventory(20, 5),
+                 ledger.RULES: inventory(100, 50), 'VGPU': inventory(1, 0)},
+                {ledger.PORTS: inventory(20, 4),
+                 ledger.RULES: inventory(100, 60)}))
+
+    def test_not_published_yet(self):
+        inventory = publication.Inventory
+        wanted = {ledger.PORTS: inventory(20, 4)}
+        self.assertEqual(({}, False), self.update({}, wanted))
+        self.assertEqual(({ledger.PORTS: (20, 4)}, True),
+                         self.update({}, wanted, True))
+
+    def test_ratio_changed_by_hand(self):
+        """What there is room for is what Placement makes of it."""
+        existing = publication.Inventory(20, 5).to_placement()
+        existing['allocation_ratio'] = 2.0
+        wanted = publication.Inventory(20, 4)
+        self.assertEqual(
+            ({ledger.PORTS: wanted.to_placement()}, True), publication.update(
+                {ledger.PORTS: existing}, {ledger.PORTS: wanted}, False))
 
 
 class AccountsTest(base.TestCase):
