@@ -29,6 +29,8 @@ from nfv_sched import text
 Action = publisher.Action
 
 _USER = 'needs the role admin or service'
+_PROBE = ('"nfv-sched ledger probe" shows whether Placement grants no more '
+          'than that when many servers come at once.')
 
 
 def uses_ledger(conf) -> bool:
@@ -119,9 +121,16 @@ def ledger(conf) -> upgradecheck.Result:
     found += [findings.warning(
         f'{report.host}: {text.brief(report.note)}.')
         for report in done.hosts if report.action is Action.FAILED]
+    overdrawn = [f'{report.host} ({report.overdrawn})'
+                 for report in done.hosts if report.overdrawn]
+    if overdrawn:
+        found.append(findings.warning(
+            f'More is allocated than there is: {text.some(overdrawn)}. That '
+            'is usual after a limit was lowered. Otherwise Placement grants '
+            'too much: run "nfv-sched ledger probe".'))
     return findings.conclude(
         found, f'{len(hosts.get(Action.UNCHANGED, ()))} hosts are published '
-        'and up to date.')
+        f'and up to date. {_PROBE}')
 
 
 def _unpublished(

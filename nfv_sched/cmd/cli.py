@@ -23,6 +23,7 @@ import os
 import sys
 
 from cliff import app
+from cliff import command
 from cliff import commandmanager
 from cliff import lister
 
@@ -81,8 +82,8 @@ class NFVSched(app.App):
                 handler.setLevel(logging.DEBUG)
 
 
-class Lister(lister.Lister):
-    """A subcommand that shows a table.
+class _Subcommand:
+    """What subcommands have in common.
 
     Its docstring and its epilog are shown by ``--help`` as they are laid out.
     """
@@ -99,6 +100,14 @@ class Lister(lister.Lister):
         parser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         return parser
+
+
+class Command(_Subcommand, command.Command):
+    """A subcommand that prints what it likes."""
+
+
+class Lister(_Subcommand, lister.Lister):
+    """A subcommand that shows a table."""
 
 
 def discard_output() -> None:

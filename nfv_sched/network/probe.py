@@ -1,0 +1,223 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Whether Placement grants exactly what there is to claims that come at once.
+
+The limits of the ledger depend on it, and it depends on how Placement is
+configured.  A probe makes a resource provider of its own, lets invented
+consumers claim what it has, all at the same moment, and removes everything.
+The provider is below no compute node and has a resource class of its own that
+nobody else asks for, so that Nova never looks at it.
+"""
+
+from collections.abc import Iterable
+from concurrent import futures
+import contextlib
+import enum
+import random
+import threading
+import time
+import typing as ty
+import uuid
+
+from nfv_sched.network import providers
+
+#: Beginning of the names of the providers.
+PREFIX = 'nfv-sched-probe-'
+#: Resource class, and trait by which what was left behind is found.
+NAME = 'CUSTOM_NFV_PROBE'
+
+# Seconds after which a probe gives up, and others take it for dead.
+_LONGEST = 300.0
+_DEAD = 600.0
+# How often a claim is tried again after a conflict, and the longest pause
+# before the second attempt, in seconds; it grows with each. Nova's are fewer
+# and longer.
+_ATTEMPTS = 100
+_PAUSE = 0.02
+
+
+class ProbeError(Exception):
+    """The probe could not be done."""
+
+
+class Answer(enum.Enum):
+    """What became of a claim."""
+
+    GRANTED = 'granted'
+    CONFLICT = 'conflict'
+    REFUSED = 'refused'
+
+
+class Burst(ty.NamedTuple):
+    """What became of claims that came at once.
+
+    :ivar granted: claims that were granted at the first attempt
+    :ivar conflicts: those that met a conflict
+    :ivar refused: those that were refused because all was taken
+    :ivar total: what was allocated in the end, when those that had met a
+        conflict had tried again
+    """
+
+    granted: int
+    conflicts: int
+    refused: int
+    total: int
+
+
+class _Client(providers.Client):
+    """What a probe asks Placement for."""
+
+    def begin(self, provider: str, room: int) -> None:
+        """Make a provider with an inventory."""
+        for path in f'/resource_classes/{NAME}', f'/traits/{NAME}':
+            self._request('PUT', path)
+        self._request('POST', '/resource_providers', {
+            'uuid': provider,
+            'name': f'{PREFIX}{int(time.time())}-{provider[:8]}'})
+        generation = self._set_traits(provider, 0, [NAME])
+        self.replace(provider, generation, {NAME: {
+            'total': room, 'reserved': 0, 'min_unit': 1, 'max_unit': room,
+            'step_size': 1, 'allocation_ratio': 1.0}})
+
+    def left_behind(self) -> list[str]:
+        """Providers of probes that have died."""
+        if not self._found(f'/traits/{NAME}'):
+            return []
+        return self._request(
+            'GET', f'/resource_providers?required={NAME}',
+            read=lambda answer: [
+                found['uuid'] for found in answer['resource_providers']
+                if _is_dead(found['name'])])
+
+    def claim(self, consumer: str, provider: str) -> Answer:
+        """Let a consumer claim one, as Nova does."""
+        try:
+            self._request('PUT', f'/allocations/{consumer}', {
+                'allocations': {provider: {'resources': {NAME: 1}}},
+                'consumer_generation': None,
+                'project_id': PREFIX.rstrip('-'),
+                'user_id': PREFIX.rstrip('-')}, version='1.36')
+        except providers.ConflictError as exc:
+            if exc.code == 'placement.concurrent_update':
+                return Answer.CONFLICT
+            return Answer.REFUSED
+        return Answer.GRANTED
+
+    def remove(self, provider: str) -> None:
+        """Remove a provider and whatever is allocated from it."""
+        with contextlib.suppress(providers.NotFoundError):
+            self.release(self.allocations(provider)[1])
+            self._request('DELETE', f'/resource_providers/{provider}')
+
+    def release(self, consumers: Iterable[str]) -> None:
+        """Give back what consumers have claimed."""
+        for consumer in consumers:
+            with contextlib.suppress(providers.NotFoundError):
+                self._request('DELETE', f'/allocations/{consumer}')
+
+    def end(self) -> None:
+        """Remove what is left, unless another probe uses it."""
+        for path in f'/resource_classes/{NAME}', f'/traits/{NAME}':
+            with contextlib.suppress(
+                    providers.NotFoundError, providers.ConflictError,
+                    providers.InUseError):
+                self._request('DELETE', path)
+
+
+def _is_dead(name: str) -> bool:
+    """Whether a provider of this name is that of a probe that has died."""
+    began = name.removeprefix(PREFIX).partition('-')[0]
+    return name.startswith(PREFIX) and began.isdigit() and (
+        time.time() - int(began) > _DEAD)
+
+
+class Probe:
+    """A context in which the provider exists.
+
+    :param conf: configuration object with ``[placement]``
+    :param room: how many claims there is room for
+    :param claims: how many come at once, more than there is room for
+    :raises providers.PlacementError: if Placement does not do what is asked
+    """
+
+    def __init__(self, conf, room: int, claims: int):
+        self._room = room
+        self._claims = claims
+        self._provider = str(uuid.uuid4())
+        self._deadline = time.monotonic() + _LONGEST
+        self._stopped = threading.Event()
+        self._client = _Client(conf, claims)
+
+    def __enter__(self) -> 'Probe':
+        try:
+            for provider in self._client.left_behind():
+                self._client.remove(provider)
+            self._client.begin(self._provider, self._room)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        with contextlib.closing(self._client):
+            self._client.remove(self._provider)
+            self._client.end()
+
+    def burst(self) -> Burst:
+        """Let claims come at once, and again those that meet a conflict.
+
+        :raises ProbeError: if that does not come to an end
+        """
+        consumers = [str(uuid.uuid4()) for _ in range(self._claims)]
+        start = threading.Barrier(len(consumers))
+        with futures.ThreadPoolExecutor(len(consumers)) as pool:
+            try:
+                answers = list(pool.map(
+                    lambda consumer: self._claim(consumer, start), consumers))
+                list(pool.map(self._claim_again, (
+                    consumer for consumer, answer in zip(consumers, answers)
+                    if answer is Answer.CONFLICT)))
+            except BaseException:
+                # No thread goes on longer than its request takes.
+                self._stopped.set()
+                start.abort()
+                raise
+        total = self._granted()
+        self._client.release(consumers)
+        return Burst(answers.count(Answer.GRANTED),
+                     answers.count(Answer.CONFLICT),
+                     answers.count(Answer.REFUSED), total)
+
+    def _claim(self, consumer: str, start: threading.Barrier) -> Answer:
+        start.wait()
+        return self._client.claim(consumer, self._provider)
+
+    def _claim_again(self, consumer: str) -> None:
+        for attempt in range(_ATTEMPTS):
+            self._stopped.wait(random.uniform(0, _PAUSE * (attempt + 1)))
+            if self._stopped.is_set():
+                return
+            if time.monotonic() > self._deadline:
+                raise ProbeError('Placement takes too long')
+            answer = self._client.claim(consumer, self._provider)
+            if answer is not Answer.CONFLICT:
+                return
+        raise ProbeError(f'a claim met {_ATTEMPTS} conflicts in a row')
+
+    def _granted(self) -> int:
+        """How many claims Placement has granted, by its own account."""
+        return sum(
+            resources.get(NAME, 0) for resources in
+            self._client.allocations(self._provider)[1].values())

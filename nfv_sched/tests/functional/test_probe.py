@@ -1,0 +1,262 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched ledger probe`` and a real Placement, over HTTP.
+
+The Placement of these tests answers one request after the other, so it never
+grants too much by itself: a test changes the inventory behind the probe's back
+to make it seem so.
+"""
+
+import contextlib
+import io
+import json
+import os
+import time
+
+import fixtures
+from oslo_utils.fixture import uuidsentinel as uuids
+from placement.tests.functional.fixtures import placement as placement_fixtures
+
+from nfv_sched.cmd import cli
+from nfv_sched.cmd import probe as command
+from nfv_sched.network import ledger
+from nfv_sched.network import probe
+from nfv_sched.tests import base
+from nfv_sched.tests import placement_api
+
+_CONFLICT = (409, json.dumps({'errors': [{
+    'status': 409, 'code': 'placement.concurrent_update',
+    'detail': 'somebody else was faster'}]}).encode())
+
+
+class ProbeTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        fixture = self.useFixture(placement_fixtures.PlacementFixture())
+        self.api = placement_api.PlacementAPI(fixture.conf_fixture.conf)
+        self.api.start()
+        self.addCleanup(self.api.stop)
+        self.conf = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'nova.conf')
+        with open(self.conf, 'w') as conf:
+            conf.write('[placement]\nauth_type = none\n'
+                       f'endpoint_override = {self.api.url}\n')
+        # The command sets up logging for the whole process.
+        self.useFixture(fixtures.MockPatchObject(
+            cli.NFVSched, 'configure_logging'))
+        # Options are registered by now, and arguments read.
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.nova_compat.parse_configuration',
+            lambda args, prog, description: base.CONF(
+                args, project='nova', default_config_files=[])))
+        self.before = self.everything()
+
+    def placement(self, method, path, body=None):
+        """Ask Placement past the server; returns the decoded answer."""
+        status, _headers, data = self.api.answer(
+            method, path, {'Content-Type': 'application/json',
+                           'Accept': 'application/json',
+                           'OpenStack-API-Version': 'placement 1.36'},
+            b'' if body is None else json.dumps(body).encode())
+        self.assertIn(str(status)[:3], ('200', '201', '204'), data)
+        return json.loads(data) if data else None
+
+    def everything(self):
+        """Names of all providers, traits and resource classes."""
+        return [sorted(item if isinstance(item, str) else item['name']
+                       for item in self.placement('GET', f'/{what}')[what])
+                for what in ('resource_providers', 'traits',
+                             'resource_classes')]
+
+    def probe(self, *args):
+        """Run the command: exit code, output, errors."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            app = cli.NFVSched()
+            app.command_manager.add_command('ledger probe', command.Probe)
+            code = app.run(['ledger', 'probe', '--config-file', self.conf,
+                            *args])
+        self.assertNotIn('Traceback', err.getvalue())
+        return code, out.getvalue(), err.getvalue()
+
+    def assert_nothing_left(self):
+        self.api.before = lambda method, path: None
+        self.api.fault = lambda method, path: None
+        self.assertEqual(self.before, self.everything())
+        claimed = {path for method, path in self.api.requests
+                   if method == 'PUT' and path.startswith('/allocations/')}
+        self.assertTrue(claimed)
+        for path in claimed:
+            self.assertEqual(
+                {}, self.placement('GET', path)['allocations'])
+
+    def room(self, room):
+        """Change behind the back of the probe how much room there is."""
+        def change(method, path):
+            if method == 'PUT' and path.startswith('/allocations/'):
+                self.api.before = lambda method, path: None
+                found, = self.placement(
+                    'GET', f'/resource_providers?required={probe.NAME}'
+                )['resource_providers']
+                path = f'/resource_providers/{found["uuid"]}/inventories'
+                body = self.placement('GET', path)
+                body['inventories'][probe.NAME]['total'] = room
+                self.placement('PUT', path, body)
+
+        self.api.before = change
+
+    def test_right(self):
+        code, out, err = self.probe()
+        self.assertEqual((0, ''), (code, err))
+        self.assertEqual(3, out.count(
+            '12 claims at once, room for 7: 7 granted, 0 met a conflict, 5 '
+            'refused; after the conflicts were tried again 7 granted'))
+        self.assertIn('RIGHT, as far as this shows: no claims met', out)
+        self.assert_nothing_left()
+
+    def test_conflicts(self):
+        """Those that meet one try again, and all room is used."""
+        left = ['x'] * 9
+
+        def fault(method, path):
+            if method == 'PUT' and path.startswith('/allocations/') and left:
+                left.pop()
+                return _CONFLICT
+
+        self.api.fault = fault
+        code, out, err = self.probe('--bursts', '1')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('9 met a conflict', out)
+        self.assertIn('tried again 7 granted', out)
+        self.assertIn('RIGHT: no more was granted than there was', out)
+        self.assert_nothing_left()
+
+    def test_too_much(self):
+        self.room(11)
+        code, out, _err = self.probe()
+        self.assertEqual(3, code)
+        self.assertIn('room for 7: 11 granted', out)
+        self.assertIn('WRONG: Placement granted more than there was.', out)
+        self.assertIn('allocation_conflict_retry_count = 1', out)
+        self.assert_nothing_left()
+
+    def test_refused_while_there_is_room(self):
+        self.room(5)
+        code, out, _err = self.probe()
+        self.assertEqual(4, code)
+        self.assertIn('refused while there was room', out)
+        self.assert_nothing_left()
+
+    def test_failure(self):
+        """Whatever fails, and wherever, nothing is left behind."""
+        for method, part, at in (
+            ('PUT', '/allocations/', 5), ('GET', '/allocations', 1),
+            ('PUT', '/inventories', 0), ('PUT', '/traits', 1),
+        ):
+            count = [0]
+
+            def fault(found, path, method=method, part=part, at=at,
+                      count=count):
+                if found == method and part in path:
+                    count[0] += 1
+                    return 503 if count[0] == at + 1 else None
+
+            self.api.fault = fault
+            code, out, err = self.probe()
+            self.assertEqual(1, code, (method, part))
+            self.assertRegex(err, '^error: .* 503 .*\n$')
+            self.assertNotIn('RIGHT', out)
+            self.api.fault = lambda method, path: None
+            self.assertEqual(self.before, self.everything())
+
+    def test_interrupted(self):
+        """Ctrl-C while claims are under way."""
+        def interrupt(probe):
+            raise KeyboardInterrupt()
+
+        with fixtures.MonkeyPatch(
+                'nfv_sched.network.probe.Probe._granted', interrupt):
+            with contextlib.suppress(KeyboardInterrupt):
+                code, out, _err = self.probe()
+                self.assertNotIn(code, (0, None))
+                self.assertNotIn('RIGHT', out)
+        self.assert_nothing_left()
+
+    def leave(self, uuid, age):
+        """What a probe leaves behind that is killed."""
+        self.placement('PUT', f'/resource_classes/{probe.NAME}')
+        self.placement('PUT', f'/traits/{probe.NAME}')
+        self.placement('POST', '/resource_providers', {
+            'uuid': uuid, 'name':
+            f'{probe.PREFIX}{int(time.time() - age)}-{uuid[:8]}'})
+        self.placement('PUT', f'/resource_providers/{uuid}/traits', {
+            'traits': [probe.NAME], 'resource_provider_generation': 0})
+        self.placement('PUT', f'/resource_providers/{uuid}/inventories', {
+            'inventories': {probe.NAME: {'total': 7}},
+            'resource_provider_generation': 1})
+        self.placement('PUT', f'/allocations/{uuid}', {
+            'allocations': {uuid: {'resources': {probe.NAME: 1}}},
+            'project_id': 'p', 'user_id': 'u', 'consumer_generation': None})
+
+    def test_left_behind(self):
+        """The next one removes it, but none that may still be running."""
+        self.leave(uuids.dead, 3600)
+        code, _out, err = self.probe('--bursts', '1')
+        self.assertEqual((0, ''), (code, err))
+        self.assert_nothing_left()
+        self.leave(uuids.running, 60)
+        running = self.everything()
+        code, _out, err = self.probe('--bursts', '1')
+        self.assertEqual((0, ''), (code, err))
+        self.assertEqual(running, self.everything())
+
+    def test_of_no_use_to_others(self):
+        """No class that Nova asks for, no parent, not in the ledger."""
+        found = []
+
+        def look(method, path):
+            if method == 'PUT' and path.startswith('/allocations/'):
+                self.api.before = lambda method, path: None
+                for provider in self.placement(
+                        'GET', '/resource_providers')['resource_providers']:
+                    path = f'/resource_providers/{provider["uuid"]}'
+                    found.append((
+                        provider['parent_provider_uuid'],
+                        list(self.placement('GET', f'{path}/inventories')[
+                            'inventories']),
+                        self.placement('GET', f'{path}/traits')['traits']))
+
+        self.api.before = look
+        self.assertEqual(0, self.probe('--bursts', '1')[0])
+        self.assertEqual([(None, [probe.NAME], [probe.NAME])], found)
+        self.assertNotIn(ledger.TRAIT, found[0][2])
+
+    def test_arguments(self):
+        code, _out, err = self.probe('--claims', '7')
+        self.assertEqual(
+            (1, 'error: --claims must be more than --room\n'), (code, err))
+        for value in '0', '-1', 'many', '1001':
+            with contextlib.suppress(SystemExit):
+                self.assertEqual(2, self.probe('--bursts', value)[0])
+        self.assertEqual([], self.api.writes())
+
+    def test_no_placement(self):
+        self.api.stop()
+        code, out, err = self.probe()
+        self.assertEqual((1, ''), (code, out))
+        self.assertRegex(err, r'^error: GET /traits/\w+: .*\n$')
+        with open(self.conf, 'w') as conf:
+            conf.write('[placement]\nauth_type = unknown\n')
+        code, out, err = self.probe()
+        self.assertEqual((1, ''), (code, out))
+        self.assertIn('error: no connection to Placement', err)
