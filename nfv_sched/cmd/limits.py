@@ -37,7 +37,21 @@ exit code: 0, or 1 if something could not be read; what could is shown.
 _COLUMNS = (
     'Host', 'Ports', 'Port limit', 'Ports free', 'Rules', 'Rule limit',
     'Rules free', 'DHCP servers', 'Routers', 'Services limit', 'Source',
-    'Age (s)')
+    'Age (s)', 'Note')
+
+
+class Book(ty.NamedTuple):
+    """How a resource class stands in a ledger.
+
+    :ivar total: what there is
+    :ivar allocated: what guests have allocated of it
+    :ivar free: what they can still allocate; less than 0 if they have more
+        than they may
+    """
+
+    total: int
+    allocated: int
+    free: int
 
 
 class Figures(ty.NamedTuple):
@@ -76,7 +90,7 @@ class Show(cli.Lister):
     Ports are those of the virtual switch, physical ones included; rules those
     of the security groups of these ports. What is free is what new guests can
     have: by the ledger in Placement where it is published, else by what
-    Neutron shows.
+    Neutron shows. The note says of what more is allocated than there is.
     """
 
     epilog = _EPILOG
@@ -147,8 +161,8 @@ class Show(cli.Lister):
                 rows.append(row)
         return rows
 
-    def _books(self, conf, computes: list[str]) -> dict[str, dict[str, int]]:
-        """What is free in each ledger, by UUID of the compute node."""
+    def _books(self, conf, computes: list[str]) -> dict[str, dict[str, Book]]:
+        """How each ledger stands, by UUID of the compute node."""
         from nfv_sched.network import providers
         threads = conf.nfv_sched.ledger_threads
         try:
@@ -159,36 +173,41 @@ class Show(cli.Lister):
                 known = [uuid for uuid in computes if uuid in published]
                 with futures.ThreadPoolExecutor(threads) as pool:
                     return dict(zip(known, pool.map(
-                        lambda uuid: _free(client, published[uuid]), known)))
+                        lambda uuid: _book(client, published[uuid]), known)))
         except providers.PlacementError as exc:
             self._failures.append(f'Placement cannot be read: {exc}')
             return {}
 
 
-def _free(client, provider: str) -> dict[str, int]:
-    """What is left of each resource class of a ledger."""
+def _book(client, provider: str) -> dict[str, Book]:
+    """How each resource class of a ledger stands."""
     from nfv_sched.network import providers
     try:
         _generation, inventories = client.inventories(provider)
         _generation, allocations = client.allocations(provider)
     except providers.NotFoundError:
         return {}  # gone since it was listed
-    return {
-        name: inventory['total'] - inventory['reserved'] - sum(
+    books = {}
+    for name, inventory in inventories.items():
+        allocated = sum(
             amounts.get(name, 0) for amounts in allocations.values())
-        for name, inventory in inventories.items()}
+        books[name] = Book(
+            inventory['total'], allocated,
+            inventory['total'] - inventory['reserved'] - allocated)
+    return books
 
 
-def _row(node, limits, snapshot, books: dict[str, int] | None):
+def _row(node, limits, snapshot, books: dict[str, Book] | None):
     """The row of a host, and how full it is in percent."""
     from nfv_sched.network import ledger
+    books = books or {}
     shown = snapshot.host(node.host) if snapshot is not None else None
     ports = _figures(
         shown and shown.vswitch_ports + limits.vswitch_physical_ports,
-        limits.vswitch_ports_per_node, (books or {}).get(ledger.PORTS))
+        limits.vswitch_ports_per_node, books.get(ledger.PORTS))
     rules = _figures(
         shown and shown.rules, limits.security_rules_per_node,
-        (books or {}).get(ledger.RULES))
+        books.get(ledger.RULES))
     sources = ([] if shown is None else [f'neutron ({snapshot.source})']) + (
         ['ledger'] if books else [])
     return (
@@ -197,13 +216,27 @@ def _row(node, limits, snapshot, books: dict[str, int] | None):
         shown and shown.routers, _shown(limits.network_services_per_node),
         ', '.join(sources) or None,
         None if snapshot is None else round(snapshot.age(), 1),
+        ', '.join(filter(None, (
+            _overdrawn('ports', ports, books.get(ledger.PORTS)),
+            _overdrawn('rules', rules, books.get(ledger.RULES))))) or None,
     ), max(ports.fullness, rules.fullness)
 
 
-def _figures(used: int | None, limit: float, booked: int | None) -> Figures:
+def _overdrawn(what: str, figures: Figures, book: Book | None) -> str:
+    """What is wrong if more is allocated than there is, else nothing."""
+    if book is None:
+        return ''
+    # The service raises a total to what is allocated.
+    total = min(figures.limit, book.total)
+    if book.allocated <= total:
+        return ''
+    return f'{book.allocated} {what} allocated of {total:g}'
+
+
+def _figures(used: int | None, limit: float, book: Book | None) -> Figures:
     if math.isinf(limit):
         return Figures(used, limit, math.inf)
-    if booked is not None:
-        return Figures(used, limit, booked)
+    if book is not None:
+        return Figures(used, limit, book.free)
     return Figures(
         used, limit, None if used is None else max(limit - used, 0))

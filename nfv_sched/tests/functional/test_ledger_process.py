@@ -199,7 +199,7 @@ class ProcessTest(ProcessTestCase):
             'Host': 'host1', 'Ports': 7, 'Port limit': 20, 'Ports free': 13,
             'Rules': 7, 'Rule limit': 16384, 'Rules free': 16377,
             'DHCP servers': 3, 'Routers': 1, 'Services limit': 250,
-            'Source': 'neutron (ovs)'}, row)
+            'Source': 'neutron (ovs)', 'Note': None}, row)
         self.assertEqual((0, []), self.limits('--full', '50')[:2])
         self.assertEqual(1, len(self.limits('--full', '35')[1]))
         code, rows, err = self.limits('--host', 'host?', '--host', 'x')
@@ -225,6 +225,15 @@ class ProcessTest(ProcessTestCase):
             tuple(rows[0][name] for name in (
                 'Ports', 'Port limit', 'Ports free', 'Rule limit',
                 'Rules free', 'Source')))
+        self.assertIsNone(rows[0]['Note'])
+        # As Placement may have granted it if it is not configured well.
+        with open(self.conf, 'a') as conf:
+            conf.write('vswitch_ports_per_node = 3\n')
+        self.start('--once').communicate(timeout=60)
+        code, rows, err = self.limits()
+        self.assertEqual(
+            (0, -4, '4 ports allocated of 3'),
+            (code, rows[0]['Ports free'], rows[0]['Note']))
 
     def test_limits_show_without_neutron(self):
         self.neutron.stop()
