@@ -1,0 +1,635 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Whatever happens, and whoever keeps the ledger, it comes out right.
+
+Random sequences of what tenants and administrators do, with rounds of two
+publishers in between that are cut into steps: each request to Placement, and
+the reading of Neutron.  How many sequences are tried comes from the
+environment, ``NFV_SCHED_LEDGER_SEQUENCES``.
+
+Placement is a model of it (:mod:`placement_model`), the cloud a few
+dictionaries; the publishers and all that they use are the real ones.
+"""
+
+import collections
+import contextlib
+import itertools
+import logging
+import os
+import queue
+import random
+import threading
+import types
+
+import fixtures
+
+from nfv_sched.network import ledger
+from nfv_sched.network import publisher
+from nfv_sched.network import unused
+from nfv_sched import nova_compat
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.network import placement_model
+from nfv_sched.tests.unit.network import snapshots
+
+SEQUENCES = int(os.environ.get('NFV_SCHED_LEDGER_SEQUENCES', '200'))
+FIRST = int(os.environ.get('NFV_SCHED_LEDGER_FIRST_SEQUENCE', '0'))
+
+HOSTS = ('host1', 'host2')
+PHYSICAL = 1
+ROUNDS = 2
+# Rounds of the two publishers, in turn, after which all has to be right.
+ENOUGH = 2 * (ROUNDS + unused.ROUNDS + 1)
+CLASSES = (ledger.PORTS, ledger.RULES)
+
+
+class Guest:
+    """A server.
+
+    :ivar host: where it is, or is going to be
+    :ivar source: where it comes from while it moves
+    :ivar migration: UUID of the migration that has the allocation there
+    :ivar ports: port -> [host that it is bound to, groups]
+    :ivar reverted: whether it goes back to a host where it had perhaps
+        claimed less than it has
+    :ivar arrived: when it claimed what it needs where it is now
+    """
+
+    def __init__(self, host):
+        self.host = host
+        self.source = None
+        self.migration = None
+        self.ports = {}
+        self.reverted = False
+        self.arrived = 0
+
+    def on(self, host):
+        """The groups of its ports that are bound to a host, port by port."""
+        return [groups for bound, groups in self.ports.values()
+                if bound == host]
+
+    def pending(self):
+        """Ports that are not bound to where the guest is."""
+        return [port for port, (bound, _groups) in self.ports.items()
+                if bound != self.host]
+
+
+class World:
+    """Nova and Neutron: what there is, and what can happen.
+
+    :ivar placement: the model of Placement
+    :ivar grown: host -> class -> [(moment, what came without a claim)]
+    """
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.limits = {ledger.PORTS: rng.randint(5, 12),
+                       ledger.RULES: rng.randint(15, 60)}
+        self.placement = placement_model.Placement()
+        self.placement.names.add('VCPU')
+        for host in HOSTS:
+            provider = placement_model.Provider(f'{host}-node', host, None)
+            provider.inventories['VCPU'] = {
+                'total': 1000, 'reserved': 0, 'min_unit': 1,
+                'max_unit': 1000, 'step_size': 1, 'allocation_ratio': 1.0}
+            self.placement.providers[provider.uuid] = provider
+        self.guests = {}
+        self.rules = {f'group{n}': rng.randint(1, 5) for n in range(3)}
+        self.dhcp = dict.fromkeys(HOSTS, 0)
+        self.numbers = itertools.count(1)
+        self.clock = itertools.count(1)
+        self.migrations = {}
+        self.moment = 0
+        self.grown = {(host, name): [] for host in HOSTS for name in CLASSES}
+        self.uncovered = {key: 0 for key in self.grown}
+        self.seen = collections.Counter()
+        self.note()
+
+    # What the publishers read.
+
+    def nodes(self):
+        """See ``nova_compat.compute_nodes``."""
+        return [nova_compat.ComputeNode(
+            f'{host}-node', host, host, 'QEMU', None, [], None)
+            for host in HOSTS], []
+
+    def read(self):
+        """What Neutron has."""
+        ports = [
+            {'id': port, 'host': bound, 'instance': name, 'groups': groups}
+            for name, guest in self.guests.items()
+            for port, (bound, groups) in guest.ports.items()]
+        ports += [
+            {'id': f'dhcp-{host}-{number}', 'host': host,
+             'instance': f'dhcp-{host}', 'owner': 'network:dhcp'}
+            for host, count in self.dhcp.items() for number in range(count)]
+        return snapshots.snapshot(ports, self.rules)
+
+    # What is true.
+
+    def amounts(self, ports):
+        """Ports and rules of the ports with these groups."""
+        return {ledger.PORTS: len(ports), ledger.RULES: sum(
+            self.rules[group] for groups in ports for group in groups)}
+
+    def held(self, consumer, host, name):
+        """What a consumer has from the ledger of a host."""
+        found = self.placement.consumers.get(consumer)
+        return 0 if found is None else found.allocations.get(
+            ledger.provider_uuid(f'{host}-node'), {}).get(name, 0)
+
+    def uncovered_on(self, host, name):
+        """What is on a host, and nobody has allocated."""
+        total = self.dhcp[host] + PHYSICAL if name == ledger.PORTS else 0
+        for consumer, guest in self.guests.items():
+            held = self.held(consumer, host, name) + (
+                self.held(guest.migration, host, name)
+                if guest.migration else 0)
+            total += max(self.amounts(guest.on(host))[name] - held, 0)
+        return total
+
+    def note(self):
+        """Note what has come without a claim."""
+        self.moment = next(self.clock)
+        for key in self.grown:
+            uncovered = self.uncovered_on(*key)
+            if uncovered > self.uncovered[key]:
+                self.grown[key].append(
+                    (self.moment, uncovered - self.uncovered[key]))
+            self.uncovered[key] = uncovered
+
+    # What happens.
+
+    def _guest(self, wanted):
+        names = [name for name, guest in self.guests.items() if wanted(guest)]
+        return self.rng.choice(names) if names else None
+
+    def _claim(self, consumer, host, ports, more_rules=0):
+        """Claim what a guest needs on a host; whether it was granted."""
+        amounts = self.amounts(ports)
+        amounts[ledger.RULES] += more_rules
+        uuid = ledger.provider_uuid(f'{host}-node')
+        provider = self.placement.providers.get(uuid)
+        if provider is None or ledger.TRAIT not in provider.traits:
+            return False
+        allocations = {f'{host}-node': {'resources': {'VCPU': 1}}}
+        amounts = {name: amount for name, amount in amounts.items() if amount}
+        if amounts:
+            allocations[uuid] = {'resources': amounts}
+        existing = self.placement.consumers.get(consumer)
+        response = self.placement._put_allocations(consumer, {
+            'allocations': allocations, 'project_id': 'p', 'user_id': 'u',
+            'consumer_generation': existing and existing.generation})
+        self.seen[f'claim {response.status_code}'] += 1
+        return response.status_code == 204
+
+    def _groups(self):
+        return tuple(self.rng.sample(sorted(self.rules),
+                                     self.rng.choice((0, 1, 1, 2))))
+
+    def create(self):
+        """A server; it claims sometimes rules that its ports do not get."""
+        name = f'vm{next(self.numbers)}'
+        guest = Guest(self.rng.choice(HOSTS))
+        ports = {f'{name}-{number}': ['', self._groups()]
+                 for number in range(self.rng.randint(0, 4))}
+        if self._claim(name, guest.host, [
+                groups for _bound, groups in ports.values()],
+                self.rng.choice((0, 0, 4))):
+            guest.ports = ports
+            self.guests[name] = guest
+
+    def bind(self):
+        """A port of a guest that is built or moved is bound."""
+        name = self._guest(lambda guest: guest.pending())
+        if name is not None:
+            guest = self.guests[name]
+            before = self.uncovered_on(guest.host, ledger.PORTS)
+            guest.ports[guest.pending()[0]][0] = guest.host
+            if not guest.reverted and before != self.uncovered_on(
+                    guest.host, ledger.PORTS):
+                raise AssertionError(f'the claim of {name} was not kept')
+
+    def attach(self):
+        """An interface is attached to a server that runs."""
+        name = self._guest(
+            lambda guest: not guest.migration and not guest.pending())
+        if name is not None:
+            guest = self.guests[name]
+            guest.ports[f'{name}-{next(self.numbers)}'] = [
+                guest.host, self._groups()]
+
+    def detach(self):
+        """One is detached, or all of them."""
+        name = self._guest(
+            lambda guest: not guest.migration and not guest.pending())
+        if name is not None:
+            guest = self.guests[name]
+            for port in self.rng.choice(
+                    (list(guest.ports), list(guest.ports)[:1])):
+                del guest.ports[port]
+
+    def regroup(self):
+        """The groups of a port are changed."""
+        name = self._guest(lambda guest: guest.ports)
+        if name is not None:
+            guest = self.guests[name]
+            guest.ports[self.rng.choice(sorted(guest.ports))][1] = (
+                self._groups())
+
+    def rule(self):
+        """A rule is added or removed."""
+        group = self.rng.choice(sorted(self.rules))
+        self.rules[group] = max(
+            self.rules[group] + self.rng.choice((-2, -1, 1, 2)), 1)
+
+    def network(self):
+        """A DHCP server comes or goes."""
+        host = self.rng.choice(HOSTS)
+        self.dhcp[host] = max(
+            self.dhcp[host] + self.rng.choice((-1, 1)), 0)
+
+    def move(self):
+        """A server moves to another host, or is resized where it is."""
+        name = self._guest(
+            lambda guest: not guest.migration and not guest.pending())
+        if name is None:
+            return
+        guest = self.guests[name]
+        host = self.rng.choice(HOSTS)
+        migration = f'migration{next(self.numbers)}'
+        self.placement.move(name, migration)
+        self.migrations[migration] = name
+        if not self._claim(name, host, [
+                groups for _bound, groups in guest.ports.values()]):
+            self.placement.move(migration, name)
+            return
+        self.seen['moves'] += 1
+        guest.source, guest.host = guest.host, host
+        guest.reverted = False
+        guest.arrived = self.moment + 1
+        guest.migration = migration
+
+    def confirm(self):
+        """A move ends."""
+        name = self._guest(
+            lambda guest: guest.migration and not guest.pending())
+        if name is not None:
+            guest = self.guests[name]
+            del self.placement.consumers[guest.migration]
+            guest.source = guest.migration = None
+
+    def revert(self):
+        """A move is undone."""
+        name = self._guest(lambda guest: guest.migration)
+        if name is not None:
+            guest = self.guests[name]
+            self.placement.consumers.pop(name, None)
+            self.placement.move(guest.migration, name)
+            guest.host, guest.source, guest.migration = (
+                guest.source, None, None)
+            guest.reverted = True
+            self.seen['reverts'] += 1
+
+    def delete(self):
+        """A server is deleted."""
+        name = self._guest(lambda guest: not guest.migration)
+        if name is not None:
+            self.placement.consumers.pop(name, None)
+            del self.guests[name]
+
+    EVENTS = ('create',) * 6 + ('bind',) * 12 + ('confirm',) * 3 + (
+        'attach', 'detach', 'detach', 'regroup', 'rule', 'network', 'move',
+        'move', 'revert', 'delete')
+
+    def happen(self):
+        """Let anything happen."""
+        getattr(self, self.rng.choice(self.EVENTS))()
+        self.note()
+
+    def settle(self):
+        """Let everything end that has begun."""
+        while self._guest(lambda guest: guest.migration or guest.pending()):
+            self.bind()
+            self.confirm()
+        self.note()
+
+
+class Stop(threading.Event):
+    """Never set; nobody waits for it, not even between two attempts."""
+
+    def wait(self, timeout=None):
+        """Return at once."""
+        return False
+
+
+class Stepper:
+    """A publisher whose rounds are done step by step, when it is told to.
+
+    :ivar began: when the round began in which it is; None if in none
+    :ivar read: when it read Neutron in that round; 0 if it has not yet
+    """
+
+    def __init__(self, number):
+        self.number = number
+        self.publisher = publisher.Publisher(publisher.CONF, Stop())
+        self.began = None
+        self.read = 0
+        self.looked = set()  # hosts whose allocations it has read
+        # How often others have written a host since this one knew it, and
+        # since it read it last.
+        self.others_wrote = collections.Counter()
+        self.since_read = collections.Counter()
+        self.asked = {}  # guest -> when it was said to be idle
+        self.done = None
+        self.error = None
+        self._go = queue.SimpleQueue()
+        self._paused = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._ended = False
+        self._thread.start()
+
+    def _run(self):
+        while True:
+            self._go.get()
+            if self._ended:
+                return
+            try:
+                self.done = self.publisher.round()
+            except Exception as exc:
+                self.error = exc
+            self.began = None
+            self._paused.put(None)
+
+    def pause(self):
+        """Wait for being told to go on; for the publisher's threads."""
+        self._paused.put(None)
+        self._go.get()
+
+    def step(self, moment):
+        """Begin a round, or go on with it up to the next step."""
+        if self.began is None:
+            self.began = moment
+            self.read = 0
+            self.looked = set()
+        self._go.put(None)
+        self._paused.get()
+        if self.error is not None:
+            raise self.error
+
+    def end(self):
+        """Let the thread end, after the round in which it is."""
+        self._ended = True
+        self._go.put(None)
+        self._thread.join()
+
+
+class Run:
+    """One sequence.
+
+    :ivar known: (host, class) -> as of when what is published is known
+    """
+
+    def __init__(self, test, seed):
+        self.rng = random.Random(seed)
+        self.world = World(self.rng)
+        self.test = test
+        self.hosts = {ledger.provider_uuid(f'{host}-node'): host
+                      for host in HOSTS}
+        self.written = dict.fromkeys(HOSTS, 0)
+        self.confirmed = dict.fromkeys(HOSTS, 0)
+        self.acting = None
+        self.world.placement.before = self._before
+        self.world.placement.after = self._after
+        self.steppers = [Stepper(number) for number in range(2)]
+
+    # Called by the publishers.
+
+    def connect(self, conf):
+        """See ``providers._connect``."""
+        return types.SimpleNamespace(
+            request=self.world.placement.request,
+            session=types.SimpleNamespace(session=types.SimpleNamespace(
+                mount=lambda *args: None, close=lambda: None)))
+
+    def reader(self, conf, stopped):
+        """See ``neutron.Reader``."""
+        def read(previous):
+            self.acting.pause()
+            self.acting.read = self.world.moment
+            return self.world.read()
+
+        return types.SimpleNamespace(read=read, close=lambda: None)
+
+    def moving(self, cell, consumer):
+        """See ``nova_compat.moving_instance``."""
+        return self.world.migrations.get(consumer)
+
+    def idle(self, cell, instance):
+        """See ``nova_compat.is_idle``."""
+        self.acting.asked[instance] = self.world.moment
+        guest = self.world.guests.get(instance)
+        return guest is None or not guest.pending()
+
+    def _before(self, method, path):
+        self.acting.pause()
+
+    def _after(self, method, path, response):
+        parts = path.split('/')
+        if method == 'PUT' and path.startswith('/allocations') and (
+                response.status_code == 204):
+            self._lowered(parts[-1])
+        if parts[-1] not in ('allocations', 'inventories') or (
+                response.status_code != 200):
+            return
+        host = self.hosts[parts[-2]]
+        actor = self.acting
+        if method == 'GET' and parts[-1] == 'allocations':
+            actor.looked.add(host)
+            actor.since_read[host] = 0
+        elif method == 'PUT':
+            self.world.seen['written'] += 1
+            if actor.others_wrote[host] > 1 and actor.read < (
+                    self.written[host]):
+                # What others wrote may have cancelled out meanwhile.
+                self.world.seen['not noticed'] += 1
+                self.written[host] = actor.read
+            else:
+                self.written[host] = max(self.written[host], actor.read)
+            self.confirmed[host] = 0
+            for other in self.steppers:
+                if other is not actor:
+                    other.others_wrote[host] += 1
+                    other.since_read[host] += 1
+
+    def _lowered(self, name):
+        """A guest has given something back."""
+        world = self.world
+        world.seen['given back'] += 1
+        guest = world.guests.get(name)
+        if guest is not None and guest.arrived > self.acting.asked[name]:
+            # It has moved away and back between two requests, and the
+            # generation of a consumer begins anew when it does.
+            world.seen['came back'] += 1
+            guest.reverted = True
+        world.note()
+
+    # Called by the test.
+
+    def step(self, stepper):
+        """Let a publisher do one step."""
+        self.acting = stepper
+        stepper.step(self.world.moment)
+        self.acting = None
+        self.world.note()
+        if stepper.began is not None:
+            return
+        self.test.assertFalse(stepper.done.failed, stepper.done)
+        for report in stepper.done.hosts:
+            self.world.seen[report.action.value] += 1
+            if report.host in stepper.looked:
+                stepper.others_wrote[report.host] = (
+                    stepper.since_read[report.host])
+                self.confirmed[report.host] = max(
+                    self.confirmed[report.host], stepper.read)
+
+    def round(self, stepper):
+        """Let a publisher end the round in which it is, or do one."""
+        self.step(stepper)
+        while stepper.began is not None:
+            self.step(stepper)
+
+    def end(self, stepper):
+        """Let a publisher end."""
+        self.acting = stepper
+        while stepper.began is not None:
+            with contextlib.suppress(Exception):
+                stepper.step(0)
+        stepper.end()
+
+    def check(self):
+        """Nobody is let in for whom there is no room.
+
+        But for what has come without a claim since Neutron was read by the
+        one who knows most of what is published.
+        """
+        for (host, name), grown in self.world.grown.items():
+            inventory = self.inventory(host, name)
+            if inventory is None:
+                continue
+            known = max(self.written[host], self.confirmed[host])
+            recent = sum(amount for moment, amount in grown if moment > known)
+            room = inventory['total'] - inventory['reserved']
+            self.test.assertLessEqual(
+                room, max(self.world.limits[name] + recent
+                          - self.world.uncovered_on(host, name), 0),
+                (host, name, inventory))
+
+    def inventory(self, host, name):
+        """An inventory in the ledger of a host, None if there is none."""
+        provider = self.world.placement.providers.get(
+            ledger.provider_uuid(f'{host}-node'))
+        return provider and provider.inventories.get(name)
+
+    def check_end(self):
+        """What is allocated and reserved is what Neutron has."""
+        world = self.world
+        for host, name in world.grown:
+            used = world.placement.used(
+                ledger.provider_uuid(f'{host}-node'), name)
+            uncovered = world.uncovered_on(host, name)
+            limit = world.limits[name]
+            inventory = self.inventory(host, name)
+            self.test.assertEqual(max(limit, used), inventory['total'])
+            self.test.assertEqual(
+                max(limit - uncovered, 0),
+                inventory['total'] - inventory['reserved'], (host, name))
+            there = uncovered
+            for consumer, guest in world.guests.items():
+                has = world.amounts(guest.on(host))[name]
+                held = world.held(consumer, host, name)
+                if guest.ports:
+                    self.test.assertLessEqual(held, has, (consumer, name))
+                elif held:
+                    # Detached before anybody saw them.
+                    world.seen['never seen'] += 1
+                there += min(has, held) if guest.ports else held
+            self.test.assertEqual(there, used + uncovered, (host, name))
+
+
+class SequencesTest(base.TestCase):
+    """Two publishers, and everything at once."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(ledger_threads=1)
+        # What is given back, in each of the sequences.
+        logging.getLogger('nfv_sched').setLevel(logging.WARNING)
+        for name, value in (
+            # What is released silently is found after so many rounds.
+            ('nfv_sched.network.publisher._ROUNDS', ROUNDS),
+            ('nfv_sched.network.providers._connect',
+             lambda conf: self.sequence.connect(conf)),
+            ('nfv_sched.network.neutron.Reader',
+             lambda conf, stopped, doubts: self.sequence.reader(
+                 conf, stopped)),
+            ('nfv_sched.nova_compat.compute_nodes',
+             lambda: self.sequence.world.nodes()),
+            ('nfv_sched.nova_compat.moving_instance',
+             lambda cell, consumer: self.sequence.moving(cell, consumer)),
+            ('nfv_sched.nova_compat.is_idle',
+             lambda cell, consumer: self.sequence.idle(cell, consumer)),
+        ):
+            self.useFixture(fixtures.MonkeyPatch(name, value))
+
+    def try_one(self, seed):
+        """Do one sequence; returns what was met in it."""
+        random.seed(seed)  # for what the publishers leave to chance
+        run = self.sequence = Run(self, seed)
+        world, rng = run.world, run.rng
+        self.flags(vswitch_ports_per_node=world.limits[ledger.PORTS],
+                   vswitch_physical_ports=PHYSICAL,
+                   security_rules_per_node=world.limits[ledger.RULES])
+        for stepper in run.steppers:
+            self.addCleanup(stepper.publisher.close)
+        with contextlib.ExitStack() as ends:
+            for stepper in run.steppers:
+                ends.callback(run.end, stepper)
+            # Steps that follow on each other: rounds that end, too.
+            busy = rng.random()
+            for _ in range(rng.randint(20, 150)):
+                if rng.random() < busy:
+                    world.happen()
+                else:
+                    for stepper in rng.choices(run.steppers)[:1]:
+                        for _ in range(rng.choice((1, 1, 3, 8))):
+                            run.step(stepper)
+                            run.check()
+                run.check()
+            world.settle()
+            for number in range(ENOUGH):
+                run.round(run.steppers[number % 2])
+                run.check()
+            run.check_end()
+        return world.seen
+
+    def test_sequences(self):
+        seen = collections.Counter()
+        for seed in range(FIRST, FIRST + SEQUENCES):
+            try:
+                seen += self.try_one(seed)
+            except Exception as exc:
+                raise AssertionError(f'sequence {seed}: {exc}') from exc
+        # Otherwise the sequences have become too tame to show anything.
+        for what in ('claim 204', 'claim 409', 'moves', 'reverts',
+                     'given back', 'written', 'created', 'changed',
+                     'unchanged', 'later'):
+            self.assertGreater(seen[what], SEQUENCES // 10, what)
