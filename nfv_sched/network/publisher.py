@@ -541,13 +541,9 @@ class Publisher:
 
     def _kept(self, sight: unused.Sight) -> dict[str, int]:
         """What a guest needs of what it has allocated."""
-        ports = [self._snapshot.ports.get(port) for port in sight.guest.ports]
-        return unused.kept(sight.held.resources, sight.guest, all(
-            # A group that is not shown looks like one without rules.
-            port is not None and all(
-                group in self._snapshot.rules
-                for group in port.security_groups)
-            for port in ports))
+        # A group that is not shown looks like one without rules.
+        return unused.kept(sight.held.resources, sight.guest,
+                           not self._snapshot.hides_groups)
 
     def _take_back(
         self, node: nova_compat.ComputeNode,
