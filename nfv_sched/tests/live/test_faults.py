@@ -18,6 +18,11 @@ overrun, and servers can be created again afterwards without a restart of
 
 from concurrent import futures
 import contextlib
+import itertools
+import time
+
+from keystoneauth1 import exceptions as ks_exceptions
+from openstack import exceptions
 
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live.bed import catalogue
@@ -26,6 +31,8 @@ from nfv_sched.tests.live.bed import configuration
 # Seconds.
 _RECOVERY = 120
 _SETTLED = 240
+# A build whose message was lost in a restart is never finished by Nova.
+_STUCK = 45
 
 
 class FaultTestCase(base.LiveTestCase):
@@ -299,3 +306,165 @@ class ComputeTest(FaultTestCase):
             self.strict, networks=self.networks(), host=base.LEFT)
         self.assertEqual(base.LEFT, server.compute_host)
         self.assert_kept([server])
+
+
+class BurstTest(FaultTestCase):
+    """A service is restarted while 24 guests are created, for 12 slots."""
+
+    slots = 3  # of each host
+    count = 24
+
+    def ask(self) -> None:
+        """Ask for a guest of an API that may not be able to answer."""
+        with contextlib.suppress(exceptions.SDKException,
+                                 ks_exceptions.ClientException):
+            self.request(self.strict, networks=self.networks())
+
+    def own(self) -> list:
+        """All guests of the test, those included whose answer was lost."""
+        servers = [server for server in self.admin.compute.servers(
+            all_projects=True) if server.name.startswith(self._prefix)]
+        self._servers = [server.id for server in servers]
+        return servers
+
+    def at_rest(self) -> list:
+        """Wait until all guests are active or in error, or nothing moves."""
+        seen, since = None, time.monotonic()
+
+        def done():
+            nonlocal seen, since
+            servers = self.own()
+            states = {server.id: (server.status, server.compute_host)
+                      for server in servers}
+            if states != seen:
+                seen, since = states, time.monotonic()
+            settled = all(server.status in ('ACTIVE', 'ERROR')
+                          for server in servers)
+            return servers if settled or (
+                time.monotonic() - since > _STUCK) else None
+
+        return self.wait_until(done, _SETTLED, 'the guests are at rest')
+
+    def restarted(self, name: str) -> None:
+        """Restart a service in the middle of a burst.
+
+        Slots are given back in the end, and can all be taken again.
+        """
+        self.limit_each(self.slots)
+        service = self.bed.services[name]
+        with futures.ThreadPoolExecutor(self.count + 1) as pool:
+            asked = [pool.submit(self.ask) for _ in range(self.count)]
+            self.wait_until(lambda: any(self.used(base.PORTS).values()), 60,
+                            'a guest has been scheduled')
+            service.stop()
+            service.run()
+            for future in asked:
+                future.result()
+        self.bed.wait_for_listeners()
+        self.wait_until_up()
+
+        servers = self.at_rest()
+        self.assertTrue(servers)
+        self.assert_kept(servers)
+        self.delete(*servers)
+        self.wait_until(lambda: not any(self.used(base.PORTS).values()), 60,
+                        'all slots are given back')
+        again = self.all_settled(self.burst(self.count))
+        self.assertEqual(self.slots * len(self.hosts),
+                         len(self.assert_kept(again)))
+        self.delete(*again)
+        self.assert_works()
+
+    def test_broker(self):
+        self.restarted('rabbitmq')
+
+    def test_database(self):
+        self.restarted('mariadb')
+
+    def test_placement(self):
+        self.restarted('placement')
+
+
+class RacingMovesTest(FaultTestCase):
+    """New guests and guests that move want the last slots."""
+
+    def race(self, move) -> list:
+        """Move guests while others are created, until all are at rest.
+
+        :param move: called with each guest that moves
+        :returns: all guests
+        """
+        self.limit_each(3)
+        movers = self.all_settled(
+            [self.request(self.strict, networks=self.networks(), host=host)
+             for host in self.hosts for _ in range(2)])
+        self.assertEqual(2 * len(self.hosts), len(self.assert_kept(movers)))
+        limits = self.room(base.PORTS)
+        with futures.ThreadPoolExecutor(20) as pool:
+            moving = [pool.submit(move, server) for server in movers]
+            asked = [pool.submit(self.request, self.strict,
+                                 networks=self.networks())
+                     for _ in range(10)]
+            pending = [*moving, *asked]
+            # At no moment too many.
+            while pending:
+                for host, used in self.used(base.PORTS).items():
+                    self.assertLessEqual(used, limits[host], host)
+                pending = [future for future in pending if not future.done()]
+            for future in moving:
+                future.result()
+            new = [future.result() for future in asked]
+        return [*movers, *new]
+
+    def at_rest(self, servers, statuses) -> list:
+        """Wait until no guest moves, and none is being created."""
+        ids = {server.id for server in servers}
+
+        def done():
+            shown = [server for server in self.admin.compute.servers(
+                all_projects=True) if server.id in ids]
+            return shown if len(shown) == len(ids) and all(
+                server.status in statuses and server.task_state is None
+                for server in shown) else None
+
+        return self.wait_until(done, _SETTLED, 'nothing moves any more')
+
+    def assert_exact(self, servers, movers: int) -> None:
+        """No guest is lost, and no slot.
+
+        :param movers: how many of the guests, the first, were there before
+        """
+        self.wait_until(
+            lambda: sum(self.used(base.PORTS).values()) == len(
+                [server for server in map(self.show, servers)
+                 if server.status == 'ACTIVE']),
+            60, 'every slot that is taken is of an active guest')
+        shown = [self.show(server) for server in servers]
+        self.assertEqual({'ACTIVE'},
+                         {server.status for server in shown[:movers]})
+        self.assert_kept(shown)
+        self.delete(*shown)
+        self.assert_works()
+
+    def test_live_migrations(self):
+        def move(server):
+            with contextlib.suppress(exceptions.BadRequestException):
+                self.admin.compute.live_migrate_server(
+                    server, block_migration='auto')
+
+        servers = self.race(move)
+        self.at_rest(servers, ('ACTIVE', 'ERROR'))
+        self.assert_exact(servers, 2 * len(self.hosts))
+
+    def test_cold_migrations(self):
+        servers = self.race(self.admin.compute.migrate_server)
+        shown = self.at_rest(servers, ('ACTIVE', 'ERROR', 'VERIFY_RESIZE'))
+        confirmed = itertools.cycle((True, False))
+        for server in shown:
+            if server.status == 'VERIFY_RESIZE':
+                if next(confirmed):
+                    self.admin.compute.confirm_server_resize(server)
+                else:
+                    self.admin.compute.revert_server_resize(server)
+        self.at_rest(servers, ('ACTIVE', 'ERROR'))
+        self.assert_exact(servers, 2 * len(self.hosts))
