@@ -134,15 +134,17 @@ class Doubts:
         self._since = 0.0
         self._forgotten = False
 
-    def check(self, previous: usage.Snapshot,
+    def check(self, previous: usage.Snapshot | None,
               snapshot: usage.Snapshot) -> None:
         """See whether a reading is to be believed.
 
-        :param previous: the reading before that was believed
+        :param previous: the reading before that was believed, if any
         :param snapshot: the new one
         :raises ImplausibleError: if not
         """
-        doubts = '' if self._forgotten else self._doubts(previous, snapshot)
+        doubts = ''
+        if previous is not None and not self._forgotten:
+            doubts = self._doubts(previous, snapshot)
         self._forgotten = False
         if not doubts:
             self._readings = 0
@@ -288,8 +290,7 @@ class Reader:
                         _HIDDEN_GROUPS)
         self._hidden_told = hidden
         snapshot = builder.build()
-        if previous is not None:
-            self._doubts.check(previous, snapshot)
+        self._doubts.check(previous, snapshot)
         return snapshot
 
     def look_up(self, lacking: demand.Lacking,
