@@ -162,13 +162,16 @@ class Probe:
             for provider in self._client.left_behind():
                 self._client.remove(provider)
             self._client.begin(self._provider, self._room)
-        except BaseException:
-            self._end()
+        except BaseException as exc:
+            self.__exit__(type(exc), exc, exc.__traceback__)
             raise
         return self
 
-    def __exit__(self, *exc_info) -> None:
-        self._end()
+    def __exit__(self, exc_type, *exc_info) -> None:
+        # What went wrong first says more; the next probe removes what is left.
+        with contextlib.suppress(
+                *((providers.PlacementError,) if exc_type else ())):
+            self._end()
 
     def _end(self) -> None:
         with contextlib.closing(self._client):
