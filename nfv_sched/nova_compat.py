@@ -37,6 +37,7 @@ LOG = logging.getLogger(__name__)
 
 _PLACED_HOOKS = '_nfv_sched_placed_hooks'
 _TELLS = '_nfv_sched_tells'
+_LOOKED_AT = 100  # servers of a cell that are asked about
 
 CONF = nova.conf.CONF
 
@@ -432,8 +433,10 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
     return nodes, failures
 
 
-def existing_servers(uuids: Iterable[str]) -> set[str]:
-    """Those of some servers that Nova has and is not about to delete.
+def deleted_servers(uuids: Iterable[str]) -> set[str]:
+    """Those of some servers that Nova has deleted, or is about to.
+
+    Servers that are not in its database are not known to be deleted.
 
     :param uuids: UUIDs of servers
     :raises Exception: whatever the database of the API raises
@@ -443,7 +446,29 @@ def existing_servers(uuids: Iterable[str]) -> set[str]:
         mapping.instance_uuid
         for mapping in objects.InstanceMappingList.get_by_instance_uuids(
             nova_context.get_admin_context(), list(uuids))
-        if not mapping.queued_for_delete}
+        if mapping.queued_for_delete}
+
+
+def has_connected_servers() -> bool:
+    """Whether there is a server on a host that Nova has plugged ports for.
+
+    Only the latest servers of each cell are looked at.
+
+    :raises Exception: whatever the databases raise
+    """
+    from nova import context as nova_context
+    context = nova_context.get_admin_context()
+    for cell in objects.CellMappingList.get_all(context):
+        if cell.is_cell0():
+            continue
+        with nova_context.target_cell(context, cell) as cell_context:
+            servers = objects.InstanceList.get_by_filters(
+                cell_context, {'deleted': False}, limit=_LOOKED_AT,
+                expected_attrs=['info_cache'])
+        if any(server.host and server.info_cache is not None
+               and server.info_cache.network_info for server in servers):
+            return True
+    return False
 
 
 def numa_topology(node: ComputeNode):

@@ -110,12 +110,14 @@ class Doubts:
     most of its ports, too.  If servers that have no ports any more are deleted
     in Nova as well, that is so; else such a reading is believed after
     ``READINGS`` of them in a row, if half of ``max_snapshot_age`` has passed
-    since the first.
+    since the first.  The very first reading of a process is doubted if it has
+    no bound port of a server while servers have some by Nova's database.
 
     To be used by one thread at a time; it outlives its :class:`Reader`.
 
     :param conf: configuration object with ``[nfv_sched]``
-    :param existing: tells which of some servers exist, by UUID
+    :param deleted: tells which of some servers Nova has deleted, by UUID
+    :param connected: tells whether Nova has a server with ports on a host
     """
 
     READINGS = 3
@@ -125,11 +127,13 @@ class Doubts:
 
     def __init__(
         self, conf=CONF,
-        existing: Callable[[Iterable[str]], set[str]] = (
-            nova_compat.existing_servers),
+        deleted: Callable[[Iterable[str]], set[str]] = (
+            nova_compat.deleted_servers),
+        connected: Callable[[], bool] = nova_compat.has_connected_servers,
     ):
         self._conf = conf
-        self._existing = existing
+        self._deleted = deleted
+        self._connected = connected
         self._readings = 0
         self._since = 0.0
         self._forgotten = False
@@ -142,9 +146,9 @@ class Doubts:
         :param snapshot: the new one
         :raises ImplausibleError: if not
         """
-        doubts = ''
-        if previous is not None and not self._forgotten:
-            doubts = self._doubts(previous, snapshot)
+        doubts = '' if self._forgotten else (
+            self._doubts_of_first(snapshot) if previous is None
+            else self._doubts(previous, snapshot))
         self._forgotten = False
         if not doubts:
             self._readings = 0
@@ -162,6 +166,15 @@ class Doubts:
                     '%s', seconds, doubts)
         self._readings = 0
 
+    def _doubts_of_first(self, snapshot: usage.Snapshot) -> str:
+        """What is doubtful about the first reading."""
+        try:
+            if not snapshot.bound_ports() and self._connected():
+                return 'no port of a server is bound to any host'
+        except Exception as exc:
+            LOG.debug('Nova does not say whether servers have ports: %s', exc)
+        return ''
+
     def _doubts(self, previous: usage.Snapshot,
                 snapshot: usage.Snapshot) -> str:
         """What is doubtful about a reading, if anything."""
@@ -171,10 +184,10 @@ class Doubts:
         servers = found.servers[:self.SERVERS]
         try:
             # Rules go with the servers that have used them.
-            if servers and not self._existing(servers):
+            if servers and self._deleted(servers).issuperset(servers):
                 return ''
         except Exception as exc:
-            LOG.debug('Nova does not say which servers exist: %s', exc)
+            LOG.debug('Nova does not say which servers are deleted: %s', exc)
         return found.ports
 
     def forget(self) -> None:

@@ -213,6 +213,10 @@ class LifeTest(LedgerTestCase):
             publisher.RoundError, self.publisher.round)))
         self.assertEqual(
             before, (self.capacity('host1'), self.used('host1')))
+        other = publisher.Publisher()
+        self.addCleanup(other.close)
+        self.assertIn('no port of a server', str(self.assertRaises(
+            publisher.RoundError, other.round)))
         self.neutron_api.fixture = fixture
         self.delete_all()
         self.publish()

@@ -656,6 +656,7 @@ class ReturnTest(LedgerTestCase):
     def rounds(self, count=3):
         """Do rounds; returns what became of the host in the last."""
         for _ in range(count):
+            self.made.forget()
             done = self.made.round()
         return done.hosts[0]
 
@@ -792,8 +793,8 @@ class ReturnTest(LedgerTestCase):
         instance = objects.Instance.get_by_uuid(self.ctxt, server)
         migration = objects.Migration(
             self.ctxt, instance_uuid=server, status='finished',
-            source_compute='host1', dest_compute='host1', uuid=uuids.migration,
-            migration_type='resize', source_node='host1', dest_node='host1',
+            source_compute='host1', source_node='host1',
+            migration_type='resize', uuid=uuids.migration,
             old_instance_type_id=instance.flavor.id,
             new_instance_type_id=instance.flavor.id)
         migration.create()

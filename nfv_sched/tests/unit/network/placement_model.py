@@ -198,8 +198,9 @@ class Placement:
                           CONCURRENT)
         if not self.names.issuperset(body['traits']):
             return _error(400, 'No such trait')
-        provider.traits = set(body['traits'])
-        provider.generation += 1
+        if provider.traits != set(body['traits']):
+            provider.traits = set(body['traits'])
+            provider.generation += 1
         return self._get_resource_providers_traits(uuid, None)
 
     def _get_allocations(self, uuid, body):

@@ -262,20 +262,31 @@ class DoubtsTest(base.NeutronTestCase):
 
     def test_deleted_servers(self):
         """Nova knows whether the servers of missing ports are deleted."""
-        existing = set()
-        doubts = neutron.Doubts(existing=existing.intersection)
+        deleted = set()
+        doubts = neutron.Doubts(deleted=deleted.intersection)
         first = neutron.Reader(doubts=doubts).read()
         self.api.ports = []
-        neutron.Reader(doubts=doubts).read(first)
-        existing.update(first.instances)
         for _ in range(3):
             self.assertRaises(neutron.ImplausibleError,
                               neutron.Reader(doubts=doubts).read, first)
+        deleted.update(first.instances)
+        neutron.Reader(doubts=doubts).read(first)
         # Servers say nothing about rules that are missing alone.
-        existing.clear()
         self.api.ports, self.api.rules = self.ports, []
         self.assertRaises(neutron.ImplausibleError,
                           neutron.Reader(doubts=doubts).read, first)
+
+    def test_first_reading(self):
+        """Nova knows whether servers have ports."""
+        connected = [True]
+        doubts = neutron.Doubts(connected=lambda: connected[0])
+        neutron.Reader(doubts=doubts).read()
+        self.api.ports = []
+        for _ in range(3):
+            self.assertRaises(neutron.ImplausibleError,
+                              neutron.Reader(doubts=doubts).read)
+        connected[0] = False
+        neutron.Reader(doubts=doubts).read()
 
     def test_source(self):
         """The figures stay as they are and grow old; one line says so."""
