@@ -115,6 +115,11 @@ class LedgerTestCase(base.CloudTestCase):
         self.neutron_api.ports.extend(ports)
         return ports
 
+    def unbind(self, ports):
+        """Let Neutron report such ports no longer."""
+        for port in ports:
+            self.neutron_api.ports.remove(port)
+
     def group(self, rules):
         """A security group with that many rules."""
         group = getattr(uuids, f'group{len(self.neutron_api.rules)}')
@@ -659,10 +664,6 @@ class ReturnTest(LedgerTestCase):
             self.made.forget()
             done = self.made.round()
         return done.hosts[0]
-
-    def unbind(self, ports):
-        for port in ports:
-            self.neutron_api.ports.remove(port)
 
     def server(self, ports=3, rules=30):
         """A server on host1 that has claimed ports and rules."""
@@ -1319,7 +1320,8 @@ class FailureTest(LedgerTestCase):
             self.start_host(host)
         self.publish()
         self.allocate(uuids.guest, 'host1', 12, 60)
-        self.bind('host1', 12, uuids.guest, groups=[self.group(5)])
+        ports = self.bind('host1', 12, uuids.guest, groups=[self.group(5)])
+        self.bind('host2', 1, uuids.other)
         self.flags(vswitch_ports_per_node=10, group='nfv_sched')
         self.keep()
         self.wait_until(lambda: self.log.output.count(
@@ -1330,7 +1332,7 @@ class FailureTest(LedgerTestCase):
             1, self.log.output.count('Host host1 carries more than it may: '
                                      '14 ports, limit 10'))
         self.release(uuids.guest)
-        self.neutron_api.ports.clear()
+        self.unbind(ports)
         self.wait_until(lambda: self.inventory('host1') == (10, 2))
 
 

@@ -18,9 +18,12 @@ cloud.  What guests take is read from Placement.
 import collections
 from collections.abc import Mapping
 from concurrent import futures
+import subprocess
 import time
 
 from nfv_sched.tests.live import base
+from nfv_sched.tests.live.bed import configuration
+from nfv_sched.tests.live.bed import services
 
 BURST = 40
 WORKERS = 4
@@ -131,6 +134,27 @@ class BurstTest(base.LiveTestCase):
                 ethertype='IPv4', protocol='tcp',
                 port_range_min=1000 + index, port_range_max=1000 + index)
         return group
+
+
+class ProbeTest(base.LiveTestCase):
+    """Placement of the bed is configured as the ledger needs it."""
+
+    def test_probe(self):
+        conf = (self.bed.layout.etc / 'nova' /
+                f'{configuration.SCHEDULERS[0]}.conf')
+        done = subprocess.run(
+            [services.program('nfv-sched'), 'ledger', 'probe', '--bursts',
+             '5', f'--config-file={conf}'],
+            env=self.bed.layout.environment(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        self.assertEqual(
+            5, done.stdout.count('were tried again 7 granted'), done.stdout)
+        self.assertIn('RIGHT', done.stdout)
+        self.assertEqual([], [
+            provider['name'] for provider in self._placement(
+                '/resource_providers')['resource_providers']
+            if 'probe' in provider['name']])
 
 
 class GuestLimitTest(base.LiveTestCase):
