@@ -15,6 +15,7 @@
 import csv
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -52,6 +53,9 @@ class SimulateTestCase(base.TestCase):
         # The command sets up logging for the whole process.
         self.useFixture(fixtures.MockPatchObject(
             cli.NFVSched, 'configure_logging'))
+        # A slow machine is no reason to show progress.
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.simulator.progress.DELAY', math.inf))
 
     def file(self, text: str) -> str:
         stream = tempfile.NamedTemporaryFile(
