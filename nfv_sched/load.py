@@ -29,6 +29,7 @@ from nfv_sched.network import demand as network_demand
 from nfv_sched.network import ledger_reader
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
+from nfv_sched.network import usage
 from nfv_sched import nova_compat
 from nfv_sched.numa import pci
 from nfv_sched import reasons
@@ -99,6 +100,35 @@ class NetworkNote:
             sum(device.count for device in request.demands
                 if device.from_port),
             network_limits.assumed_rules(CONF))
+
+    def own_on(self, host_state) -> usage.Guest | None:
+        """What the server has on a host already; None if it is not there.
+
+        Anybody may say that a port is a server's.  A server's own are those
+        of its project, and those that its request names, on the host that
+        Nova has it on.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        """
+        instance = self.instance
+        if (not self.request.is_move or self.snapshot is None
+                or instance not in self.snapshot.instances
+                # Where nothing is known of any server, Neutron is believed.
+                or host_state.instances
+                and instance not in host_state.instances):
+            return None
+        named = {nic.port for nic in self.request.nics}
+        ports = [
+            port for port in self.snapshot.instances[instance]
+            if port.host == host_state.host
+            and not usage.bypasses_vswitch(port.vnic_type)
+            and (port.project == self.request.project or port.id in named)]
+        if not ports:
+            return None
+        return usage.Guest(
+            tuple(port.id for port in ports),
+            sum(self.snapshot.rules_of(port.security_groups)
+                for port in ports))
 
     def in_ledger(self, host_state, resource_class: str) -> int | None:
         """How much the ledger of a host had left by Placement's answer.

@@ -182,7 +182,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         if network.fresh:
             shown = common.hosts.get(host_state.host, _NOTHING)
             free = allowance.room - self.carried(shown)
-            guest = shown.guests.get(network.instance)
+            guest = network.own_on(host_state)
             if guest is not None:
                 own = self.own(guest)
                 free += own

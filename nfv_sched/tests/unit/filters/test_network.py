@@ -262,6 +262,16 @@ class TestPorts(NetworkTestCase):
             [self.host()], self.spec(4, move=True, instance=UUIDS[1]),
             index=1))
 
+    def test_full_host_with_ports_of_others(self):
+        """What names a server is not its own where it is not, or not its."""
+        for port, there in (({'project': 'q'}, UUIDS[0]), ({}, UUIDS[1])):
+            self.neutron({'number': 4},
+                         {'number': 4, 'instance': UUIDS[0], **port})
+            host = self.host()
+            host.instances = {there: None}
+            self.assertEqual('vSwitch ports: 4 needed, 0 of 10 free (1 host)',
+                             self.refused([host], self.spec(4, move=True)))
+
     def test_ports_of_others(self):
         """What others say is a server's does not move with it."""
         self.neutron({'number': 7}, {'instance': UUIDS[0], 'host': 'host2'},
