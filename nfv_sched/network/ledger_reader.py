@@ -52,14 +52,31 @@ class Reading:
         :returns: None if the host has no ledger
         """
         summary = self.summaries.get(ledger.provider_uuid(compute_node))
-        if summary is None or ledger.TRAIT not in summary['traits']:
+        if summary is None:
             return None
-        # What has no inventory cannot be allocated.
-        amounts = summary['resources'].get(resource_class)
-        return amounts['capacity'] - amounts['used'] if amounts else 0
+        try:
+            if ledger.TRAIT not in summary['traits']:
+                return None
+            # What has no inventory cannot be allocated.
+            amounts = summary['resources'].get(resource_class)
+            return int(amounts['capacity'] - amounts['used']) if amounts else 0
+        except (AttributeError, KeyError, TypeError, ValueError):
+            _tell_malformed(summary)
+            return None
 
 
 _told = threading.Event()
+
+
+_malformed = threading.Event()
+
+
+def _tell_malformed(summary) -> None:
+    """What Placement says of a ledger makes no sense; once a process."""
+    if not _malformed.is_set():
+        _malformed.set()
+        LOG.error('What Placement says of a ledger is malformed, and such '
+                  'hosts are judged as if they had none: %s', summary)
 
 
 def tell_missing() -> None:

@@ -198,7 +198,11 @@ def accounts(
     for uuid, guest in host.guests.items():
         more_ports += max(len(guest.ports) - ports.get(uuid, 0), 0)
         more_rules -= min(guest.rules, rules.get(uuid, 0))
+    # A server that has claimed anything is there, and has its own ports.
+    there = {uuid for uuid, amount in ports.items() if amount}
     for renamed in host.renamed:
+        if renamed.instance in there:
+            continue
         more_ports -= _handed_over(
             renamed, renamed.ports, ports, host,
             lambda guest: len(guest.ports))

@@ -596,7 +596,13 @@ class Publisher:
             if not self._client.lower(
                     consumer, ledger.provider_uuid(node.uuid), held, keep):
                 return False
+        except providers.UnavailableError:
+            raise
         except providers.ConflictError:
+            return False
+        except providers.PlacementError as exc:
+            LOG.warning('Server %s cannot give back what it does not use on '
+                        'host %s: %s', consumer, node.host, exc)
             return False
         LOG.info('Server %s has given back %s on host %s, not used for %d '
                  'rounds', consumer,

@@ -261,8 +261,9 @@ class AccountsTest(base.TestCase):
             ({'b': allocation(2, 2), 'c': allocation(1, 1)}, (2, 0)),
             ({'b': allocation(2, 2)}, (3, 1)),
             ({'b': allocation(1, 1), 'c': allocation(7, 7)}, (3, 1)),
-            # The first one is there still.
-            ({'a': allocation(2, 2), 'b': allocation(2, 2)}, (2, 0)),
+            # The first one is there still: what it has besides its claim is
+            # not covered by that of another.
+            ({'a': allocation(2, 2), 'b': allocation(2, 2)}, (3, 1)),
             ({'a': allocation(3, 3), 'b': allocation(2, 2)}, (2, 0)),
             ({}, (5, 3)),
         ):
