@@ -449,21 +449,25 @@ def deleted_servers(uuids: Iterable[str]) -> set[str]:
         if mapping.queued_for_delete}
 
 
-def has_connected_servers() -> bool:
+def has_connected_servers(uuids: Iterable[str] | None = None) -> bool:
     """Whether there is a server on a host that Nova has plugged ports for.
 
     Only the latest servers of each cell are looked at.
 
+    :param uuids: UUIDs of the servers that may be meant; None for any
     :raises Exception: whatever the databases raise
     """
     from nova import context as nova_context
     context = nova_context.get_admin_context()
+    filters: dict[str, ty.Any] = {'deleted': False}
+    if uuids is not None:
+        filters['uuid'] = list(uuids)
     for cell in objects.CellMappingList.get_all(context):
         if cell.is_cell0():
             continue
         with nova_context.target_cell(context, cell) as cell_context:
             servers = objects.InstanceList.get_by_filters(
-                cell_context, {'deleted': False}, limit=_LOOKED_AT,
+                cell_context, filters, limit=_LOOKED_AT,
                 expected_attrs=['info_cache'])
         if any(server.host and server.info_cache is not None
                and server.info_cache.network_info for server in servers):

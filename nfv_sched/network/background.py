@@ -21,6 +21,7 @@ Only the standard threading primitives are used, which also work where
 """
 
 import abc
+from collections.abc import Callable
 import os
 import random
 import threading
@@ -191,6 +192,13 @@ class Refresher(Repeated, ty.Generic[Value]):
             thread.start()
             self._thread = thread
 
+    def _tell(self, function: Callable[..., None], *args) -> None:
+        """Nothing that is only told may end the thread."""
+        try:
+            function(*args)
+        except Exception:
+            self.log.exception('%s goes on', self.name)
+
     def _run(self) -> None:
         while True:
             self._wanted.clear()
@@ -202,12 +210,12 @@ class Refresher(Repeated, ty.Generic[Value]):
             except Stopped:
                 break
             except Exception as exc:
-                self.close()
                 self._count_failure(began)
-                self.failed(exc)
+                self._tell(self.close)
+                self._tell(self.failed, exc)
             else:
                 self._end_failures()
-                self.succeeded(time.monotonic() - began)
+                self._tell(self.succeeded, time.monotonic() - began)
             self._tried.set()
             with self._done:
                 self._done_began = began

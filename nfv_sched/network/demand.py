@@ -155,10 +155,14 @@ class Interfaces:
         return self._snapshot.ports.get(nic.port) or (
             self.more.ports.get(nic.port))
 
-    def rules(self, nic: NIC) -> int | None:
-        """Security-group rules of an interface; None if that is not known.
+    def rules(self, nic: NIC, assumed: int) -> int:
+        """Security-group rules of an interface.
 
         Without a snapshot there are none.
+
+        :param nic: one of ``nics``
+        :param assumed: how many there are, or at least what is known, if not
+            all of them are known
         """
         if self._snapshot is None:
             return 0
@@ -178,7 +182,8 @@ class Interfaces:
         counts = [self._rules(group) for group in groups]
         if self._snapshot.hides_groups:
             return sum(count or 0 for count in counts)
-        return None if None in counts else sum(counts)
+        known = sum(count or 0 for count in counts)
+        return known if None not in counts else max(known, assumed)
 
     def _secured(self, network: str | None) -> bool | None:
         """Whether ports of a network get security groups, if known."""
@@ -221,9 +226,7 @@ def of_request(
             beside += 1
             continue
         ports += 1
-        count = interfaces.rules(nic)
-        if count is None:
-            count = assumed_rules
+        count = interfaces.rules(nic, assumed_rules)
         rules += count
         port_rules = max(port_rules, count)
     # A move does not say which of its ports are beside the switch, but how

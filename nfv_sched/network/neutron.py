@@ -29,6 +29,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
 import contextlib
 import json
 import math
@@ -110,14 +111,16 @@ class Doubts:
     most of its ports, too.  If servers that have no ports any more are deleted
     in Nova as well, that is so; else such a reading is believed after
     ``READINGS`` of them in a row, if half of ``max_snapshot_age`` has passed
-    since the first.  The very first reading of a process is doubted if it has
-    no bound port of a server while servers have some by Nova's database.
+    since the first, and Nova does not say that the servers have ports.  The
+    very first reading of a process is doubted if it has no bound port of a
+    server while servers have some by Nova's database.
 
     To be used by one thread at a time; it outlives its :class:`Reader`.
 
     :param conf: configuration object with ``[nfv_sched]``
     :param deleted: tells which of some servers Nova has deleted, by UUID
-    :param connected: tells whether Nova has a server with ports on a host
+    :param connected: tells whether Nova has a server with ports on a host,
+        among some or at all
     """
 
     READINGS = 3
@@ -129,7 +132,8 @@ class Doubts:
         self, conf=CONF,
         deleted: Callable[[Iterable[str]], set[str]] = (
             nova_compat.deleted_servers),
-        connected: Callable[[], bool] = nova_compat.has_connected_servers,
+        connected: Callable[[Sequence[str] | None], bool] = (
+            nova_compat.has_connected_servers),
     ):
         self._conf = conf
         self._deleted = deleted
@@ -146,7 +150,7 @@ class Doubts:
         :param snapshot: the new one
         :raises ImplausibleError: if not
         """
-        doubts = '' if self._forgotten else (
+        doubts, contradicted = ('', False) if self._forgotten else (
             self._doubts_of_first(snapshot) if previous is None
             else self._doubts(previous, snapshot))
         self._forgotten = False
@@ -158,6 +162,9 @@ class Doubts:
         self._readings += 1
         seconds = snapshot.taken - self._since
         wanted = self._conf.nfv_sched.max_snapshot_age / 2
+        if contradicted:
+            raise ImplausibleError(
+                f'{doubts}, but Nova has servers with ports')
         if self._readings < self.READINGS or seconds <= wanted:
             raise ImplausibleError(
                 f'{doubts}. That is believed if it is still so after '
@@ -166,29 +173,35 @@ class Doubts:
                     '%s', seconds, doubts)
         self._readings = 0
 
-    def _doubts_of_first(self, snapshot: usage.Snapshot) -> str:
-        """What is doubtful about the first reading."""
-        try:
-            if not snapshot.bound_ports() and self._connected():
-                return 'no port of a server is bound to any host'
-        except Exception as exc:
-            LOG.debug('Nova does not say whether servers have ports: %s', exc)
-        return ''
+    def _doubts_of_first(self, snapshot: usage.Snapshot) -> tuple[str, bool]:
+        """What is doubtful about the first reading; see :meth:`_doubts`."""
+        if snapshot.bound_ports() or not self._has_ports(None):
+            return '', False
+        return 'no port of a server is bound to any host', True
 
     def _doubts(self, previous: usage.Snapshot,
-                snapshot: usage.Snapshot) -> str:
-        """What is doubtful about a reading, if anything."""
+                snapshot: usage.Snapshot) -> tuple[str, bool]:
+        """What is doubtful about a reading, and whether Nova knows better."""
         found = usage.doubts(previous, snapshot)
         if not found.ports:
-            return found.rules
+            return found.rules, False
         servers = found.servers[:self.SERVERS]
+        if not servers:
+            return found.ports, False
         try:
             # Rules go with the servers that have used them.
-            if servers and self._deleted(servers).issuperset(servers):
-                return ''
+            if self._deleted(servers).issuperset(servers):
+                return '', False
         except Exception as exc:
             LOG.debug('Nova does not say which servers are deleted: %s', exc)
-        return found.ports
+        return found.ports, self._has_ports(servers)
+
+    def _has_ports(self, servers: Sequence[str] | None) -> bool:
+        try:
+            return self._connected(servers)
+        except Exception as exc:
+            LOG.debug('Nova does not say whether servers have ports: %s', exc)
+            return False
 
     def forget(self) -> None:
         """Believe the next reading, whatever it shows."""
@@ -654,8 +667,10 @@ class Lookups:
             return
         timeout = self._conf.nfv_sched.neutron_lookup_timeout
         began = time.monotonic()
-        if timeout <= 0 or began < self._paused_until or (
-                not self._threads.acquire(timeout=timeout)):
+        if timeout <= 0 or began < self._paused_until:
+            return
+        if not self._threads.acquire(timeout=timeout):
+            self._failed(f'no answer to others within {timeout:g} s')
             return
         # Others may have found it meanwhile, or found Neutron down.
         lacking = self._lacks(snapshot, interfaces)
@@ -825,10 +840,12 @@ class _Refresher(background.Refresher[usage.Snapshot]):
         if self._doubted:
             LOG.log(
                 logging.DEBUG if doubted else logging.WARNING,
-                'What Neutron shows is not believed, and the figures from '
-                '%.0f s ago stay in use: %s', snapshot.age(), exc)
-            if self.failures == 1:
-                self._stale_told = False
+                'What Neutron shows is not believed, and %s: %s',
+                'there are no figures yet' if snapshot is None else
+                f'the figures from {snapshot.age():.0f} s ago stay in use',
+                exc)
+            if self.failures == 1 or snapshot is None:
+                self._stale_told = snapshot is None
         elif self.failures > 1:
             LOG.debug('Attempt %d to read Neutron failed: %s',
                       self.failures, exc)

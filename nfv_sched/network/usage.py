@@ -307,7 +307,8 @@ def doubts(previous: Snapshot, snapshot: Snapshot) -> Doubts:
     """Compare a snapshot with the one before it.
 
     Ports that are bound to no host are anybody's, come and go, and count
-    nowhere; they are not compared.
+    nowhere; they are not compared, and neither are rules that no bound port
+    has had and still has.
 
     :param previous: the snapshot before
     :param snapshot: the new one
@@ -315,14 +316,22 @@ def doubts(previous: Snapshot, snapshot: Snapshot) -> Doubts:
     ports = ''
     if previous.bound_ports() and not snapshot.bound_ports():
         ports = 'no port of a server is bound to any host'
+    both = [port for port in previous.ports
+            if previous.ports[port].host and port in snapshot.ports]
     return Doubts(
         ports or _lacks('bound ports', *(
             sum(host.vswitch_ports + host.sriov_ports
                 for host in figures.hosts.values())
             for figures in (previous, snapshot))),
-        _lacks('security-group rules', sum(previous.rules.values()),
-               sum(snapshot.rules.values())),
+        _lacks('security-group rules', *(
+            _rules_on(both, figures) for figures in (previous, snapshot))),
         tuple(previous.instances.keys() - snapshot.instances.keys()))
+
+
+def _rules_on(ports: Iterable[str], figures: Snapshot) -> int:
+    rules_of = functools.cache(figures.rules_of)
+    return sum(rules_of(figures.ports[port].security_groups)
+               for port in ports)
 
 
 def _lacks(what: str, before: int, now: int) -> str:

@@ -102,6 +102,14 @@ class DemandTest(base.TestCase):
             NIC('a'), NIC(port='new'), snapshot=builder.build(),
             groups=('own', 'hidden')).rules)
 
+    def test_partly_known(self):
+        """What is known counts, however little is assumed of the rest."""
+        snapshot = snapshots.snapshot(rules={'few': 3, 'many': 5000})
+        for groups, rules in ((('few', 'young'), 50),
+                              (('many', 'young'), 5000)):
+            self.assertEqual(rules, self.of(
+                NIC('a'), snapshot=snapshot, groups=groups).rules)
+
     def test_no_port_security(self):
         """Ports of such networks get no groups, hence no rules."""
         snapshot = snapshots.snapshot(

@@ -279,7 +279,7 @@ class DoubtsTest(base.NeutronTestCase):
     def test_first_reading(self):
         """Nova knows whether servers have ports."""
         connected = [True]
-        doubts = neutron.Doubts(connected=lambda: connected[0])
+        doubts = neutron.Doubts(connected=lambda servers: connected[0])
         neutron.Reader(doubts=doubts).read()
         self.api.ports = []
         for _ in range(3):
@@ -302,6 +302,21 @@ class DoubtsTest(base.NeutronTestCase):
         self.flags(max_snapshot_age=2.0)
         self.wait_for(lambda: source.get().ports == {})
         self.assertIn('Neutron can be read again', self.log.output)
+
+    def test_first_reading_of_a_source(self):
+        """It goes on trying, and one line says why there are no figures."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.neutron.Doubts._has_ports',
+            lambda doubts, servers: True))
+        self.api.ports = []
+        source = self.source()
+        self.assertIsNone(source.get())
+        self.wait_for(lambda: source._refresher().failures >= 2)
+        self.assertEqual(1, self.log.output.count(
+            'is not believed, and there are no figures yet: no port of a'))
+        self.assertNotIn('Traceback', self.log.output)
+        self.api.ports = self.ports
+        self.wait_for(lambda: source.get() is not None)
 
     def test_source_that_forgets(self):
         source = self.source()

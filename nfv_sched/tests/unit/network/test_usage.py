@@ -243,7 +243,7 @@ class DoubtsTest(testtools.TestCase):
     @staticmethod
     def cloud(guests, others=0, rules=0):
         return build(
-            *[(f'g{number}', 'compute:nova', 'vm', 'h', 'normal', ())
+            *[(f'g{number}', 'compute:nova', 'vm', 'h', 'normal', ('a',))
               for number in range(guests)],
             *[(f'o{number}', '', '', '', 'normal', ())
               for number in range(others)], rules=[('a', rules)])
@@ -259,9 +259,13 @@ class DoubtsTest(testtools.TestCase):
             ((20,), (9,), True),
             ((20,), (10,), False),
             ((1, 40), (1, 10), False),
-            ((0, 0, 1), (0, 0, 0), True),
+            ((1, 0, 1), (1, 0, 0), True),
             ((1, 0, 20), (1, 0, 9), True),
             ((1, 0, 20), (1, 0, 10), False),
+            ((4, 0, 5), (4, 0, 2), True),
+            # Rules that no port has, or that went with the ports.
+            ((0, 9, 20), (0, 9, 0), False),
+            ((12, 0, 5), (6, 0, 5), False),
             ((1, 0, 0), (50, 50, 50), False),
         ):
             found = usage.doubts(self.cloud(*before), self.cloud(*now))
