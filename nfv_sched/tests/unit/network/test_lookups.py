@@ -318,6 +318,20 @@ class DoubtsTest(base.NeutronTestCase):
         self.api.ports = self.ports
         self.wait_for(lambda: source.get() is not None)
 
+    def test_telling_fails(self):
+        """That ends no thread."""
+        def fail(refresher, exc):
+            raise ValueError('nothing to tell')
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.neutron._Refresher.failed', fail))
+        self.api.ports = [neutron_api.port(host=['h'])]
+        source = self.source()
+        self.assertIsNone(source.get())
+        self.wait_for(lambda: source._refresher().failures >= 2)
+        self.api.ports = self.ports
+        self.wait_for(lambda: source.get() is not None)
+
     def test_source_that_forgets(self):
         source = self.source()
         source.get()

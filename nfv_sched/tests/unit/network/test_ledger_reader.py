@@ -1,0 +1,58 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What Placement said of the ledgers to a request."""
+
+import threading
+
+import fixtures
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nfv_sched.network import ledger
+from nfv_sched.network import ledger_reader
+from nfv_sched.tests import base
+
+SUMMARY = {'traits': [ledger.TRAIT], 'resources': {
+    ledger.PORTS: {'capacity': 10, 'used': 4}}}
+
+
+class ReadingTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger('nfv_sched'))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.network.ledger_reader._malformed', threading.Event()))
+
+    def left(self, summary, resource_class=ledger.PORTS):
+        return ledger_reader.Reading(
+            {ledger.provider_uuid(uuids.node): summary}, 1.0, 2.0).left(
+            uuids.node, resource_class)
+
+    def test_left(self):
+        self.assertEqual(6, self.left(SUMMARY))
+        self.assertEqual(0, self.left(SUMMARY, ledger.RULES))
+        self.assertIsNone(self.left({**SUMMARY, 'traits': ['X']}))
+        self.assertIsNone(ledger_reader.Reading({}, 1.0, 2.0).left(
+            uuids.node, ledger.PORTS))
+        self.assertEqual('', self.log.output)
+
+    def test_malformed(self):
+        """Whatever it is, it is one line in the log."""
+        for summary in (
+            {}, [], 'x', {'traits': None}, {'traits': [ledger.TRAIT]},
+            {**SUMMARY, 'resources': []},
+            {**SUMMARY, 'resources': {ledger.PORTS: {'used': 1}}},
+            {**SUMMARY, 'resources': {ledger.PORTS: {
+                'capacity': '9', 'used': 1}}},
+        ):
+            self.assertIsNone(self.left(summary), summary)
+        self.assertEqual(1, self.log.output.count('is malformed'))
