@@ -57,6 +57,8 @@ class NetworkNote:
     :ivar limits: limits of the hosts
     :ivar ledgers: what Placement said of the ledgers, None if that is not
         known or not used
+    :ivar host: where Nova has the server; empty if that is not known, None if
+        nobody has asked yet
     :ivar note: the request's note
     :ivar passed: names of the hosts that passed the last filter of limits
     :ivar asked: those that Nova has come to for its claim
@@ -67,8 +69,8 @@ class NetworkNote:
     """
 
     __slots__ = ('note', 'request', 'instance', 'snapshot', 'fresh', 'deny',
-                 'demand', 'limits', 'ledgers', 'passed', 'asked', 'explain',
-                 'attempt')
+                 'demand', 'limits', 'ledgers', 'host', 'passed', 'asked',
+                 'explain', 'attempt')
 
     def __init__(self, request_note: RequestNote, request: Request):
         self.note = request_note
@@ -85,6 +87,7 @@ class NetworkNote:
             self.ledgers = request_note.ledgers
             if self.ledgers is None:
                 ledger_reader.tell_missing()
+        self.host: str | None = None
         self.passed: set[str] = set()
         self.asked: set[str] = set()
         self.explain: Callable[[], None] | None = None
@@ -110,20 +113,19 @@ class NetworkNote:
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
         """
-        instance = self.instance
-        if (not self.request.is_move or self.snapshot is None
-                or instance not in self.snapshot.instances
-                # Where nothing is known of any server, Neutron is believed.
-                or host_state.instances
-                and instance not in host_state.instances):
+        if not self.request.is_move or self.snapshot is None:
             return None
         named = {nic.port for nic in self.request.nics}
         ports = [
-            port for port in self.snapshot.instances[instance]
+            port for port in self.snapshot.instances.get(self.instance, ())
             if port.host == host_state.host
             and not usage.bypasses_vswitch(port.vnic_type)
             and (port.project == self.request.project or port.id in named)]
         if not ports:
+            return None
+        if self.host is None:
+            self.host = nova_compat.host_of_server(self.instance)
+        if self.host not in (host_state.host, ''):
             return None
         return usage.Guest(
             tuple(port.id for port in ports),

@@ -433,6 +433,25 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
     return nodes, failures
 
 
+def host_of_server(uuid: str) -> str:
+    """The host that Nova has a server on.
+
+    :param uuid: UUID of the server
+    :returns: empty if it has none, or Nova's databases do not say
+    """
+    from nova import context as nova_context
+    context = nova_context.get_admin_context()
+    try:
+        cell = objects.InstanceMapping.get_by_instance_uuid(
+            context, uuid).cell_mapping
+        with nova_context.target_cell(context, cell) as cell_context:
+            return objects.Instance.get_by_uuid(
+                cell_context, uuid, expected_attrs=[]).host or ''
+    except Exception as exc:
+        LOG.debug('Nova does not say where server %s is: %s', uuid, exc)
+        return ''
+
+
 def deleted_servers(uuids: Iterable[str]) -> set[str]:
     """Those of some servers that Nova has deleted, or is about to.
 

@@ -264,13 +264,14 @@ class TestPorts(NetworkTestCase):
 
     def test_full_host_with_ports_of_others(self):
         """What names a server is not its own where it is not, or not its."""
-        for port, there in (({'project': 'q'}, UUIDS[0]), ({}, UUIDS[1])):
+        for port, host in (({'project': 'q'}, 'host1'), ({}, 'host2')):
+            self.useFixture(fixtures.MonkeyPatch(
+                'nfv_sched.nova_compat.host_of_server', {UUIDS[0]: host}.get))
             self.neutron({'number': 4},
                          {'number': 4, 'instance': UUIDS[0], **port})
-            host = self.host()
-            host.instances = {there: None}
-            self.assertEqual('vSwitch ports: 4 needed, 0 of 10 free (1 host)',
-                             self.refused([host], self.spec(4, move=True)))
+            self.assertEqual(
+                'vSwitch ports: 4 needed, 0 of 10 free (1 host)',
+                self.refused([self.host()], self.spec(4, move=True)))
 
     def test_ports_of_others(self):
         """What others say is a server's does not move with it."""
