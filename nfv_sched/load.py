@@ -70,7 +70,7 @@ class NetworkNote:
 
     __slots__ = ('note', 'request', 'instance', 'snapshot', 'fresh', 'deny',
                  'demand', 'limits', 'ledgers', 'host', 'passed', 'asked',
-                 'explain', 'attempt')
+                 'explain', 'attempt', '_own')
 
     def __init__(self, request_note: RequestNote, request: Request):
         self.note = request_note
@@ -103,6 +103,13 @@ class NetworkNote:
             sum(device.count for device in request.demands
                 if device.from_port),
             network_limits.assumed_rules(CONF))
+        self._own: dict[str, list[usage.Port]] = {}
+        if request.is_move:
+            for port in map(interfaces.port, interfaces.nics):
+                if port is not None and port.guest and (
+                        port.instance == self.instance
+                        and not usage.bypasses_vswitch(port.vnic_type)):
+                    self._own.setdefault(port.host, []).append(port)
 
     def own_on(self, host_state) -> usage.Guest | None:
         """What the server has on a host already; None if it is not there.
@@ -113,15 +120,8 @@ class NetworkNote:
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
         """
-        if not self.request.is_move or self.snapshot is None:
-            return None
-        named = {nic.port for nic in self.request.nics}
-        ports = [
-            port for port in self.snapshot.instances.get(self.instance, ())
-            if port.host == host_state.host
-            and not usage.bypasses_vswitch(port.vnic_type)
-            and (port.project == self.request.project or port.id in named)]
-        if not ports:
+        ports = self._own.get(host_state.host)
+        if ports is None:
             return None
         if self.host is None:
             self.host = nova_compat.host_of_server(self.instance)

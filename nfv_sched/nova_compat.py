@@ -38,6 +38,7 @@ LOG = logging.getLogger(__name__)
 _PLACED_HOOKS = '_nfv_sched_placed_hooks'
 _TELLS = '_nfv_sched_tells'
 _LOOKED_AT = 100  # servers of a cell that are asked about
+_CELL_SECONDS = 2  # that a request waits for the database of a cell
 
 CONF = nova.conf.CONF
 
@@ -436,20 +437,29 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
 def host_of_server(uuid: str) -> str:
     """The host that Nova has a server on.
 
+    Asks the database, the cell's for ``_CELL_SECONDS`` at most.
+
     :param uuid: UUID of the server
     :returns: empty if it has none, or Nova's databases do not say
     """
     from nova import context as nova_context
     context = nova_context.get_admin_context()
+
+    def read(cell_context):
+        return objects.Instance.get_by_uuid(
+            cell_context, uuid, expected_attrs=[]).host
+
     try:
         cell = objects.InstanceMapping.get_by_instance_uuid(
             context, uuid).cell_mapping
-        with nova_context.target_cell(context, cell) as cell_context:
-            return objects.Instance.get_by_uuid(
-                cell_context, uuid, expected_attrs=[]).host or ''
+        found, = nova_context.scatter_gather_cells(
+            context, [cell], _CELL_SECONDS, read).values()
     except Exception as exc:
-        LOG.debug('Nova does not say where server %s is: %s', uuid, exc)
-        return ''
+        found = exc
+    if isinstance(found, str):
+        return found
+    LOG.debug('Nova does not say where server %s is: %s', uuid, found)
+    return ''
 
 
 def deleted_servers(uuids: Iterable[str]) -> set[str]:

@@ -21,6 +21,7 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.network import claims
 from nfv_sched.network import neutron
+from nfv_sched import nova_compat
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
 
@@ -368,6 +369,12 @@ class MovesTest(network.NetworkCloudTestCase):
             self.bind(host, 10, owner=owner, device=self.server['id'],
                       project=project)
         self.make_room()
+        uuid = self.server['id']
+        self.assertEqual('host1', nova_compat.host_of_server(uuid))
+        self.assertEqual('', nova_compat.host_of_server(uuids.other))
+        self.assertTrue(nova_compat.has_connected_servers([uuid]))
+        self.assertFalse(nova_compat.has_connected_servers([uuids.other]))
+        self.assertEqual(set(), nova_compat.deleted_servers([uuid]))
         self.cold_migrate(self.server)
         self.assertEqual('host2', self.host(self.server))
         self._revert_resize(self.server)
