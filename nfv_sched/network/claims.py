@@ -24,12 +24,14 @@ A guest counts until Neutron shows its ports on the host; until they are gone,
 or bound to a host that it neither comes from nor goes to; and in no case for
 more than an hour.  A move may take long, and binds the ports at its end.
 
-It may count too much: a guest of which no reading ever showed a port, because
-it was deleted at once or its build failed, counts for ten minutes, and one
-whose move failed for an hour.
+A guest of which no reading has ever shown a port may have been deleted at
+once, or its build may have failed: Nova is asked, in the background
+(:meth:`Claims.review`).  What a guest has claimed besides the ports that are
+shown counts for ten minutes, and one whose move failed for an hour.
 """
 
 from collections.abc import Callable
+import itertools
 import math
 import threading
 import time
@@ -48,6 +50,9 @@ TAKE_SECONDS = 60.0
 
 # Claims older than this are dropped whatever has been read.
 _LOST_SECONDS = 3600.0
+
+# So many guests that were never shown are asked about in one review.
+_REVIEWED = 500
 
 
 class Claim(ty.NamedTuple):
@@ -114,9 +119,9 @@ class Claim(ty.NamedTuple):
         waits = not bound.isdisjoint(sources)
         if bound and not waits and host not in bound:
             return None  # placed elsewhere, after this host could not build it
-        if not waits and self.when + BUILD_SECONDS < snapshot.taken:
-            return None
         shown = self.shown or bool(ports)
+        if shown and not waits and self.when + BUILD_SECONDS < snapshot.taken:
+            return None
         if self.settled and shown == self.shown:
             return self
         return self._replace(sources=sources, settled=True, shown=shown)
@@ -364,6 +369,37 @@ class Claims:
                 ports += max(claim.ports - len(seen.ports), 0)
                 rules += max(claim.rules - seen.rules, 0)
         return ports, rules, changed
+
+    def review(
+        self, snapshot: usage.Snapshot,
+        deleted: Callable[[list[str]], set[str]],
+        host_of: Callable[[str], str],
+    ) -> None:
+        """Drop what has come to an end.
+
+        Asks Nova about guests that were never shown, so it is nothing for a
+        filter.
+
+        :param snapshot: the latest reading
+        :param deleted: tells which of some servers Nova has deleted, by UUID
+        :param host_of: tells on which host Nova has a server
+        :raises Exception: whatever these raise
+        """
+        for host in list(self._hosts):
+            self.unseen(snapshot, host)
+        unshown = list(itertools.islice((
+            (host, instance, claim)
+            for host, claims in list(self._hosts.items())
+            for instance, claim in claims.items()
+            if claim.holder is None and not claim.shown), _REVIEWED))
+        if not unshown:
+            return
+        gone = deleted([instance for _host, instance, _claim in unshown])
+        due = time.monotonic() - BUILD_SECONDS
+        for host, instance, claim in unshown:
+            if instance in gone or (
+                    claim.when < due and host_of(instance) != host):
+                self._change(host, {instance: (claim, None)})
 
     def _change(self, host: str,
                 changed: dict[str, tuple[Claim, Claim | None]]) -> None:

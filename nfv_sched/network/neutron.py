@@ -45,6 +45,7 @@ import urllib3
 
 from nfv_sched import conf as nfv_conf
 from nfv_sched.network import background
+from nfv_sched.network import claims
 from nfv_sched.network import demand
 from nfv_sched.network import usage
 from nfv_sched import nova_compat
@@ -812,6 +813,11 @@ class _Refresher(background.Refresher[usage.Snapshot]):
         snapshot = self.value
         LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
                   len(snapshot.hosts), len(snapshot.ports), snapshot.source)
+        try:
+            claims.CLAIMS.review(snapshot, nova_compat.deleted_servers,
+                                 nova_compat.host_of_server)
+        except Exception as exc:
+            LOG.debug('Nova does not say where servers are: %s', exc)
         self._doubted = False
         # The next snapshot comes after a pause and as long a reading.
         pause = max(options.neutron_refresh_interval - took, self.rest(took))
