@@ -158,6 +158,7 @@ def main():
     publisher.nova_compat = types.SimpleNamespace(
         compute_nodes=lambda: (nodes, []),
         moving_instance=lambda cell, consumer: None,
+        plugged_ports=lambda cell, instances: {},
         is_idle=lambda cell, instance: True)
     publisher.neutron = types.SimpleNamespace(
         Reader=Reader, Doubts=publisher.neutron.Doubts,

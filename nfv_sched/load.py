@@ -106,9 +106,8 @@ class NetworkNote:
         self._own: dict[str, list[usage.Port]] = {}
         if request.is_move:
             for port in map(interfaces.port, interfaces.nics):
-                if port is not None and port.guest and (
-                        port.instance == self.instance
-                        and not usage.bypasses_vswitch(port.vnic_type)):
+                if port is not None and port.host and (
+                        not usage.bypasses_vswitch(port.vnic_type)):
                     self._own.setdefault(port.host, []).append(port)
 
     def own_on(self, host_state) -> usage.Guest | None:

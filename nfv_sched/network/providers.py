@@ -143,52 +143,21 @@ class Client:
 
     def providers(self) -> list[Provider]:
         """All providers of the ledger."""
-        # Whoever else uses the trait has to look after it.
-        return [
-            provider for provider in self._find(_provider)
-            if provider.compute and (
-                provider.uuid == ledger.provider_uuid(provider.compute))]
-
-    def uuids(
-        self, resource_class: str | None = None, amount: int = 0,
-    ) -> frozenset[str]:
-        """UUIDs of all providers of the ledger, or of those with room.
-
-        Those are among them that somebody else has given the trait.
-
-        :param resource_class: what there must be room for, ``ledger.PORTS``
-            or ``ledger.RULES``; None for all providers
-        :param amount: how much room, more than 0
-        """
-        return frozenset(self._find(
-            lambda found: _text(found['uuid']), resource_class, amount))
-
-    def _find(
-        self, read: Callable[[dict], Found],
-        resource_class: str | None = None, amount: int = 0,
-    ) -> list[Found]:
-        """Find providers by the trait.
-
-        :param read: makes of what Placement tells of one what is wanted
-        :param resource_class: see :meth:`uuids`
-        :param amount: see :meth:`uuids`
-        """
         path = f'/resource_providers?required={ledger.TRAIT}'
-        names = [ledger.TRAIT]
-        if resource_class is not None:
-            path += f'&resources={resource_class}:{amount}'
-            names.append(resource_class)
         try:
-            return self._request('GET', path, read=lambda answer: [
-                read(found)
+            found = self._request('GET', path, read=lambda answer: [
+                _provider(found)
                 for found in _list(answer['resource_providers'])])
         except PlacementError as exc:
-            # Nobody has created the trait or the class, hence no provider
-            # that has it, yet.
-            if exc.status == 400 and any(
-                    name in exc.detail for name in names):
+            # Nobody has created the trait, hence no provider that has it, yet.
+            if exc.status == 400 and ledger.TRAIT in exc.detail:
                 return []
             raise
+        # Whoever else uses the trait has to look after it.
+        return [
+            provider for provider in found
+            if provider.compute and (
+                provider.uuid == ledger.provider_uuid(provider.compute))]
 
     def create(self, compute: str, hypervisor: str) -> int | None:
         """Create the provider of a compute node.
@@ -264,7 +233,7 @@ class Client:
     def _traits(self, uuid: str) -> tuple[int, list[str]]:
         return self._request(
             'GET', f'/resource_providers/{uuid}/traits', read=lambda answer: (
-                _number(answer['resource_provider_generation']),
+                _generation(answer),
                 [_text(trait) for trait in _list(answer['traits'])]))
 
     def _set_traits(
@@ -412,8 +381,7 @@ def _connect(conf) -> ks_adapter.Adapter:
         if session.timeout is None:
             session.timeout = _TIMEOUT
         return ks_loading.load_adapter_from_conf_options(
-            conf, _GROUP, session=session, auth=auth,
-            default_microversion=_MICROVERSION)
+            conf, _GROUP, session=session, auth=auth)
     except (ks_exceptions.ClientException, OSError) as exc:
         raise UnavailableError(f'no connection to Placement: {exc}') from exc
 

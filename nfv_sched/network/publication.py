@@ -21,7 +21,8 @@ from this host, and those that its migrations hold here.  Nova gives the
 allocation on the source to the migration while a guest moves, until the end
 of the move, or of the time to confirm it; its ports are still bound to the
 source for a part of that.  What an allocation covers is never more than its
-guest has here, so nobody lives on what another guest does not use.
+guest has here, so nobody lives on what another guest does not use.  Whose a
+port is that says something else than it did when it was plugged, Nova knows.
 
 Neutron is read first and the allocations after that.  Between the two:
 
@@ -38,7 +39,6 @@ A migration that is not known to Nova's database covers nothing: again the
 error refuses.
 """
 
-from collections.abc import Callable
 from collections.abc import Mapping
 import math
 import typing as ty
@@ -128,86 +128,44 @@ def _capacity(inventory: Mapping | None) -> float:
             * inventory['allocation_ratio'])
 
 
-def unexplained(host: usage.HostUsage, allocations: Allocations) -> list[str]:
-    """Consumers that may be migrations of guests of this host.
+def by_guest(
+    allocations: Allocations, migrations: Mapping[str, str], name: str,
+) -> dict[str, int]:
+    """What guests have allocated of one class.
 
-    :param host: what Neutron has bound to the host
-    :param allocations: from the host's provider in the ledger
-    :returns: UUIDs; none if every guest has allocated what it has
+    :param allocations: from one host's provider in the ledger
+    :param migrations: consumer that is a migration -> the guest that moves
+    :param name: resource class
+    :returns: server UUID -> amount
     """
-    if all(_covered(guest, allocations.get(uuid, {}))
-           for uuid, guest in host.guests.items()):
-        return []
-    return [consumer for consumer in allocations
-            if consumer not in host.guests]
-
-
-def _covered(guest: usage.Guest, allocated: Mapping[str, int]) -> bool:
-    return (len(guest.ports) <= allocated.get(ledger.PORTS, 0)
-            and guest.rules <= allocated.get(ledger.RULES, 0))
-
-
-def _handed_over(
-    renamed: usage.Renamed, most: int, claims: dict[str, int],
-    host: usage.HostUsage, amount: Callable[[usage.Guest], int],
-) -> int:
-    """How much of a guest another server's claim covers, and is used up of it.
-
-    A port of a server that is gone may have been plugged for another so soon
-    that it was seen only afterwards.
-
-    :param renamed: the ports that name another server
-    :param most: how much they take
-    :param claims: server UUID -> what it has allocated
-    :param host: what Neutron has bound to the host
-    :param amount: how much of it is a guest's
-    """
-    other = host.guests.get(renamed.now)
-    covered = min(
-        most,
-        amount(host.guests[renamed.instance])
-        - claims.get(renamed.instance, 0),
-        claims.get(renamed.now, 0) - (amount(other) if other else 0))
-    if covered <= 0:
-        return 0
-    claims[renamed.now] -= covered
-    claims[renamed.instance] = claims.get(renamed.instance, 0) + covered
-    return covered
+    amounts: dict[str, int] = {}
+    for consumer, resources in allocations.items():
+        guest = migrations.get(consumer, consumer)
+        amounts[guest] = amounts.get(guest, 0) + resources.get(name, 0)
+    return amounts
 
 
 def accounts(
-    host: usage.HostUsage, host_limits: limits.Limits,
-    allocations: Allocations, migrations: Mapping[str, str],
+    host: usage.HostUsage, guests: Mapping[str, usage.Guest],
+    host_limits: limits.Limits, allocations: Allocations,
+    migrations: Mapping[str, str],
 ) -> dict[str, Account]:
     """How ports and rules stand on a host.
 
     :param host: what Neutron has bound to the host
+    :param guests: server UUID -> its part of that
     :param host_limits: the limits of the host
     :param allocations: from the host's provider in the ledger
     :param migrations: consumer that is a migration -> the guest that moves
     :returns: resource class -> account
     """
-    ports: dict[str, int] = {}
-    rules: dict[str, int] = {}
-    for consumer, resources in allocations.items():
-        guest = migrations.get(consumer, consumer)
-        ports[guest] = ports.get(guest, 0) + resources.get(ledger.PORTS, 0)
-        rules[guest] = rules.get(guest, 0) + resources.get(ledger.RULES, 0)
-    more_ports = host.vswitch_ports - host.guest_ports
+    ports = by_guest(allocations, migrations, ledger.PORTS)
+    rules = by_guest(allocations, migrations, ledger.RULES)
+    more_ports = host.vswitch_ports
     more_rules = host.rules
-    for uuid, guest in host.guests.items():
-        more_ports += max(len(guest.ports) - ports.get(uuid, 0), 0)
+    for uuid, guest in guests.items():
+        more_ports -= min(len(guest.ports), ports.get(uuid, 0))
         more_rules -= min(guest.rules, rules.get(uuid, 0))
-    # A server that has claimed anything is there, and has its own ports.
-    there = {uuid for uuid, amount in ports.items() if amount}
-    for renamed in host.renamed:
-        if renamed.instance in there:
-            continue
-        more_ports -= _handed_over(
-            renamed, renamed.ports, ports, host,
-            lambda guest: len(guest.ports))
-        more_rules -= _handed_over(
-            renamed, renamed.rules, rules, host, lambda guest: guest.rules)
     return {
         ledger.PORTS: Account(
             host_limits.vswitch_ports_per_node, sum(ports.values()),

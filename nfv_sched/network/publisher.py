@@ -439,20 +439,15 @@ class Publisher:
         uuid = ledger.provider_uuid(node.uuid)
         host_usage = self._snapshot.host(node.host)
         state = self._read(node, provider, known, dry_run)
-        self._look(uuid, host_usage, state.held)
-        lowered = self._take_back(node, state.held, returned, dry_run)
+        allocations, migrations, guests = self._see(node, state.held)
+        lowered = self._take_back(
+            node, state.held, migrations, returned, dry_run)
         if lowered:
-            if dry_run:
-                state = state._replace(held={**state.held, **lowered})
-            else:
-                state = self._read(node, provider, known, dry_run)
-                self._look(uuid, host_usage, state.held)
-        allocations = {consumer: held.resources
-                       for consumer, held in state.held.items()}
+            state = (state._replace(held={**state.held, **lowered}) if dry_run
+                     else self._read(node, provider, known, dry_run))
+            allocations, migrations, guests = self._see(node, state.held)
         accounts = publication.accounts(
-            host_usage, host_limits, allocations,
-            self._migrations(node, publication.unexplained(
-                host_usage, allocations)))
+            host_usage, guests, host_limits, allocations, migrations)
         can_raise = (
             # Nobody has published anything, ...
             _WORDS.keys().isdisjoint(state.inventories)
@@ -466,7 +461,9 @@ class Publisher:
         generation = state.generation
         if written != state.inventories and not dry_run:
             generation = self._client.replace(uuid, generation, written)
-        if provider is None and complete:
+        if provider is None and written.keys() >= _WORDS.keys():
+            # Perhaps with less room than there is, but that can be raised
+            # only if it was listed first.
             action = Action.CREATED
             if not dry_run:
                 generation = self._client.mark(uuid, generation, state.new)
@@ -514,17 +511,39 @@ class Publisher:
             raise providers.ConflictError('changed while it was read')
         return _State(generation, held, existing)
 
-    def _look(
-        self, uuid: str, host_usage: usage.HostUsage,
-        held: Mapping[str, ledger.Held],
-    ) -> None:
-        """Note how the guests of a host are seen in this round."""
+    def _see(
+        self, node: nova_compat.ComputeNode, held: Mapping[str, ledger.Held],
+    ) -> tuple[publication.Allocations, dict[str, str],
+               Mapping[str, usage.Guest]]:
+        """See who is on a host, and note how in this round.
+
+        Nova is asked about those who have claimed more ports than are seen.
+
+        :param node: a compute node
+        :param held: what consumers have allocated
+        :returns: consumer -> what it has allocated; consumer that is a
+            migration -> the guest that moves; server -> what it has here
+        """
+        uuid = ledger.provider_uuid(node.uuid)
+        allocations = {consumer: allocation.resources
+                       for consumer, allocation in held.items()}
+        guests = self._snapshot.host(node.host).guests
+        migrations = self._migrations(node, [
+            consumer for consumer in allocations if consumer not in guests])
+        claimed = publication.by_guest(allocations, migrations, ledger.PORTS)
+        doubtful = [
+            server for server, ports in claimed.items()
+            if ports > len(guests.get(server, usage.NOTHING).ports)]
+        if doubtful:
+            guests = self._snapshot.guests_of(
+                node.host, nova_compat.plugged_ports(node.cell, doubtful))
         before = self._sights.get(uuid, {})
         self._sights[uuid] = {
             consumer: unused.look(
                 before.get(consumer), allocation,
-                host_usage.guests.get(consumer, unused.NOTHING), self._number)
+                guests.get(consumer, usage.NOTHING), self._number)
             for consumer, allocation in held.items()}
+        return allocations, migrations, guests
 
     def _look_again(self, uuid: str) -> bool:
         """The same for a host where nothing has changed.
@@ -547,7 +566,7 @@ class Publisher:
 
     def _take_back(
         self, node: nova_compat.ComputeNode,
-        held: Mapping[str, ledger.Held],
+        held: Mapping[str, ledger.Held], migrations: Mapping[str, str],
         returned: collections.Counter[str], dry_run: bool,
     ) -> dict[str, ledger.Held]:
         """Let guests give back what they do not use.
@@ -557,6 +576,7 @@ class Publisher:
 
         :param node: a compute node
         :param held: what consumers have allocated
+        :param migrations: consumer that is a migration -> the guest that moves
         :param returned: resource class -> amount; what is given back is added
         :param dry_run: only say what would be done
         :returns: what those who have given something back have now
@@ -570,9 +590,6 @@ class Publisher:
                     due[consumer] = keep
         if not due:
             return {}
-        migrations = self._migrations(node, [
-            consumer for consumer, sight in sights.items()
-            if consumer in due or not sight.guest.ports])
         moving = {*migrations, *migrations.values()}
         lowered = {}
         for consumer, keep in due.items():

@@ -33,8 +33,6 @@ from nfv_sched.network import usage
 #: the same ports and as many rules, before it gives back the rest.
 ROUNDS = 3
 
-NOTHING = usage.Guest((), 0)
-
 
 class Sight(ty.NamedTuple):
     """How a guest was seen on a host in the last rounds.

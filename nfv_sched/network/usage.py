@@ -99,8 +99,8 @@ class Port:
 
     :ivar id: UUID
     :ivar host: name of the host that it is bound to, empty if none
-    :ivar instance: UUID of its server (``device_id``), empty if none; of a
-        guest's port that of the server that it was bound for
+    :ivar instance: UUID of its server (``device_id``), empty if none.  Its
+        project can write there what it likes.
     :ivar vnic_type: ``binding:vnic_type``
     :ivar security_groups: UUIDs of its security groups
     :ivar project: UUID of its project, empty if none
@@ -128,23 +128,8 @@ class Guest:
     rules: int
 
 
-class Renamed(ty.NamedTuple):
-    """Ports of a guest that name another server by now.
-
-    Anybody may change the ``device_id`` of a port of his.  They count as the
-    guest's as long as they stay bound to its host.
-
-    :ivar instance: UUID of the server that they were bound for
-    :ivar now: UUID of the server that they name
-    :ivar ports: how many
-    :ivar rules: their security-group rules
-    """
-
-    instance: str
-    now: str
-    ports: int
-    rules: int
-
+#: A server without ports on the virtual switch of a host.
+NOTHING = Guest((), 0)
 
 _NO_GUESTS: Mapping[str, Guest] = types.MappingProxyType({})
 
@@ -165,8 +150,8 @@ class HostUsage:
         egress, those of each group once for each port that has the group
     :ivar dhcp_servers: networks that a DHCP agent serves here
     :ivar routers: routers with an instance here
-    :ivar guests: server UUID -> its part of ``guest_ports`` and ``rules``
-    :ivar renamed: those of the ports in ``guests`` that name another server
+    :ivar guests: server UUID -> its part of ``guest_ports`` and ``rules``, by
+        what the ports say
     """
 
     host: str
@@ -180,7 +165,6 @@ class HostUsage:
     routers: int = 0
     guests: Mapping[str, Guest] = dataclasses.field(
         default_factory=lambda: _NO_GUESTS)
-    renamed: tuple[Renamed, ...] = ()
 
     #: Ports of the virtual switch without the physical ones.
     vswitch_ports: int = dataclasses.field(init=False, default=0)
@@ -204,6 +188,7 @@ class Snapshot:
     :ivar networks: UUID of a network -> whether its ports get security
         groups (``port_security_enabled``)
     :ivar ports: port UUID -> port, without those of DHCP servers and routers
+        that are no project's or bound to no host
     :ivar instances: server UUID -> the ports that are bound for it, those
         beside the switch included, whoever owns them
     :ivar hides_groups: Neutron does not show the security groups of all
@@ -260,6 +245,37 @@ class Snapshot:
         """
         return [port for port in self.instances.get(instance, ())
                 if port.project == project]
+
+    def guests_of(
+        self, host: str, plugged: Mapping[str, Iterable[str]],
+    ) -> Mapping[str, Guest]:
+        """The guests of a host, if it is known better whose some ports are.
+
+        :param host: ``host_state.host``
+        :param plugged: server UUID -> UUIDs of the ports that are plugged for
+            it, on this host or another, whatever they say
+        :returns: server UUID -> its ports on the switch, and their rules
+        """
+        guests = self.host(host).guests
+        changed: dict[str, set[str]] = {}
+
+        def ports_of(server: str) -> set[str]:
+            if server not in changed:
+                changed[server] = set(guests.get(server, NOTHING).ports)
+            return changed[server]
+
+        for server, ports in plugged.items():
+            for port in map(self.ports.get, ports):
+                if port is None or port.host != host or (
+                        port.guest and port.instance == server
+                        or bypasses_vswitch(port.vnic_type)):
+                    continue
+                if port.guest:
+                    ports_of(port.instance).discard(port.id)
+                ports_of(server).add(port.id)
+        return {**guests, **{server: Guest(tuple(sorted(ports)), sum(
+            self.rules_of(self.ports[port].security_groups)
+            for port in ports)) for server, ports in changed.items()}}
 
 
 class Supplement(ty.NamedTuple):
@@ -354,8 +370,7 @@ class _Services:
 class _Tally:
     """What has been counted for one host so far."""
 
-    __slots__ = ('sriov_ports', 'services', 'claimed', 'others', 'guests',
-                 'renamed')
+    __slots__ = ('sriov_ports', 'services', 'claimed', 'others', 'guests')
 
     def __init__(self):
         self.sriov_ports = 0
@@ -366,15 +381,10 @@ class _Tally:
         # Security groups of the ports that are no guest's.
         self.others: list[tuple[str, ...]] = []
         self.guests: dict[str, list[Port]] = {}
-        self.renamed: dict[tuple[str, str], list[tuple[str, ...]]] = {}
 
 
 class SnapshotBuilder:
     """Counts what is given to it, one item at a time.
-
-    A port that was a guest's in the snapshot before stays so as long as it is
-    bound to the same host, whatever its project makes of its ``device_owner``
-    and ``device_id``: it is covered by that guest's claim.
 
     :param previous: the snapshot before, if any.  What has not changed is
         taken from there instead of being stored twice.
@@ -476,23 +486,19 @@ class SnapshotBuilder:
         share = self._shared.setdefault
         if owner == _DISTRIBUTED_OWNER:
             self._distributed = True
-        port = self._known.get(port_id)
-        instance = device
-        guest = bool(host and device and owner.startswith(_GUEST_OWNER))
-        names = device if guest else ''
-        if port is not None and port.guest and port.host == host:
-            guest, instance = True, port.instance
-        if owner.startswith(_NETWORK_OWNER) and not guest:
+        if owner.startswith(_NETWORK_OWNER) and not (host and project):
             if host:
                 self._count(owner, device, self._tally(host), vnic_type,
                             share(security_groups, security_groups), project)
             return
+        port = self._known.get(port_id)
+        guest = bool(host and device and owner.startswith(_GUEST_OWNER))
         if port is None or (
             port.host, port.instance, port.vnic_type, port.security_groups,
             port.project, port.guest,
-        ) != (host, instance, vnic_type, security_groups, project, guest):
+        ) != (host, device, vnic_type, security_groups, project, guest):
             port = Port(
-                port_id, share(host, host), share(instance, instance),
+                port_id, share(host, host), share(device, device),
                 share(vnic_type, vnic_type),
                 share(security_groups, security_groups),
                 share(project, project), guest)
@@ -509,9 +515,6 @@ class SnapshotBuilder:
             self._instances.setdefault(port.instance, []).append(port)
         if guest and not bypasses_vswitch(vnic_type):
             tally.guests.setdefault(port.instance, []).append(port)
-            if names and names != port.instance:
-                tally.renamed.setdefault((port.instance, names), []).append(
-                    port.security_groups)
         else:
             self._count(owner, device, tally, vnic_type, port.security_groups,
                         project)
@@ -607,10 +610,7 @@ class SnapshotBuilder:
                 + sum(rules_of(groups) for groups in tally.others)),
             dhcp_servers=self._dhcp_servers.get(host, dhcp_ports),
             routers=self._routers.get(host, len(routers)),
-            guests=types.MappingProxyType(guests) if guests else _NO_GUESTS,
-            renamed=tuple([
-                Renamed(*pair, len(ports), sum(map(rules_of, ports)))
-                for pair, ports in tally.renamed.items()]))
+            guests=types.MappingProxyType(guests) if guests else _NO_GUESTS)
 
     def _believes(self, host: str, *agent_types: str) -> bool:
         """Whether ports of projects are what they say on a host."""

@@ -366,8 +366,10 @@ class Network:
         for host in self._hosts.values():
             uuid = ledger.provider_uuid(host.uuid)
             of_host = allocations.get(uuid, {})
+            usage_of_host = snapshot.host(host.name)
             accounts = publication.accounts(
-                snapshot.host(host.name), self._limits[host.name], of_host,
+                usage_of_host, usage_of_host.guests,
+                self._limits[host.name], of_host,
                 {consumer: self.migrations[consumer] for consumer in of_host
                  if consumer in self.migrations})
             inventories = {}

@@ -52,7 +52,8 @@ def allocation(ports=0, rules=0):
 def inventories(host, allocations=None, migrations=None, **kwargs):
     """(total, reserved) of ports and of rules."""
     accounts = publication.accounts(
-        host, host_limits(**kwargs), allocations or {}, migrations or {})
+        host, host.guests, host_limits(**kwargs), allocations or {},
+        migrations or {})
     return tuple(tuple(accounts[name].inventory())
                  for name in (ledger.PORTS, ledger.RULES))
 
@@ -228,61 +229,14 @@ class AccountsTest(base.TestCase):
             ((20, 2), (100, 0)),
             inventories(host, allocations, {'migration': 'vm1'}))
 
-    @staticmethod
-    def renamed(*instances, owner='compute:nova'):
-        """Ports of a guest ``a`` that become others'; of one rule each."""
-        last = None
-        for names in (['a'] * len(instances), instances):
-            builder = usage.SnapshotBuilder(last)
-            builder.add_rule('sg')
-            for number, instance in enumerate(names):
-                builder.add_port(
-                    f'p{number}', 'compute:nova' if last is None else owner,
-                    instance, 'h1', 'normal', ('sg',), 'p')
-            last = builder.build()
-        return last.host('h1')
-
-    def test_ports_that_change_their_owner(self):
-        """They count once, whatever their project makes of them."""
-        claims = {'a': allocation(3, 3), 'b': allocation(1, 1)}
-        once = inventories(self.renamed('a', 'a', 'a'), claims)
-        self.assertEqual(((20, 2), (100, 0)), once)
-        for owner in ('compute:nova', 'compute:x', '', 'network:dhcp',
-                      'network:router_interface'):
-            for names in (('x', 'y', 'z'), ('x', 'a', 'a'), ('b', 'b', 'b'),
-                          ('', '', '')):
-                self.assertEqual(once, inventories(
-                    self.renamed(*names, owner=owner), claims), (owner, names))
-
-    def test_ports_that_another_server_got(self):
-        """The claim of a server that is gone is not needed for them."""
-        host = self.renamed('b', 'b', 'c')
-        for claims, expected in (
-            ({'b': allocation(2, 2), 'c': allocation(1, 1)}, (2, 0)),
-            ({'b': allocation(2, 2)}, (3, 1)),
-            ({'b': allocation(1, 1), 'c': allocation(7, 7)}, (3, 1)),
-            # The first one is there still: what it has besides its claim is
-            # not covered by that of another.
-            ({'a': allocation(2, 2), 'b': allocation(2, 2)}, (3, 1)),
-            ({'a': allocation(3, 3), 'b': allocation(2, 2)}, (2, 0)),
-            ({}, (5, 3)),
-        ):
-            self.assertEqual(
-                ((20, expected[0]), (100, expected[1])),
-                inventories(host, claims), claims)
-
-    def test_unexplained(self):
-        """Nova is only asked about consumers that can matter."""
-        allocations = {'vm1': allocation(3, 30), 'x': allocation(1)}
-        for guest, expected in (
-            (('vm1', 3, 30), []), (('vm1', 2, 0), []),
-            (('vm1', 4, 30), ['x']), (('vm1', 3, 31), ['x']),
-            (('vm2', 0, 1), ['vm1', 'x']),
-        ):
-            self.assertEqual(expected, publication.unexplained(
-                host_usage([guest]), allocations), guest)
-        self.assertEqual(
-            [], publication.unexplained(host_usage(), allocations))
+    def test_guest_whose_port_counted_elsewhere(self):
+        """What it is covered by does not depend on what it counts as."""
+        host = host_usage([('vm1', 2, 20)], others=1, rules=10)
+        accounts = publication.accounts(
+            host, {'vm1': usage.Guest(('a', 'b', 'c'), 30)}, host_limits(),
+            {'vm1': allocation(3, 30)}, {})
+        self.assertEqual([(20, 2), (100, 0)], [
+            tuple(account.inventory()) for account in accounts.values()])
 
     _guests = st.dictionaries(
         st.sampled_from(['vm1', 'vm2', 'vm3']),
@@ -307,7 +261,7 @@ class AccountsTest(base.TestCase):
         host = host_usage([(name, *figures) for name, figures in
                            guests.items()], others, rules)
         accounts = publication.accounts(
-            host, host_limits(limit, physical, limit * 4),
+            host, host.guests, host_limits(limit, physical, limit * 4),
             {name: allocation(*figures)
              for name, figures in consumers.items()}, migrations)
         for index, name, there in (

@@ -107,6 +107,7 @@ class World:
         self.numbers = itertools.count(1)
         self.clock = itertools.count(1)
         self.migrations = {}
+        self.says = {}  # port -> server and owner that its project has set
         self.moment = 0
         self.grown = {(host, name): [] for host in HOSTS for name in CLASSES}
         self.uncovered = {key: 0 for key in self.grown}
@@ -123,15 +124,23 @@ class World:
 
     def read(self):
         """What Neutron has."""
-        ports = [
-            {'id': port, 'host': bound, 'instance': name, 'groups': groups}
-            for name, guest in self.guests.items()
-            for port, (bound, groups) in guest.ports.items()]
+        ports = []
+        for name, guest in self.guests.items():
+            for port, (bound, groups) in guest.ports.items():
+                instance, owner = self.says.get(port, (name, 'compute:nova'))
+                ports.append({
+                    'id': port, 'host': bound, 'instance': instance,
+                    'owner': owner, 'groups': groups, 'project': 'p'})
         ports += [
             {'id': f'dhcp-{host}-{number}', 'host': host,
              'instance': f'dhcp-{host}', 'owner': 'network:dhcp'}
             for host, count in self.dhcp.items() for number in range(count)]
         return snapshots.snapshot(ports, self.rules)
+
+    def plugged(self, servers):
+        """See ``nova_compat.plugged_ports``."""
+        return {name: list(self.guests[name].ports) if name in self.guests
+                else [] for name in servers}
 
     # What is true.
 
@@ -245,6 +254,18 @@ class World:
             guest.ports[self.rng.choice(sorted(guest.ports))][1] = (
                 self._groups())
 
+    def rename(self):
+        """A project sets whose a port is to be, or sets it right again."""
+        name = self._guest(lambda guest: guest.ports)
+        if name is not None:
+            ports = sorted(self.guests[name].ports)
+            for port in self.rng.choice((ports, ports[:1])):
+                self.says[port] = self.rng.choice((
+                    (name, 'compute:nova'), ('nobody', 'compute:nova'),
+                    (self.rng.choice(sorted(self.guests)), 'compute:nova'),
+                    (name, ''), ('dhcp-x', 'network:dhcp')))
+            self.seen['renamed'] += 1
+
     def rule(self):
         """A rule is added or removed."""
         group = self.rng.choice(sorted(self.rules))
@@ -307,7 +328,8 @@ class World:
             del self.guests[name]
 
     EVENTS = ('create',) * 6 + ('bind',) * 12 + ('confirm',) * 3 + (
-        'attach', 'detach', 'detach', 'regroup', 'rule', 'network', 'move',
+        'attach', 'detach', 'detach', 'regroup', 'rename', 'rule', 'network',
+        'move',
         'move', 'revert', 'delete')
 
     def happen(self):
@@ -585,6 +607,8 @@ class SequencesTest(base.TestCase):
              lambda: self.sequence.world.nodes()),
             ('nfv_sched.nova_compat.moving_instance',
              lambda cell, consumer: self.sequence.moving(cell, consumer)),
+            ('nfv_sched.nova_compat.plugged_ports',
+             lambda cell, servers: self.sequence.world.plugged(servers)),
             ('nfv_sched.nova_compat.is_idle',
              lambda cell, consumer: self.sequence.idle(cell, consumer)),
         ):
@@ -630,6 +654,6 @@ class SequencesTest(base.TestCase):
                 raise AssertionError(f'sequence {seed}: {exc}') from exc
         # Otherwise the sequences have become too tame to show anything.
         for what in ('claim 204', 'claim 409', 'moves', 'reverts',
-                     'given back', 'written', 'created', 'changed',
+                     'renamed', 'given back', 'written', 'created', 'changed',
                      'unchanged', 'later'):
             self.assertGreater(seen[what], SEQUENCES // 10, what)

@@ -177,37 +177,27 @@ class CountTest(testtools.TestCase):
                          + snapshot.host('h2').sriov_ports)
 
     def test_ports_that_change_their_owner(self):
-        """A guest's port stays so, whatever its project says."""
-        port = ('p1', 'compute:nova', 'vm', 'h', 'normal', ('a',), 'p')
-        first = build(port, rules=[('a', 3)])
-        for owner, device, renamed in (
-            ('compute:nova', 'other', (('vm', 'other', 1, 3),)),
-            ('compute:nova', '', ()),
-            ('', '', ()),
-            ('network:dhcp', 'dhcp1', ()),
-            ('network:router_interface', 'vm', ()),
+        """Whose they are is known by those who have plugged them."""
+        for owner, device in (
+            ('compute:nova', 'vm'), ('compute:nova', 'other'),
+            ('compute:nova', ''), ('', ''), ('network:dhcp', 'dhcp1'),
+            ('network:router_interface', 'vm'),
         ):
-            last = first
-            for _ in range(2):
-                last = build((port[0], owner, device, *port[3:]),
-                             rules=[('a', 3)], previous=last)
-                host = last.host('h')
-                self.assertEqual({'vm': usage.Guest(('p1',), 3)},
-                                 dict(host.guests))
-                self.assertEqual((1, 3, renamed, 0, 0), (
-                    host.vswitch_ports, host.rules, host.renamed,
-                    host.dhcp_servers, host.routers), owner)
-                self.assertEqual(1, len(last.ports_of('vm', 'p')))
-            # It is taken from the host, and plugged for another.
-            free = build(('p1', '', '', '', *port[4:]), previous=last)
-            self.assertEqual({}, dict(free.hosts))
-            again = build(('p1', 'compute:nova', 'vm2', *port[3:]),
-                          previous=free)
-            self.assertEqual(['vm2'], list(again.host('h').guests))
-            moved = build(('p1', owner, device, 'h2', *port[4:]),
-                          previous=last)
-            self.assertEqual(1, moved.host('h2').vswitch_ports)
-            self.assertNotIn('h', moved.hosts)
+            snapshot = build(
+                ('p1', owner, device, 'h', 'normal', ('a',), 'p'),
+                ('p2', 'compute:nova', 'vm', 'h', 'normal', ('b',), 'p'),
+                ('p3', 'compute:nova', 'other', 'h', 'normal', ('b',), 'p'),
+                ('p4', owner, device, 'h', 'direct', ('a',), 'p'),
+                ('p5', owner, device, 'h2', 'normal', ('a',), 'p'),
+                rules=[('a', 3), ('b', 10)])
+            self.assertEqual(3, snapshot.host('h').vswitch_ports)
+            guests = snapshot.guests_of('h', {
+                'vm': ['p1', 'p2', 'p4', 'p5', 'gone'], 'gone': []})
+            self.assertEqual(
+                {'vm': usage.Guest(('p1', 'p2'), 13),
+                 'other': usage.Guest(('p3',), 10)}, guests, owner)
+            self.assertEqual(
+                dict(snapshot.host('h').guests), snapshot.guests_of('h', {}))
 
     def test_services_of_projects(self):
         """Their ports are services only where such an agent is."""
