@@ -199,6 +199,8 @@ class Publisher:
         self._known: dict[str, _Known] = {}
         # Provider -> consumer -> how it was seen last.
         self._sights: dict[str, dict[str, unused.Sight]] = {}
+        # Provider -> server -> ports that say that they are its, and are.
+        self._right: dict[str, dict[str, tuple[str, ...]]] = {}
         self._traced = threading.Event()
         self._instances: dict[str, str] = {}
         self._left_out: frozenset[str] = frozenset()
@@ -517,28 +519,40 @@ class Publisher:
                Mapping[str, usage.Guest]]:
         """See who is on a host, and note how in this round.
 
-        Nova is asked about those who have claimed more ports than are seen.
+        Nova is asked about the ports of those who have claimed anything, and
+        again when they are seen with others.
 
         :param node: a compute node
         :param held: what consumers have allocated
         :returns: consumer -> what it has allocated; consumer that is a
             migration -> the guest that moves; server -> what it has here
         """
-        uuid = ledger.provider_uuid(node.uuid)
+        provider = ledger.provider_uuid(node.uuid)
         allocations = {consumer: allocation.resources
                        for consumer, allocation in held.items()}
         guests = self._snapshot.host(node.host).guests
         migrations = self._migrations(node, [
             consumer for consumer in allocations if consumer not in guests])
-        claimed = publication.by_guest(allocations, migrations, ledger.PORTS)
-        doubtful = [
-            server for server, ports in claimed.items()
-            if ports > len(guests.get(server, usage.NOTHING).ports)]
-        if doubtful:
-            guests = self._snapshot.guests_of(
-                node.host, nova_compat.plugged_ports(node.cell, doubtful))
-        before = self._sights.get(uuid, {})
-        self._sights[uuid] = {
+        shown = {
+            server: guests.get(server, usage.NOTHING).ports for server in {
+                migrations.get(consumer, consumer) for consumer in held}}
+        right = self._right.get(provider, {})
+        asked = [server for server, ports in shown.items()
+                 if right.get(server) != ports]
+        right = {server: ports for server, ports in shown.items()
+                 if right.get(server) == ports}
+        if asked:
+            plugged = nova_compat.plugged_ports(node.cell, asked)
+            guests = self._snapshot.guests_of(node.host, plugged)
+            right.update({
+                server: shown[server] for server, ports in plugged.items()
+                if ports and {*shown[server]} == {*guests[server].ports}
+                # No port is on its way here, perhaps under another name.
+                and all((port := self._snapshot.ports.get(uuid)) is not None
+                        and port.host == node.host for uuid in ports)})
+        self._right[provider] = right
+        before = self._sights.get(provider, {})
+        self._sights[provider] = {
             consumer: unused.look(
                 before.get(consumer), allocation,
                 guests.get(consumer, usage.NOTHING), self._number)
@@ -641,7 +655,7 @@ class Publisher:
         return found
 
     def _forget(self, present: set[str]) -> None:
-        for known in (self._known, self._sights):
+        for known in (self._known, self._sights, self._right):
             for uuid in known.keys() - present:
                 del known[uuid]
         if len(self._instances) > 10000:

@@ -248,34 +248,31 @@ class Snapshot:
 
     def guests_of(
         self, host: str, plugged: Mapping[str, Iterable[str]],
-    ) -> Mapping[str, Guest]:
-        """The guests of a host, if it is known better whose some ports are.
+    ) -> dict[str, Guest]:
+        """The guests of a host, if it is known whose some of its ports are.
+
+        A server has no other ports than those that are plugged for it, if that
+        is known, and otherwise those that say so and are not known to be
+        another's.
 
         :param host: ``host_state.host``
-        :param plugged: server UUID -> UUIDs of the ports that are plugged for
+        :param plugged: server UUID -> UUIDs of all ports that are plugged for
             it, on this host or another, whatever they say
         :returns: server UUID -> its ports on the switch, and their rules
         """
-        guests = self.host(host).guests
-        changed: dict[str, set[str]] = {}
-
-        def ports_of(server: str) -> set[str]:
-            if server not in changed:
-                changed[server] = set(guests.get(server, NOTHING).ports)
-            return changed[server]
-
+        known = {port for ports in plugged.values() for port in ports}
+        ports_of: dict[str, Iterable[str]] = {
+            server: [port for port in guest.ports if port not in known]
+            for server, guest in self.host(host).guests.items()}
         for server, ports in plugged.items():
-            for port in map(self.ports.get, ports):
-                if port is None or port.host != host or (
-                        port.guest and port.instance == server
-                        or bypasses_vswitch(port.vnic_type)):
-                    continue
-                if port.guest:
-                    ports_of(port.instance).discard(port.id)
-                ports_of(server).add(port.id)
-        return {**guests, **{server: Guest(tuple(sorted(ports)), sum(
+            ports_of[server] = sorted(
+                port for port in ports
+                if (found := self.ports.get(port)) is not None
+                and found.host == host
+                and not bypasses_vswitch(found.vnic_type))
+        return {server: Guest(tuple(ports), sum(
             self.rules_of(self.ports[port].security_groups)
-            for port in ports)) for server, ports in changed.items()}}
+            for port in ports)) for server, ports in ports_of.items()}
 
 
 class Supplement(ty.NamedTuple):

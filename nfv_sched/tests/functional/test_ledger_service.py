@@ -109,25 +109,31 @@ class LedgerTestCase(base.CloudTestCase):
 
     def bind(self, host, count=1, device=None, owner='compute:nova',
              groups=(), vnic_type='normal', project=''):
-        """Let Neutron report ports on a host; returns them."""
+        """Let Neutron report ports on a host; returns them.
+
+        Those of servers are also noted by Nova, once.
+        """
         ports = [neutron_api.port(
             owner=owner, device=device, host=host, groups=groups,
             vnic_type=vnic_type, project=project) for _ in range(count)]
         self.neutron_api.ports.extend(ports)
+        if device and owner.startswith('compute:'):
+            self.plug(ports, device)
         return ports
 
     @staticmethod
     def plug(ports, instance):
-        """Let Nova note that ports are a server's; returns its notes."""
-        interfaces = []
+        """Let Nova note that ports are a server's, and no other's."""
         for port in ports:
+            interface = objects.VirtualInterface.get_by_uuid(
+                context.get_admin_context(), port['id'])
+            if interface is not None:
+                interface.destroy()
             interface = objects.VirtualInterface(
                 context.get_admin_context(), instance_uuid=instance,
                 address=f'{port["mac_address"]}/{port["id"]}',
                 uuid=port['id'])
             interface.create()
-            interfaces.append(interface)
-        return interfaces
 
     def unbind(self, ports):
         """Let Neutron report such ports no longer."""
@@ -268,9 +274,7 @@ class PublicationTest(LedgerTestCase):
         self.start_host('host1')
         ports = self.bind('host1', 3, uuids.guest, groups=[self.group(10)],
                           project=uuids.project)
-        self.plug(ports, uuids.guest)
-        self.plug(self.bind('host1', 1, uuids.neighbour,
-                            project=uuids.project), uuids.neighbour)
+        self.bind('host1', 1, uuids.neighbour, project=uuids.project)
         self.publish()
         self.allocate(uuids.guest, 'host1', 3, 30)
         self.allocate(uuids.neighbour, 'host1', 1)
@@ -297,13 +301,11 @@ class PublicationTest(LedgerTestCase):
         """It is that one's by what Nova says, and by what the port says."""
         self.start_host('host1')
         ports = self.bind('host1', 2, uuids.guest)
-        interfaces = self.plug(ports, uuids.guest)
         self.publish()
         self.allocate(uuids.guest, 'host1', 2)
         self.allocate(uuids.neighbour, 'host1', 1)
         self.publish()
         self.assertEqual((20, 2), self.inventory('host1'))
-        interfaces[0].destroy()
         self.plug(ports[:1], uuids.neighbour)
         ports[0]['device_id'] = uuids.neighbour
         self.publish()
@@ -314,6 +316,14 @@ class PublicationTest(LedgerTestCase):
         self.publish()
         self.assertEqual((20, 2), self.inventory('host1'))
         self.assertEqual((20, 3), self.inventory('host2'))
+        # Nobody lives on what another does not use.
+        self.plug(ports[1:], uuids.nobody)
+        ports[1]['device_id'] = uuids.old_name
+        self.publish()
+        self.assertEqual((20, 3), self.inventory('host1'))
+        ports[1]['device_id'] = uuids.guest
+        self.publish()
+        self.assertEqual((20, 3), self.inventory('host1'))
 
     def test_too_little(self):
         """Ports that Neutron suddenly does not show stay reserved."""

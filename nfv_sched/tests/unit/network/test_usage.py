@@ -195,7 +195,10 @@ class CountTest(testtools.TestCase):
                 'vm': ['p1', 'p2', 'p4', 'p5', 'gone'], 'gone': []})
             self.assertEqual(
                 {'vm': usage.Guest(('p1', 'p2'), 13),
-                 'other': usage.Guest(('p3',), 10)}, guests, owner)
+                 'other': usage.Guest(('p3',), 10),
+                 'gone': usage.NOTHING}, guests, owner)
+            self.assertEqual(usage.NOTHING, snapshot.guests_of(
+                'h', {'other': ['p5']})['other'])
             self.assertEqual(
                 dict(snapshot.host('h').guests), snapshot.guests_of('h', {}))
 
