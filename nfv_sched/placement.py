@@ -27,6 +27,7 @@ from nfv_sched.numa import candidates
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import pci
+from nfv_sched.numa import shortage
 from nfv_sched.numa import steering
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
@@ -543,7 +544,7 @@ def _plain_refusal(
     view = topology.host_topology(numa_topology)
     if view is None:
         return reasons.resolve(_NO_HOST_TOPOLOGY.reason)
-    return steering.capacity_reason(
+    return shortage.capacity_reason(
         numa_evaluation.Evaluation(view, guest, ratios), devices=devices)
 
 

@@ -26,7 +26,7 @@ import testtools
 import nfv_sched
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_port_limit
-from nfv_sched.numa import steering
+from nfv_sched.numa import shortage
 
 _PACKAGE = os.path.dirname(nfv_sched.__file__)
 _PAGE = os.path.join(os.path.dirname(_PACKAGE), 'doc', 'source', 'admin',
@@ -130,7 +130,8 @@ class TroubleshootingTest(testtools.TestCase):
         files = {path for path, _parts in self.reasons}
         for path in ('policy.py', 'request.py', 'placement.py',
                      'filters/base.py', 'filters/network.py',
-                     'filters/vswitch_port_limit.py', 'numa/steering.py'):
+                     'filters/vswitch_port_limit.py', 'numa/shortage.py',
+                     'numa/steering.py'):
             self.assertIn(path, files)
 
     def test_every_reason_has_an_entry(self):
@@ -154,5 +155,5 @@ class TroubleshootingTest(testtools.TestCase):
 
     def test_kinds_of_room(self):
         words = ' '.join(self.page.split())
-        for need, _have in steering._CAPACITY_TEXT.values():
+        for need, _have in shortage.CAPACITY_TEXT.values():
             self.assertIn(need.replace('{}', 'N').removeprefix('N '), words)

@@ -1,0 +1,155 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Why a guest finds no room on a host, in Nova's own terms.
+
+No I/O, no Nova objects; asked only when a reason is wanted.
+"""
+
+from collections.abc import Sequence
+
+from nfv_sched.numa import candidates
+from nfv_sched.numa.evaluation import Evaluation
+from nfv_sched.numa import fit
+from nfv_sched.numa import pci
+from nfv_sched import reasons
+
+PCI_DEVICES = 'PCI devices'
+
+CAPACITY_TEXT = {
+    fit.NO_PAGES: ('{} MiB in pages of the requested size', '{} MiB'),
+    fit.NO_MEMORY: ('{} MiB of memory', '{} MiB'),
+    fit.NO_DEDICATED: ('{} dedicated CPUs', '{}'),
+    fit.NO_SHARED: ('{} shared CPUs', '{}'),
+    fit.NO_THREADS: ('{} CPUs under the thread policy', '{}'),
+    fit.NO_SHARED_ROOM: ('room for {} shared vCPUs', '{}'),
+    fit.NO_MEMORY_ROOM: ('room for {} MiB of memory', '{} MiB'),
+}
+
+
+def text(count: int, noun: str) -> str:
+    """A number of things in words."""
+    return f'{count} {noun}' if count == 1 else f'{count} {noun}s'
+
+
+def capacity_reason(
+    evaluation: Evaluation, policy: str = 'NUMA topology',
+    within: int | None = None, order: int = reasons.CAPACITY,
+    where: str = '', groups: Sequence[int] = (),
+    devices: pci.Devices | None = None, pci_policy: str = PCI_DEVICES,
+) -> reasons.Reason:
+    """Why a guest finds no room, in Nova's own terms.
+
+    :param within: bitmask of the host cells that count; all if None
+    :param where: what is special about them, for the text
+    :param groups: host cells near each network of the request, as bitmasks
+    :param devices: the PCI devices of the host
+    :param pci_policy: what wants them near, for the text
+    """
+    host, guest = evaluation.host, evaluation.guest
+    cells = len(guest.cells)
+    within = host.all_cells if within is None else within
+    if evaluation.too_few_cells:
+        return reasons.Reason(
+            order, policy, f'{text(cells, "NUMA node")} needed',
+            f'has {len(host.cells)}', len(host.cells))
+    masks = [mask & within for mask in evaluation.masks]
+    for number, (cell, mask) in enumerate(zip(guest.cells, masks)):
+        if mask:
+            continue
+        reserved = 0 if number else guest.reserved
+        best = max(
+            (fit.shortage(host.cells[index], cell, reserved,
+                          evaluation.ratios)
+             for index in candidates.bits(within)),
+            key=lambda item: (item[0], item[2]), default=None)
+        if best is None or best[0] == fit.FITS:
+            break
+        need, have = CAPACITY_TEXT[best[0]]
+        return reasons.Reason(
+            order, policy,
+            f'{need.format(best[1])} on one NUMA node{where} needed',
+            f'{have.format(best[2])} free', best[2])
+    union = 0
+    for mask in masks:
+        union |= mask
+    count = union.bit_count()
+    if count < cells:
+        return reasons.Reason(
+            order, policy,
+            f'room for the guest on {text(cells, "NUMA node")}{where} '
+            f'needed', f'{count} have room', count)
+    for group in groups:
+        if not any(mask & group for mask in masks):
+            # No guest cell has room where this network is.
+            return capacity_reason(
+                evaluation, policy, within & group, order,
+                f'{where} near the networks of the request')
+    if devices is not None and candidates.feasible(masks, groups):
+        reason = devices_reason(
+            devices, masks, pci_policy if order == reasons.CAPACITY
+            else policy, order, where)
+        if reason is not None:
+            return reason
+    if candidates.feasible(masks):
+        return reasons.Reason(
+            order, policy,
+            f'NUMA nodes{where} with room that are also near the networks '
+            f'and PCI devices of the request needed', 'none', count)
+    return reasons.Reason(
+        order, policy, f'a NUMA node{where} for each guest NUMA node needed',
+        'the guest NUMA nodes compete for the same', count)
+
+
+def devices_reason(
+    devices: pci.Devices, masks: Sequence[int], policy: str, order: int,
+    where: str = '', local: bool = False,
+) -> reasons.Reason | None:
+    """Which PCI request finds too few devices.
+
+    :param masks: host cells with room for each guest cell
+    :param where: what is special about them, for the text
+    :param local: whether the devices must be near in any case
+    :returns: None if each request alone could be served
+    """
+    known = devices.devices
+    union = 0
+    for mask in masks:
+        union |= mask
+    bits = candidates.bits(union)
+    for number, demand in enumerate(known.wanted):
+        need = text(demand.count, demand.noun)
+        if not local and demand.policy == pci.PREFERRED:
+            have = known.free(number)
+            if have < demand.count:
+                return reasons.Reason(
+                    order, policy, f'{need} needed', f'{have} free', have)
+            continue
+        free = sorted(
+            (known.free(number, known.same_socket(1 << bit)
+                        if demand.policy == pci.SOCKET and not local
+                        else 1 << bit) for bit in bits), reverse=True)
+        have = sum(free[:len(masks)])
+        if demand.policy == pci.LEGACY and not local:
+            have += known.free_unknown(number)
+        if have >= demand.count:
+            continue
+        nodes = 'one NUMA node' if len(masks) == 1 else (
+            f'{len(masks)} NUMA nodes')
+        there = ''
+        if len(bits) == len(masks):
+            numbers = ', '.join(map(str, known.host.nodes(union)))
+            there = (' on NUMA node ' if len(masks) == 1 else
+                     ' on NUMA nodes ') + numbers
+        return reasons.Reason(
+            order, policy, f'{need} on {nodes}{where} with room needed',
+            f'{have} free{there}', have)
+    return None
