@@ -16,28 +16,27 @@ about a host is kept on its HostState, which Nova makes anew for every request,
 so that no filter works it out again and none depends on another having run.
 """
 
-import dataclasses
+from collections.abc import Mapping
 import functools
 import typing as ty
 
 from nova import objects
 
 from nfv_sched import nova_compat
-from nfv_sched.numa import candidates
+from nfv_sched.numa import decide as decide_
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import pci
 from nfv_sched.numa import shortage
-from nfv_sched.numa import steering
 from nfv_sched.numa import topology
-from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
-from nfv_sched import request as nfv_request
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
+from nfv_sched.rules import base
 
 _NOTE = '_nfv_sched_note'
 _LIMITS = 'numa_topology'
+_STOCK = 'NUMATopologyFilter'
 _NO_LABELS: frozenset[str] = frozenset()
 
 
@@ -103,9 +102,7 @@ class HostNote:
     """What is known of one host while one request is scheduled.
 
     :ivar request_note: the request that this belongs to
-    :ivar policies: policies that a filter looks after: those of the enabled
-        filters, and of any other that has been run
-    :ivar base: servers on the host when the request began
+    :ivar ran: filters that count without being enabled, as they have run
     :ivar held: decision for the server of this request that was placed here
         last, None if none was
     :ivar written: decision whose limits were written last
@@ -113,16 +110,16 @@ class HostNote:
         providers, and the decision for it; empty if there is only one
     """
 
-    __slots__ = ('request_note', 'policies', 'held', 'written',
+    __slots__ = ('request_note', 'ran', 'held', 'written',
                  'choices', '_decided', '_judged', '_topology', '_view',
                  '_evaluation', '_guest', '_ratios', '_devices', '_capped')
 
     def __init__(self, request_note: RequestNote, host_state):
         self.request_note = request_note
-        self.policies = settings(request_note).policies
-        self.held: steering.Decision | None = None
-        self.written: steering.Decision | None = None
-        self.choices: list[tuple[ty.Any, steering.Decision]] = []
+        self.ran: tuple[str, ...] = ()
+        self.held: decide_.Decision | None = None
+        self.written: decide_.Decision | None = None
+        self.choices: list[tuple[ty.Any, decide_.Decision]] = []
         self._topology = None
         self._view: topology.HostTopology | None = None
         self._evaluation: numa_evaluation.Evaluation | None = None
@@ -152,32 +149,37 @@ class HostNote:
                       self.written)
 
     def _hold(self, host_state, _instance: str | None) -> None:
-        self.held = self.written or steering.Decision(True)
+        self.held = self.written or decide_.Decision(True)
 
-    def decide(self, decision: steering.Decision, host_state) -> None:
+    def decide(self, decision: decide_.Decision, host_state,
+               terms: decide_.Terms) -> None:
         """Keep a decision for the filters and weighers after this one."""
-        self._decided = (decision, self.policies, self.held,
+        self._decided = (decision, terms, self.held,
                          _first(host_state.allocation_candidates))
 
-    def decided(self, host_state) -> steering.Decision | None:
+    def decided(self, host_state,
+                terms: decide_.Terms) -> decide_.Decision | None:
         """The decision, if what it depends on is unchanged."""
         kept = self._decided
-        if kept is not None and kept[1] == self.policies and \
+        if kept is not None and (
+                kept[1] is terms or kept[1] == terms) and \
                 kept[2] is self.held and \
                 kept[3] is _first(host_state.allocation_candidates):
             return kept[0]
         return None
 
-    def judge(self, decision: steering.Decision, host_state) -> None:
+    def judge(self, decision: decide_.Decision, host_state,
+              terms: decide_.Terms) -> None:
         """Keep a decision whose limits are written."""
         left = host_state.allocation_candidates
-        self._judged = (decision, self.policies, self.held, left,
-                        _first(left))
+        self._judged = (decision, terms, self.held, left, _first(left))
 
-    def judged(self, host_state) -> steering.Decision | None:
+    def judged(self, host_state,
+               terms: decide_.Terms) -> decide_.Decision | None:
         """The decision, if an earlier filter has left the host as it is."""
         kept, left = self._judged, host_state.allocation_candidates
-        if kept is not None and kept[1] == self.policies and \
+        if kept is not None and (
+                kept[1] is terms or kept[1] == terms) and \
                 kept[2] is self.held and kept[3] is left and \
                 kept[4] is _first(left):
             return kept[0]
@@ -196,22 +198,27 @@ class HostNote:
             self._decided = self._judged = None
         return self._view
 
-    def capped_ratio(
-        self, host_state, view: topology.HostTopology,
-    ) -> float:
-        """Shared vCPUs of a shared CPU under ``shared_vcpus_per_core``."""
+    def cpu_ratio(self, host_state, view: topology.HostTopology,
+                  terms: decide_.Terms) -> float:
+        """Shared vCPUs that a shared CPU of the host takes.
+
+        Nova's allocation ratio, or less if a rule says so.
+        """
         kept = self._capped
-        if kept is None or kept[0] is not view:
-            kept = self._capped = (view, _capped_ratio(
-                host_state, view,
-                settings(self.request_note).shared_vcpus_per_core))
-        return kept[1]
+        if kept is None or kept[0] is not view or kept[1] is not terms:
+            ratio = host_state.cpu_allocation_ratio
+            for rule in terms.rules:
+                ratio = rule.cpu_ratio(
+                    view, ratio, functools.partial(_limit, host_state))
+            kept = self._capped = (view, terms, ratio)
+        return kept[2]
 
     def evaluation(
         self, host_state, request: Request, view: topology.HostTopology,
+        terms: decide_.Terms,
     ) -> numa_evaluation.Evaluation:
         """Where the guest of the request fits on this host."""
-        ratios = _ratios(cpu_ratio(self, host_state, request, view),
+        ratios = _ratios(self.cpu_ratio(host_state, view, terms),
                          host_state.ram_allocation_ratio)
         if (self._evaluation is None or self._guest is not request.guest or
                 self._ratios is not ratios):
@@ -275,6 +282,12 @@ def _pci_free(pci_stats) -> dict[int | None, int] | None:
     return free
 
 
+def _limit(host_state, name: str) -> float:
+    """A limit of ``[nfv_sched]`` for one host."""
+    return nova_compat.aggregate_limit(
+        host_state, name, nova_compat.CONF.nfv_sched[name])
+
+
 class Settings(ty.NamedTuple):
     """Options, read once per filter and request.
 
@@ -282,30 +295,19 @@ class Settings(ty.NamedTuple):
     :ivar predicted_is_enough: strict policies may rest on a prediction
     :ivar packing: Nova fills the most used NUMA node first
     :ivar limits_lost: moves must keep strict policies without limits
-    :ivar shared_vcpus_per_core: shared vCPUs on a shared core; 0 for any
-    :ivar policies: policies of the enabled filters
+    :ivar filters: enabled filter -> its place among them, the last if several
     """
 
-    names: steering.Names
+    names: base.Names
     predicted_is_enough: bool
     packing: bool
     limits_lost: bool
-    shared_vcpus_per_core: float
-    policies: frozenset[str]
-
-
-# The filter that looks after each policy. All that are enabled count from the
-# first filter on, so that a host is decided about once.
-_FILTERS = {
-    'VSwitchNUMAAffinityFilter': nfv_request.VSWITCH,
-    'PCINUMAAffinityFilter': nfv_request.PCI,
-    'SharedVCPUFilter': nfv_request.SHARED_VCPU,
-}
+    filters: Mapping[str, int]
 
 
 @functools.lru_cache(maxsize=16)
-def _enabled_policies(names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(_FILTERS[name] for name in names if name in _FILTERS)
+def _places(names: tuple[str, ...]) -> Mapping[str, int]:
+    return {name: place for place, name in enumerate(names)}
 
 
 def settings(request_note: RequestNote) -> Settings:
@@ -314,226 +316,139 @@ def settings(request_note: RequestNote) -> Settings:
     if known is None:
         options = nova_compat.CONF.nfv_sched
         known = request_note.settings = Settings(
-            steering.Names(options.vswitch_label, options.node_label_prefix),
+            base.Names(options.vswitch_label, options.node_label_prefix),
             options.strict_enforcement == 'predicted',
             nova_compat.packs_numa_cells(),
             options.moves_without_limits == 'refuse' and
             not nova_compat.live_migration_carries_limits(),
-            options.shared_vcpus_per_core,
-            _enabled_policies(tuple(nova_compat.enabled_filters())))
+            _places(tuple(nova_compat.enabled_filters())))
     return known
 
 
-def cpu_ratio(
-    note: HostNote, host_state, request: Request,
-    view: topology.HostTopology,
-) -> float:
-    """Shared vCPUs that a shared CPU of the host takes.
+def left_to_others(request_note: RequestNote, name: str,
+                   decision: decide_.Decision) -> bool:
+    """Whether a filter that comes later refuses the host.
 
-    Nova's allocation ratio, or less for a guest with a shared vCPU: its shared
-    core is not filled beyond ``shared_vcpus_per_core``.
+    Each refuses by the rule that it is named after.  Where its own filter is
+    not enabled, or has been passed when things were different, the next one
+    does it.
+
+    :param request_note: the request's note
+    :param name: the filter that asks
+    :param decision: by which the host is refused
     """
-    if nfv_request.SHARED_VCPU not in note.policies or \
-            request.shared_cell is None:
-        return host_state.cpu_allocation_ratio
-    return note.capped_ratio(host_state, view)
+    filters = settings(request_note).filters
+    place = filters.get(name)
+    if place is None:
+        return False
+    for refusing in decision.refused_by:
+        after = filters.get(refusing)
+        if after is not None:
+            # Nova's own filter may search for minutes on such a host.
+            return after > place and not (
+                decision.refused_by == decide_.FIT
+                and place < filters.get(_STOCK, -1) < after)
+    return False
 
 
-def _capped_ratio(
-    host_state, view: topology.HostTopology, default: float,
-) -> float:
-    """See :func:`cpu_ratio`.
+def terms_of(request_note: RequestNote, request: Request,
+             ran: tuple[str, ...] = ()) -> decide_.Terms:
+    """How to decide about the hosts of a request.
 
-    :param default: shared vCPUs for a shared core, if no aggregate says
+    A rule counts if its filter is enabled.  All count from the first filter
+    on, so that a host is decided about once.
+
+    :param request_note: the request's note
+    :param request: the request
+    :param ran: filters that are not enabled and count
     """
-    ratio = host_state.cpu_allocation_ratio
-    most = nova_compat.aggregate_limit(
-        host_state, 'shared_vcpus_per_core', default)
-    return min([ratio, *(most * cell.shared_cores / cell.shared
-                         for cell in view.cells if cell.shared)])
-
-
-def wish_of(note: HostNote, request: Request) -> steering.Wish:
-    """What is asked beyond Nova's rules, by the filters so far."""
-    policies = note.policies
-    known = note.request_note.wishes.get(policies)
+    known = request_note.terms.get(ran)
     if known is None:
-        policy = request.policy
-        vswitch = policy.vswitch if nfv_request.VSWITCH in policies else None
-        known = note.request_note.wishes[policies] = steering.Wish(
-            vswitch, f'{policy.vswitch_key}={policy.vswitch}',
-            policy.node_map, policy.node_keys, request.physnets,
-            request.switch_physnets,
-            request.tunneled, request.tunnel_uncertain,
-            request.is_move and settings(note.request_note).limits_lost,
-            request.pci if nfv_request.PCI in policies else None,
-            f'{policy.pci_key}={policy.pci}',
-            request.shared_cell if nfv_request.SHARED_VCPU in policies
-            else None,
-            f'{policy.shared_vcpu_key}={policy.shared_vcpu}',
-            not policy.empty)
+        options = settings(request_note)
+        order = {name: len(options.filters) + place
+                 for place, name in enumerate(ran)}
+        order.update(options.filters)
+        rules = []
+        for rule in request.rules:
+            place = min([order[name] for name in rule.filters
+                         if name in order], default=None)
+            if rule.steers and (rule.general or place is not None):
+                rules.append((-1 if rule.general else place, rule))
+        known = request_note.terms[ran] = decide_.Terms(
+            tuple([rule for _place, rule in sorted(
+                rules, key=lambda item: item[0])]),
+            any(rule.ours for rule in request.rules), options.names,
+            options.predicted_is_enough,
+            request.is_move and options.limits_lost)
     return known
 
 
 def _no_numa_topology(
-    note: HostNote, request: Request, view: topology.HostTopology | None,
-) -> steering.Decision:
-    """A guest without NUMA topology: its CPUs float over the whole host.
-
-    A strict policy holds only where the whole host is one NUMA node.
-    """
-    policy = request.policy
-    wish = wish_of(note, request)
-    one_node = view is not None and len(view.cells) == 1
-    for (guest, node), key in zip(policy.node_map, policy.node_keys):
-        if guest or not one_node or view.cells[0].id != node:
-            return steering.Decision(False, reasons.Reason(
-                reasons.NODE_MAP, f'{key}={node}',
-                'a guest NUMA topology needed, set hw:numa_nodes', own=True))
-    if wish.pci == nfv_policy.STRICT and not one_node:
-        return steering.Decision(False, reasons.Reason(
-            reasons.PCI, wish.pci_text,
-            'a guest NUMA topology needed, set hw:numa_nodes', own=True))
-    pci_local = float(bool(wish.pci and one_node))
-    if wish.vswitch is None:
-        return steering.Decision(True, pci_local=pci_local)
-    switch = None
-    if one_node:
-        switch = steering.switch_cells(
-            view, wish, settings(note.request_note).names)
-    if switch:
-        return steering.Decision(True, local=1.0, pci_local=pci_local)
-    if wish.vswitch == nfv_policy.PREFER:
-        return steering.Decision(True, pci_local=pci_local)
-    if one_node:
-        return steering.Decision(False, reasons.Reason(
-            reasons.VSWITCH, wish.vswitch_text,
-            'a host that declares where its virtual switch runs needed',
-            'no label or network affinity'))
-    return steering.Decision(False, reasons.Reason(
-        reasons.VSWITCH, wish.vswitch_text,
-        'a guest NUMA topology needed, set hw:numa_nodes', own=True))
+    request: Request, view: topology.HostTopology | None,
+    terms: decide_.Terms,
+) -> decide_.Decision:
+    """A guest without NUMA topology: its CPUs float over the whole host."""
+    degrees = {}
+    for rule in terms.rules:
+        found = rule.floating(view, terms.names)
+        if isinstance(found, reasons.Reason):
+            return decide_.Decision(False, found, rule.filters)
+        degrees[rule.text] = found
+    return decide_.Decision(True, degrees=degrees)
 
 
 def _decide_candidate(
-    note: HostNote, host_state, request: Request, view, mapping,
+    note: HostNote, host_state, request: Request, view, terms, mapping,
     traces=None,
-) -> steering.Decision:
+) -> decide_.Decision:
     """The decision for one allocation candidate.
 
     :param mapping: which provider gives which PCI device
     :param traces: what Nova's earlier searches have left on the guest
     """
-    evaluation = note.evaluation(host_state, request, view)
-    devices = note.devices(host_state, request, view, mapping)
-    wish = wish_of(note, request)
-    if devices is None and wish.pci == nfv_policy.STRICT:
-        return steering.Decision(False, reasons.Reason(
-            reasons.PCI, wish.pci_text, 'PCI devices needed',
-            'the host has none'))
-    options = settings(note.request_note)
-    decision = steering.decide(
-        evaluation, wish, options.names, devices,
-        options.predicted_is_enough, traces, note.held)
-    if decision.accepted or wish.shared_cell is None:
-        return decision
-    return dataclasses.replace(decision, reason=functools.partial(
-        _shared_refusal, host_state, request, evaluation, decision.reason))
+    evaluation = note.evaluation(host_state, request, view, terms)
+    decision = decide_.decide(
+        evaluation, request, terms,
+        note.devices(host_state, request, view, mapping), traces, note.held)
+    if not decision.accepted and decision.refused_by is decide_.FIT and (
+            evaluation.ratios.cpu != host_state.cpu_allocation_ratio):
+        ratios = _ratios(host_state.cpu_allocation_ratio,
+                         host_state.ram_allocation_ratio)
+        for rule in terms.rules:
+            reason = rule.too_full(evaluation, ratios)
+            if reason is not None:
+                return decide_.Decision(False, reason, rule.filters)
+    return decision
 
 
-def _shared_refusal(
-    host_state, request: Request, evaluation: numa_evaluation.Evaluation,
-    reason: reasons.Lazy,
-) -> reasons.Reason:
-    """Why a guest with a shared vCPU was refused.
-
-    :param reason: what the decision says
-    :returns: that, or that the shared CPUs are as full as may be
-    """
-    cell = request.guest.cells[request.shared_cell]
-    ratio = evaluation.ratios.cpu
-    if ratio < host_state.cpu_allocation_ratio and not evaluation.masks[
-            request.shared_cell]:
-        wider = numa_evaluation.Evaluation(
-            evaluation.host, request.guest,
-            _ratios(host_state.cpu_allocation_ratio,
-                    host_state.ram_allocation_ratio))
-        fitting = [evaluation.host.cells[index] for index in candidates.bits(
-            wider.masks[request.shared_cell])]
-        if fitting:
-            free = max(int(host.shared * ratio) - host.cpu_usage
-                       for host in fitting)
-            policy = request.policy
-            return reasons.Reason(
-                reasons.SHARED_VCPU,
-                f'{policy.shared_vcpu_key}={policy.shared_vcpu}',
-                f'room for {cell.shared} on the shared CPUs of one NUMA node '
-                f'needed', f'{max(free, 0)} free', free)
-    return reasons.resolve(reason)
-
-
-_NO_HOST_TOPOLOGY = steering.Decision(False, reasons.Reason(
+_NO_HOST_TOPOLOGY = decide_.Decision(False, reasons.Reason(
     reasons.HOST, 'NUMA topology', 'a host with a NUMA topology needed'))
-_NO_RATIOS = steering.Decision(False, reasons.Reason(
+_NO_RATIOS = decide_.Decision(False, reasons.Reason(
     reasons.HOST, 'NUMA topology',
     'a host that reports its allocation ratios needed'))
-_NO_SIBLINGS = steering.Decision(False, reasons.Reason(
-    reasons.THREADS, 'hw:cpu_thread_policy=require',
-    'a host with sibling threads needed'))
-_NO_ISOLATION = steering.Decision(False, reasons.Reason(
-    reasons.THREADS, 'hw:cpu_thread_policy=isolate',
-    'a host without sibling threads needed',
-    'Nova cannot keep the siblings of dedicated CPUs idle'))
-
-
-def thread_refusal(
-    request: Request, view: topology.HostTopology,
-) -> steering.Decision | None:
-    """The refusal of a host that can never keep the thread policy.
-
-    Nova keeps ``isolate`` on a host with sibling threads only if the same
-    CPUs serve shared and dedicated guests (``vcpu_pin_set``).
-    """
-    if request.requires_siblings and not any(
-            cell.threads > 1 for cell in view.cells):
-        return _NO_SIBLINGS
-    if request.isolates and all(
-            cell.threads > 1 and not cell.legacy for cell in view.cells):
-        return _NO_ISOLATION
-    return None
-
-
-def _begin(
-    note: HostNote, host_state, request: Request, policy: str | None,
-) -> tuple[topology.HostTopology | None, steering.Decision | None]:
-    """Note the caller's policy and read the host.
-
-    :returns: the host's NUMA nodes, and the decision if it does not depend
-        on them
-    """
-    if policy is not None and policy not in note.policies:
-        note.policies |= {policy}
-    view = note.view(host_state)
-    return view, _settled(note, host_state, request, view)
 
 
 def _settled(
-    note: HostNote, host_state, request: Request,
-    view: topology.HostTopology | None,
-) -> steering.Decision | None:
-    """The decision where it does not depend on the host's NUMA nodes."""
+    note: HostNote, host_state, request: Request, terms: decide_.Terms,
+) -> tuple[topology.HostTopology | None, decide_.Decision | None]:
+    """Read the host.
+
+    :returns: its NUMA nodes, and the decision if it does not depend on them
+    """
+    view = note.view(host_state)
     if view is not None:
-        refusal = thread_refusal(request, view)
-        if refusal is not None:
-            return refusal
+        for rule in request.rules:
+            reason = rule.never(view)
+            if reason is not None:
+                return view, decide_.Decision(False, reason, rule.filters)
     if request.guest is None:
-        return _no_numa_topology(note, request, view)
+        return view, _no_numa_topology(request, view, terms)
     if view is None:
-        return _NO_HOST_TOPOLOGY
+        return view, _NO_HOST_TOPOLOGY
     if host_state.cpu_allocation_ratio is None or \
             host_state.ram_allocation_ratio is None:
-        return _NO_RATIOS
-    return None
+        return view, _NO_RATIOS
+    return view, None
 
 
 def _plain_refusal(
@@ -561,7 +476,7 @@ def _plain_devices(
 
 def judge_plain(
     host_state, request: Request, request_note: RequestNote,
-) -> steering.Decision | None:
+) -> decide_.Decision | None:
     """Decide about a host for a request that asks nothing beyond stock Nova.
 
     The hot path: most requests of a cloud are such.  It keeps nothing on the
@@ -594,9 +509,9 @@ def judge_plain(
                              ratios) == fit.FITS and (
                                  devices is None or devices.accepts(bit)):
                     write_plain_limits(host_state, request, request_note)
-                    return steering.PLAIN
+                    return decide_.PLAIN
                 bit <<= 1
-            return steering.Decision(False, functools.partial(
+            return decide_.Decision(False, functools.partial(
                 _plain_refusal, host_state.numa_topology, guest, ratios,
                 devices))
     view = topology.host_topology(host_state.numa_topology)
@@ -608,7 +523,7 @@ def judge_plain(
         request.pristine)
     if len(host_state.allocation_candidates) > 1 and not evaluation.uniform:
         return None
-    decision = steering.decide_plain(
+    decision = decide_.decide_plain(
         evaluation, request, _plain_devices(host_state, request, view))
     if decision is not None and decision.accepted:
         write_plain_limits(host_state, request, request_note)
@@ -616,36 +531,46 @@ def judge_plain(
 
 
 def decide(
-    note: HostNote, host_state, request: Request, policy: str | None = None,
-) -> steering.Decision:
+    note: HostNote, host_state, request: Request,
+    counts: str | None = None,
+) -> tuple[decide_.Decision, decide_.Terms]:
     """Decide about a host by its first allocation candidate, or recall it.
 
     :param note: the host's note
     :param request: the request
-    :param policy: policy that the caller looks after; it and those of the
-        filters before it count from now on
+    :param counts: a filter whose rules count here, enabled or not
+    :returns: the decision, and how it was made
     """
-    view, settled = _begin(note, host_state, request, policy)
+    terms = terms_of(note.request_note, request, _with(note, counts))
+    view, settled = _settled(note, host_state, request, terms)
     if settled is not None:
-        return settled
-    return _decide(note, host_state, request, view)
+        return settled, terms
+    return _decide(note, host_state, request, view, terms), terms
 
 
-def _decide(note: HostNote, host_state, request: Request, view):
+def _with(note: HostNote, name: str | None) -> tuple[str, ...]:
+    """The filters that count without being enabled, with one more."""
+    if name is None or name in note.ran or (
+            name in settings(note.request_note).filters):
+        return note.ran
+    return (*note.ran, name)
+
+
+def _decide(note: HostNote, host_state, request: Request, view,
+            terms: decide_.Terms) -> decide_.Decision:
     """The decision by the first allocation candidate."""
-    evaluation = note.evaluation(host_state, request, view)
-    known = note.decided(host_state)
+    evaluation = note.evaluation(host_state, request, view, terms)
+    known = note.decided(host_state, terms)
     if known is None:
-        wish = wish_of(note, request)
         mapping = _mappings(host_state, request)[0]
-        if wish.plain:
-            known = steering.decide_plain(
-                evaluation, wish,
+        if not terms.rules:
+            known = decide_.decide_plain(
+                evaluation, request,
                 note.devices(host_state, request, view, mapping))
         if known is None:
             known = _decide_candidate(
-                note, host_state, request, view, mapping)
-        note.decide(known, host_state)
+                note, host_state, request, view, terms, mapping)
+        note.decide(known, host_state, terms)
     return known
 
 
@@ -661,8 +586,8 @@ def _mappings(host_state, request: Request) -> list[dict]:
 
 
 def judge(
-    note: HostNote, host_state, request: Request, policy: str | None = None,
-) -> steering.Decision:
+    note: HostNote, host_state, request: Request, name: str | None = None,
+) -> decide_.Decision:
     """Decide about a host and leave it as the filters after this one need it.
 
     Allocation candidates that the host cannot serve are dropped, and the
@@ -670,39 +595,41 @@ def judge(
 
     :param note: the host's note
     :param request: the request
-    :param policy: policy that the caller looks after
+    :param name: the filter that asks; its rules count from now on
     :returns: the decision
     """
-    view, settled = _begin(note, host_state, request, policy)
+    note.ran = _with(note, name)
+    terms = terms_of(note.request_note, request, note.ran)
+    view, settled = _settled(note, host_state, request, terms)
     if settled is not None:
         return settled
-    note.evaluation(host_state, request, view)
-    known = note.judged(host_state)
+    evaluation = note.evaluation(host_state, request, view, terms)
+    known = note.judged(host_state, terms)
     if known is not None:
         return known
     if len(host_state.allocation_candidates) > 1 and (
-            request.demands or
-            not note.evaluation(host_state, request, view).uniform):
-        decision = _judge_candidates(note, host_state, request, view)
+            request.demands or not evaluation.uniform):
+        decision = _judge_candidates(note, host_state, request, view, terms)
     else:
         note.choices = []
-        decision = _decide(note, host_state, request, view)
+        decision = _decide(note, host_state, request, view, terms)
     if decision.accepted:
         write_limits(note, host_state, request, decision)
-    note.judge(decision, host_state)
+    note.judge(decision, host_state, terms)
     return decision
 
 
 def _judge_candidates(
     note: HostNote, host_state, request: Request, view,
-) -> steering.Decision:
+    terms: decide_.Terms,
+) -> decide_.Decision:
     """Decide for each allocation candidate and keep those that will do.
 
     :returns: the decision for the first that is kept
     """
-    evaluation = note.evaluation(host_state, request, view)
+    evaluation = note.evaluation(host_state, request, view, terms)
     traces = None
-    if not evaluation.uniform and not wish_of(note, request).strict:
+    if not evaluation.uniform and not terms.strict:
         # What Nova's search for one leaves behind counts for the next.
         traces = evaluation.request_traces()
     prefixes = tuple(demand.request_id for demand in request.demands
@@ -718,7 +645,7 @@ def _judge_candidates(
         made = done.get(key)
         if made is None:
             made = _decide_candidate(
-                note, host_state, request, view, mapping, traces)
+                note, host_state, request, view, terms, mapping, traces)
             if key is not None:
                 done[key] = made
         if made.accepted:
@@ -734,36 +661,32 @@ def _judge_candidates(
         # In place: the list may be one that notices Nova's claim.
         host_state.allocation_candidates[:] = [
             candidate for _made, candidate in kept]
-    note.decide(decision, host_state)
+    note.decide(decision, host_state, terms)
     return decision
 
 
-def shared_room(
+def expected(
     note: HostNote, host_state, request: Request,
-    decision: steering.Decision,
-) -> float:
-    """Room that is left on the shared CPUs beside the guest's shared vCPU.
+    decision: decide_.Decision, terms: decide_.Terms,
+) -> tuple[numa_evaluation.Evaluation, tuple[int, ...] | None]:
+    """What the claim is expected to choose.
 
     :param decision: that accepts the host
-    :returns: part of what the host NUMA node can take, 0 to 1
+    :param terms: how it was made
+    :returns: where the guest fits, and the host cell of each guest cell; None
+        if that cannot be said
     """
     view = note.view(host_state)
-    evaluation = note.evaluation(host_state, request, view)
-    chosen = steering.expected(
-        evaluation, wish_of(note, request), decision,
+    evaluation = note.evaluation(host_state, request, view, terms)
+    return evaluation, decide_.expected(
+        evaluation, request, decision,
         note.devices(host_state, request, view,
                      _mappings(host_state, request)[0]))
-    if chosen is None:
-        return 0.0
-    cell = view.cells[chosen[request.shared_cell]]
-    limit = cell.shared * evaluation.ratios.cpu
-    used = cell.cpu_usage + request.guest.cells[request.shared_cell].shared
-    return min(max(1 - used / limit, 0.0), 1.0) if limit > 0 else 0.0
 
 
 def write_limits(
     note: HostNote, host_state, request: Request,
-    decision: steering.Decision,
+    decision: decide_.Decision,
 ) -> None:
     """Tell the claim on the compute node what it must keep.
 
@@ -779,13 +702,15 @@ def write_limits(
 
 def _put_decision(
     note: HostNote, host_state, request: Request,
-    decision: steering.Decision,
+    decision: decide_.Decision,
 ) -> None:
     labels = decision.labels
     ignore = decision.ignore_tunnel or request.tunnel_untrue
     ratio = None
-    if request.shared_cell is not None:
-        lowered = cpu_ratio(note, host_state, request, note.view(host_state))
+    view = note.view(host_state)
+    if view is not None:
+        lowered = note.cpu_ratio(host_state, view, terms_of(
+            note.request_note, request, note.ran))
         if lowered != host_state.cpu_allocation_ratio:
             ratio = lowered
     _put_limits(

@@ -120,21 +120,21 @@ def _shown_key(key: str) -> str:
     return key if _PLAIN_KEY.fullmatch(key) else _shown(key)
 
 
-def _is_known(key: str) -> bool:
-    return any(key == known or known.endswith('.') and key.startswith(known)
-               for known in KEYS)
+def _known_keys() -> dict[str, str]:
+    """The keys of all rules without what varies -> as they are written."""
+    from nfv_sched import rules  # they import this module
+    return {known[:known.find('.') + 1] or known: known
+            for known in rules.keys()}
 
 
-def _nearest(key: str) -> str | None:
+def _nearest(key: str, known: Mapping[str, str]) -> str | None:
     """The key that is meant by an unknown one, if any is like it."""
-    if len(key) > 2 * max(map(len, KEYS)):
+    if len(key) > 2 * max(map(len, known)):
         return None
-    names = [known.removeprefix(NAMESPACE) for known in KEYS]
+    names = {name.removeprefix(NAMESPACE): name for name in known}
     near = difflib.get_close_matches(
         key.removeprefix(NAMESPACE).lower(), names, n=1)
-    if not near:
-        return None
-    return NAMESPACE + near[0] + ('N' if near[0].endswith('.') else '')
+    return known[names[near[0]]] if near else None
 
 
 def _check_keys(extra_specs: Mapping, errors: list[str]) -> None:
@@ -142,11 +142,16 @@ def _check_keys(extra_specs: Mapping, errors: list[str]) -> None:
 
     A misspelt key would otherwise be a policy that nobody keeps.
     """
+    asked = [key for key in extra_specs
+             if isinstance(key, str) and key.startswith(NAMESPACE)]
+    if not asked:
+        return
+    known = _known_keys()
     unknown = sorted(
-        key for key in extra_specs if isinstance(key, str) and
-        key.startswith(NAMESPACE) and not _is_known(key))
+        key for key in asked
+        if key not in known and key[:key.find('.') + 1] not in known)
     for key in unknown[:_NAMED_KEYS]:
-        near = _nearest(key)
+        near = _nearest(key, known)
         if near:
             errors.append(
                 f'unknown key {_shown_key(key)}, did you mean {near}')

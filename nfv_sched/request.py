@@ -26,13 +26,10 @@ from nfv_sched.numa import pci
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
+from nfv_sched import rules
+from nfv_sched.rules import base
 
 _NOTE = '_nfv_sched_note'
-
-# Policies, each looked after by a filter.
-VSWITCH = 'vswitch'
-PCI = 'pci'
-SHARED_VCPU = 'shared_vcpu'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -44,19 +41,13 @@ class Request:
     :ivar pristine: the guest's NUMA nodes as the claim on the compute node
         reads them; within a multi-create request Nova writes the placement of
         one server into the request of the next
-    :ivar isolates: pinned vCPUs want a physical core each
-    :ivar requires_siblings: pinned vCPUs must be on sibling threads
+    :ivar rules: what is asked beyond Nova's own rules
     :ivar physnets: physical networks of the request
-    :ivar switch_physnets: those of them that are reached through the virtual
-        switch
     :ivar tunneled: a tunnelled network is, or may be, among the networks
     :ivar tunnel_uncertain: Nova says so of every move, whether true or not
     :ivar tunnel_untrue: Nova says so, and it is not true
     :ivar is_move: the request places a server that exists
     :ivar demands: the PCI requests; empty if none
-    :ivar pci: ``strict`` or ``prefer`` if PCI devices are to be local beyond
-        what Nova asks, or None
-    :ivar shared_cell: guest NUMA node of the vCPU that runs on shared CPUs
     :ivar network_metadata: Nova's object with the networks, or None
     :ivar error: why no host can take the request, or None
     :ivar nics: the network interfaces
@@ -70,17 +61,13 @@ class Request:
     policy: nfv_policy.NFVPolicy
     guest: topology.Guest | None
     pristine: topology.Guest | None
-    isolates: bool
-    requires_siblings: bool
+    rules: tuple[base.Rule, ...]
     physnets: frozenset[str]
-    switch_physnets: frozenset[str]
     tunneled: bool
     tunnel_uncertain: bool
     tunnel_untrue: bool
     is_move: bool
     demands: tuple[pci.Demand, ...]
-    pci: str | None
-    shared_cell: int | None
     network_metadata: ty.Any
     error: reasons.Reason | None
     nics: tuple[network_demand.NIC, ...]
@@ -97,7 +84,7 @@ class RequestNote:
     :ivar rejected: (host, reason) of the refusals for this server
     :ivar limits: limits objects by content, shared by like hosts
     :ivar settings: options as they are for this request
-    :ivar wishes: what is asked beyond Nova's rules, by active policies
+    :ivar terms: how to decide, by the filters that count
     :ivar instance: UUID of the server that is placed now
     :ivar asked: when Nova was about to ask Placement for candidates, seconds
         of ``time.monotonic()``; None if that is not known
@@ -110,7 +97,7 @@ class RequestNote:
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
-                 'wishes', 'instance', 'asked', 'ledgers', 'network', 'taken',
+                 'terms', 'instance', 'asked', 'ledgers', 'network', 'taken',
                  'placed', '_key', '_extra_specs', '_pristine')
 
     def __init__(self):
@@ -119,7 +106,7 @@ class RequestNote:
         self.rejected: list[tuple[str, reasons.Lazy]] = []
         self.limits: dict = {}
         self.settings: ty.Any = None
-        self.wishes: dict = {}
+        self.terms: dict = {}
         self.instance: str | None = None
         self.asked: float | None = None
         self.ledgers: ty.Any = None
@@ -137,6 +124,7 @@ class RequestNote:
         :param spec_obj: ``nova.objects.RequestSpec``
         """
         self.settings = None
+        self.terms = {}
         self.instance = _get(spec_obj, 'instance_uuid')
         if index != self.index or index is None:
             self.index = index
@@ -167,7 +155,7 @@ class RequestNote:
             self._pristine = None
         self._key, self._extra_specs = key, dict(extra_specs)
         self.limits = {}
-        self.wishes = {}
+        self.terms = {}
         self.request = self._parse(extra_specs, *key[1:])
         return self.request
 
@@ -198,13 +186,6 @@ class RequestNote:
         except pci.OddDevicesError as exc:
             error = error or reasons.Reason(
                 reasons.REQUEST, 'PCI devices', str(exc))
-        if error is None:
-            error = _contradiction(policy, guest, extra_specs, properties)
-        affinity = _pci_affinity(policy, demands)
-        shared_cell = None
-        if error is None and policy.shared_vcpu is not None:
-            shared_cell, error = _shared_cell(policy, guest, numa_topology)
-
         physnets = frozenset(_get(network_metadata, 'physnets') or ())
         tunneled = bool(_get(network_metadata, 'tunneled'))
         networks = list(_get(requested_networks, 'objects') or [])
@@ -215,26 +196,27 @@ class RequestNote:
             # Each network is on a physical network of its own.
             tunneled = uncertain = False
             untrue = True
-        needs_threads = _needs_threads(extra_specs, properties)
-        isolates = guest is not None and guest.isolates
+        found: tuple[base.Rule, ...] = ()
+        if error is None:
+            try:
+                found = rules.of(base.Asked(
+                    policy, extra_specs, properties, guest, numa_topology,
+                    demands, _switch_physnets(physnets, requests, networks),
+                    tunneled and not uncertain,
+                    _needs_threads(extra_specs, properties)))
+            except base.RequestError as exc:
+                error = exc.reason
         return Request(
             policy=policy, guest=guest, pristine=self._pristine,
-            isolates=isolates,
-            requires_siblings=needs_threads or (
-                guest is not None and guest.requires_siblings),
-            physnets=physnets,
-            switch_physnets=_switch_physnets(
-                physnets, requests, networks),
+            rules=found, physnets=physnets,
             tunneled=tunneled, tunnel_uncertain=uncertain,
             tunnel_untrue=untrue, is_move=is_move, demands=demands,
-            pci=affinity, shared_cell=shared_cell,
             network_metadata=network_metadata, error=error,
             nics=_nics(networks, is_move),
             security_groups=_security_groups(security_groups),
             project=project if isinstance(project, str) else None,
-            plain=(policy.empty and affinity is None and guest is not None and
-                   not needs_threads and not isolates and not uncertain and
-                   not untrue))
+            plain=(not found and error is None and guest is not None and
+                   not uncertain and not untrue))
 
 
 def note_of(spec_obj) -> RequestNote:
@@ -327,75 +309,3 @@ def _switch_physnets(
             if isinstance(spec, Mapping) and spec.get('physical_network'):
                 found.add(spec['physical_network'])
     return physnets - found
-
-
-def _pci_affinity(
-    policy: nfv_policy.NFVPolicy, demands: tuple[pci.Demand, ...],
-) -> str | None:
-    """What is asked of the PCI devices beyond what Nova keeps by itself."""
-    if not demands:
-        return None
-    if policy.pci_key in nfv_policy.PCI_KEYS and policy.pci is not None:
-        return policy.pci
-    if any(demand.policy == pci.PREFERRED for demand in demands):
-        return nfv_policy.PREFER
-    return None
-
-
-def _contradiction(
-    policy: nfv_policy.NFVPolicy, guest: topology.Guest | None,
-    extra_specs: Mapping, properties: _Properties,
-) -> reasons.Reason | None:
-    """What the policies ask of a guest that the guest cannot have."""
-    cells = len(guest.cells) if guest else 0
-    for (node, host_node), key in zip(policy.node_map, policy.node_keys):
-        if cells and node >= cells:
-            nodes = 'NUMA node' if cells == 1 else 'NUMA nodes'
-            return reasons.Reason(
-                reasons.REQUEST, f'{key}={host_node}',
-                f'the guest has {cells} {nodes}')
-    if policy.shared_vcpu is not None:
-        asked = (extra_specs.get('hw:cpu_policy') or
-                 properties.get('hw_cpu_policy'))
-        if asked != 'mixed':
-            return reasons.Reason(
-                reasons.REQUEST,
-                f'{policy.shared_vcpu_key}={policy.shared_vcpu}',
-                'needs a guest with both kinds of CPUs; set '
-                'hw:cpu_policy=mixed and '
-                f'hw:cpu_dedicated_mask=^{policy.shared_vcpu}')
-    return None
-
-
-def _shared_cell(
-    policy: nfv_policy.NFVPolicy, guest: topology.Guest | None,
-    numa_topology,
-) -> tuple[int | None, reasons.Reason | None]:
-    """The guest NUMA node of the shared vCPU, or why there is none.
-
-    :param guest: the guest's NUMA nodes as read
-    :param numa_topology: ``nova.objects.InstanceNUMATopology``
-    """
-    vcpu = policy.shared_vcpu
-    name = f'{policy.shared_vcpu_key}={vcpu}'
-
-    def wrong(text: str) -> tuple[None, reasons.Reason]:
-        return None, reasons.Reason(reasons.REQUEST, name, text)
-
-    if guest is None:
-        return wrong('needs a guest NUMA topology')
-    for number, cell in enumerate(_get(numa_topology, 'cells') or ()):
-        dedicated = _get(cell, 'pcpuset') or ()
-        if vcpu in dedicated:
-            return wrong(f'vCPU {vcpu} is dedicated; '
-                         f'hw:cpu_dedicated_mask must leave it out')
-        if vcpu not in (_get(cell, 'cpuset') or ()):
-            continue
-        if not dedicated:
-            return wrong(f'guest NUMA node {number} needs a dedicated vCPU '
-                         f'beside the shared one')
-        if guest.cells[number].threads != topology.THREADS_PREFER:
-            return wrong('not possible with hw:cpu_thread_policy=isolate or '
-                         'require')
-        return number, None
-    return wrong('the guest has no such vCPU')

@@ -26,11 +26,13 @@ from oslo_log import log as logging
 from nfv_sched import conf
 from nfv_sched import load
 from nfv_sched import nova_compat
+from nfv_sched.numa import decide
 from nfv_sched.numa import pci
-from nfv_sched.numa import steering
 from nfv_sched.numa import topology
+from nfv_sched import placement
 from nfv_sched import reasons
 from nfv_sched import request as nfv_request
+from nfv_sched.rules import base as rules_base
 
 LOG = logging.getLogger(__name__)
 
@@ -58,7 +60,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     def decide(
         self, host_state, request: nfv_request.Request,
         request_note: nfv_request.RequestNote,
-    ) -> steering.Decision:
+    ) -> decide.Decision:
         """Decide about one host, and write its limits if it is accepted."""
 
     def concerns(self, request: nfv_request.Request) -> bool:
@@ -155,7 +157,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                 'a readable record of the host needed', str(exc))
         except Exception:
             return self._unusable(host_state)
-        if decision.accepted:
+        if decision.accepted or placement.left_to_others(
+                request_note, type(self).__name__, decision):
             return None
         return decision.reason
 
@@ -198,3 +201,25 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             LOG.exception('The reason of a refusal cannot be worked out')
             return reasons.Reason(
                 reasons.CAPACITY, 'NUMA topology', 'room needed', 'none')
+
+
+class RuleFilter(NFVHostFilter):
+    """A filter that keeps the rules of one class.
+
+    It refuses the hosts on which nothing is left by these.  All rules of the
+    request are decided about together, so that the filters may come in any
+    order; see :mod:`nfv_sched.rules.base`.
+    """
+
+    #: The class.
+    rule: type[rules_base.Rule]
+
+    def concerns(self, request):
+        """Whether the request has such a rule."""
+        return any(isinstance(rule, self.rule) for rule in request.rules)
+
+    def decide(self, host_state, request, request_note):
+        """Decide about one host; see the class."""
+        return placement.judge(
+            placement.note_of(host_state, request_note), host_state, request,
+            self.rule.filters[0])

@@ -12,12 +12,12 @@
 """The filter for guests with a CPU thread policy."""
 
 from nfv_sched.filters import base
-from nfv_sched.numa import steering
+from nfv_sched.numa import decide
 from nfv_sched.numa import topology
-from nfv_sched import placement
+from nfv_sched.rules import threads
 
 
-class CPUThreadPolicyFilter(base.NFVHostFilter):
+class CPUThreadPolicyFilter(base.RuleFilter):
     """Refuse hosts that can never keep the CPU thread policy of a guest.
 
     ``hw:cpu_thread_policy=require`` needs a host with sibling threads.
@@ -28,14 +28,13 @@ class CPUThreadPolicyFilter(base.NFVHostFilter):
     say.
     """
 
-    def concerns(self, request):
-        """Whether the guest wants siblings, or none."""
-        return request.isolates or request.requires_siblings
+    rule = threads.ThreadsRule
 
     def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""
         view = topology.host_topology(host_state.numa_topology)
-        refusal = None
-        if view is not None:
-            refusal = placement.thread_refusal(request, view)
-        return refusal or steering.PLAIN
+        for rule in request.rules:
+            reason = view and isinstance(rule, self.rule) and rule.never(view)
+            if reason:
+                return decide.Decision(False, reason, rule.filters)
+        return decide.PLAIN

@@ -24,11 +24,11 @@ from nfv_sched.network import ledger
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import usage
 from nfv_sched import nova_compat
-from nfv_sched.numa import steering
+from nfv_sched.numa import decide
 from nfv_sched import reasons
 from nfv_sched import request as nfv_request
 
-_ACCEPTED = steering.Decision(True)
+_ACCEPTED = decide.Decision(True)
 _NOTHING = usage.HostUsage('')
 
 
@@ -124,7 +124,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""
         reason = self._refusal(host_state, self._begin(request, request_note))
-        return _ACCEPTED if reason is None else steering.Decision(
+        return _ACCEPTED if reason is None else decide.Decision(
             False, reason)
 
     def _pass_all(self, host_states, request, request_note):

@@ -12,11 +12,11 @@
 """The filter that takes the place of Nova's NUMATopologyFilter."""
 
 from nfv_sched.filters import base
-from nfv_sched.numa import steering
+from nfv_sched.numa import decide
 from nfv_sched import placement
 from nfv_sched import reasons
 
-_NO_CANDIDATES = steering.Decision(False, reasons.Reason(
+_NO_CANDIDATES = decide.Decision(False, reasons.Reason(
     reasons.HOST, 'Placement', 'an allocation candidate needed'))
 
 

@@ -12,11 +12,10 @@
 """The filter for guests that want their PCI devices on their NUMA nodes."""
 
 from nfv_sched.filters import base
-from nfv_sched import placement
-from nfv_sched import request as nfv_request
+from nfv_sched.rules import pci
 
 
-class PCINUMAAffinityFilter(base.NFVHostFilter):
+class PCINUMAAffinityFilter(base.RuleFilter):
     """Place guests on the NUMA nodes of their PCI devices.
 
     ``nfv:pci_numa_affinity=strict``: every device that the guest asks for, by
@@ -32,12 +31,4 @@ class PCINUMAAffinityFilter(base.NFVHostFilter):
     allocation candidates are filtered, and the best comes first.
     """
 
-    def concerns(self, request):
-        """Whether the request asks for more than Nova keeps by itself."""
-        return request.pci is not None
-
-    def decide(self, host_state, request, request_note):
-        """Decide about one host; see the class."""
-        return placement.judge(
-            placement.note_of(host_state, request_note), host_state, request,
-            nfv_request.PCI)
+    rule = pci.PCIRule

@@ -12,11 +12,10 @@
 """The filter for pinned guests with one vCPU on shared CPUs."""
 
 from nfv_sched.filters import base
-from nfv_sched import placement
-from nfv_sched import request as nfv_request
+from nfv_sched.rules import shared_vcpu
 
 
-class SharedVCPUFilter(base.NFVHostFilter):
+class SharedVCPUFilter(base.RuleFilter):
     """Place guests that run one vCPU on the shared CPUs of their NUMA node.
 
     ``nfv:shared_vcpu=N`` with ``hw:cpu_policy=mixed``: vCPU N runs on shared
@@ -26,12 +25,4 @@ class SharedVCPUFilter(base.NFVHostFilter):
     lower CPU allocation ratio.
     """
 
-    def concerns(self, request):
-        """Whether the request names a shared vCPU."""
-        return request.shared_cell is not None
-
-    def decide(self, host_state, request, request_note):
-        """Decide about one host; see the class."""
-        return placement.judge(
-            placement.note_of(host_state, request_note), host_state, request,
-            nfv_request.SHARED_VCPU)
+    rule = shared_vcpu.SharedVCPURule

@@ -12,11 +12,11 @@
 """The filter for guests that want the NUMA node of the virtual switch."""
 
 from nfv_sched.filters import base
-from nfv_sched import placement
-from nfv_sched import request as nfv_request
+from nfv_sched.rules import node_map
+from nfv_sched.rules import vswitch
 
 
-class VSwitchNUMAAffinityFilter(base.NFVHostFilter):
+class VSwitchNUMAAffinityFilter(base.RuleFilter):
     """Place guests on the NUMA nodes on which the virtual switch runs.
 
     ``nfv:vswitch_numa_affinity=strict``: every NUMA node of the guest is on a
@@ -31,13 +31,9 @@ class VSwitchNUMAAffinityFilter(base.NFVHostFilter):
     on labels.
     """
 
+    rule = vswitch.VSwitchRule
+
     def concerns(self, request):
         """Whether the request names the virtual switch or a host node."""
-        policy = request.policy
-        return policy.vswitch is not None or bool(policy.node_map)
-
-    def decide(self, host_state, request, request_note):
-        """Decide about one host; see the class."""
-        return placement.judge(
-            placement.note_of(host_state, request_note), host_state, request,
-            nfv_request.VSWITCH)
+        return any(isinstance(rule, (self.rule, node_map.NodeMapRule))
+                   for rule in request.rules)

@@ -18,9 +18,10 @@ from oslo_log import log as logging
 
 from nfv_sched import conf
 from nfv_sched import nova_compat
-from nfv_sched.numa import steering
+from nfv_sched.numa import decide
 from nfv_sched import placement
 from nfv_sched import request as nfv_request
+from nfv_sched.rules import base as rules_base
 
 LOG = logging.getLogger(__name__)
 
@@ -42,22 +43,27 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     #: Option of [nfv_sched], and aggregate metadata, with the multiplier.
     multiplier: str
 
-    #: Policy that counts from now on, if no filter looks after it.
-    policy: str | None = None
+    #: The rules that are weighed.  They count here even if their filter is not
+    #: enabled.
+    rule: type[rules_base.Rule]
 
     def weight_multiplier(self, host_state):
         """The option, or the metadata of the host's aggregates."""
         return nova_compat.weight_multiplier(
             host_state, self.multiplier, CONF.nfv_sched[self.multiplier])
 
-    @abc.abstractmethod
-    def concerns(self, request: nfv_request.Request) -> bool:
-        """Whether the request asks for anything that is weighed here."""
+    def weighed(
+        self, request: nfv_request.Request,
+    ) -> list[rules_base.Rule]:
+        """The rules of the request that are weighed here."""
+        return [rule for rule in request.rules
+                if isinstance(rule, self.rule)]
 
     @abc.abstractmethod
     def weigh(
         self, note: placement.HostNote, host_state,
-        request: nfv_request.Request, decision: steering.Decision,
+        request: nfv_request.Request, decision: decide.Decision,
+        terms: decide.Terms,
     ) -> float:
         """The weight of a host that can take the guest."""
 
@@ -71,7 +77,7 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         try:
             request_note = nfv_request.note_of(request_spec)
             request = request_note.read(request_spec)
-            if request.error is not None or not self.concerns(request):
+            if request.error is not None or not self.weighed(request):
                 return [0.0] * len(weighed_obj_list)
         except Exception:
             LOG.exception('The request for server %s cannot be read',
@@ -86,11 +92,11 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     ) -> float:
         try:
             note = placement.note_of(host_state, request_note)
-            decision = placement.decide(
-                note, host_state, request, self.policy)
+            decision, terms = placement.decide(
+                note, host_state, request, self.rule.filters[0])
             if not decision.accepted:
                 return 0.0
-            return self.weigh(note, host_state, request, decision)
+            return self.weigh(note, host_state, request, decision, terms)
         except Exception:
             LOG.exception('Host %s cannot be weighed',
                           getattr(host_state, 'host', host_state))
@@ -110,16 +116,23 @@ class PreferenceWeigher(NFVHostWeigher):
     to -1: such servers gather on few hosts.
     """
 
-    @abc.abstractmethod
-    def value(self, decision: steering.Decision) -> float:
-        """How much of the preference comes true, 0 to 1."""
+    def weighed(self, request):
+        """Only what is preferred."""
+        return [rule for rule in super().weighed(request) if not rule.strict]
 
-    def weigh(self, note, host_state, request, decision):
+    def weigh(self, note, host_state, request, decision, terms):
         """See the class."""
-        weight = self.value(decision)
+        weight = self._value(request, decision)
         if decision.displaces is not None:
-            weight -= self.value(decision.displaces)
+            weight -= self._value(request, decision.displaces)
         return weight
+
+    def _value(self, request: nfv_request.Request,
+               decision: decide.Decision) -> float:
+        """How much of what is preferred comes true, 0 to 1."""
+        rules = self.weighed(request)
+        return sum(decision.degrees.get(rule.text, 0.0)
+                   for rule in rules) / len(rules)
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
         """The weights of the hosts, from -1 to 1."""

@@ -11,8 +11,7 @@
 #    under the License.
 """The weigher for guests that prefer PCI devices on their NUMA nodes."""
 
-from nfv_sched import policy as nfv_policy
-from nfv_sched import request as nfv_request
+from nfv_sched.rules import pci
 from nfv_sched.weights import base
 
 
@@ -26,12 +25,4 @@ class PCINUMAAffinityWeigher(base.PreferenceWeigher):
     """
 
     multiplier = 'pci_numa_affinity_weight_multiplier'
-    policy = nfv_request.PCI
-
-    def concerns(self, request):
-        """Whether the guest prefers local devices."""
-        return request.pci == nfv_policy.PREFER
-
-    def value(self, decision):
-        """Part of the guest's devices on its NUMA nodes."""
-        return decision.pci_local
+    rule = pci.PCIRule

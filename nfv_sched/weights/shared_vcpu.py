@@ -12,7 +12,7 @@
 """The weigher for pinned guests with one vCPU on shared CPUs."""
 
 from nfv_sched import placement
-from nfv_sched import request as nfv_request
+from nfv_sched.rules import shared_vcpu
 from nfv_sched.weights import base
 
 
@@ -26,12 +26,10 @@ class SharedVCPUWeigher(base.NFVHostWeigher):
     """
 
     multiplier = 'shared_vcpu_weight_multiplier'
-    policy = nfv_request.SHARED_VCPU
+    rule = shared_vcpu.SharedVCPURule
 
-    def concerns(self, request):
-        """Whether the request names a shared vCPU."""
-        return request.shared_cell is not None
-
-    def weigh(self, note, host_state, request, decision):
+    def weigh(self, note, host_state, request, decision, terms):
         """See the class."""
-        return placement.shared_room(note, host_state, request, decision)
+        evaluation, chosen = placement.expected(
+            note, host_state, request, decision, terms)
+        return self.weighed(request)[0].left(evaluation, chosen)

@@ -11,8 +11,7 @@
 #    under the License.
 """The weigher for guests that prefer the NUMA node of the virtual switch."""
 
-from nfv_sched import policy as nfv_policy
-from nfv_sched import request as nfv_request
+from nfv_sched.rules import vswitch
 from nfv_sched.weights import base
 
 
@@ -26,12 +25,4 @@ class VSwitchNUMAAffinityWeigher(base.PreferenceWeigher):
     """
 
     multiplier = 'vswitch_numa_affinity_weight_multiplier'
-    policy = nfv_request.VSWITCH
-
-    def concerns(self, request):
-        """Whether the guest prefers the switch."""
-        return request.policy.vswitch == nfv_policy.PREFER
-
-    def value(self, decision):
-        """Part of the guest's NUMA nodes on nodes with the switch."""
-        return decision.local
+    rule = vswitch.VSwitchRule

@@ -37,7 +37,7 @@ _END = 'Not from nfv-sched\n'
 # What gives reasons, and which arguments make the text.
 _CALLS = {
     'Reason': slice(1, 4),
-    'wrong': slice(0, 1),  # of request.py
+    'RequestError': slice(1, 2),
     '_allowed': slice(0, 1),  # of filters/network.py
 }
 # Too little of a text is constant for it to say which entry is about it.
@@ -131,7 +131,7 @@ class TroubleshootingTest(testtools.TestCase):
         for path in ('policy.py', 'request.py', 'placement.py',
                      'filters/base.py', 'filters/network.py',
                      'filters/vswitch_port_limit.py', 'numa/shortage.py',
-                     'numa/steering.py'):
+                     'numa/decide.py', 'rules/base.py', 'rules/pci.py'):
             self.assertIn(path, files)
 
     def test_every_reason_has_an_entry(self):

@@ -449,6 +449,7 @@ class TestTogether(JointTestCase):
         self.assertEqual(([0], [0]), self.claimed(host, spec))
 
     def test_enabled_filters_count_from_the_first(self):
+        """But each refuses by its own rule."""
         nova_filters_enabled = [
             'NFVTopologyFilter', 'PCINUMAAffinityFilter']
         self.flags(enabled_filters=nova_filters_enabled,
@@ -456,8 +457,10 @@ class TestTogether(JointTestCase):
         host = clouds.host(devices={0: 1})
         spec = clouds.spec(nodes={0: 1}, extra_specs=STRICT,
                            devices=[clouds.pci_request(1, 'preferred')])
+        self.assertEqual(
+            ['host1'], self.passing([host], spec, self.filters[:1]))
         self.assertIn('nfv:pci_numa_affinity=strict', self.refusal(
-            [host], spec, self.filters[:1]))
+            [host], spec, self.filters))
 
 
 class TestSharedVCPU(JointTestCase):
@@ -504,9 +507,11 @@ class TestSharedVCPU(JointTestCase):
             self.flags(enabled_filters=[
                 'NFVTopologyFilter', 'SharedVCPUFilter'],
                 group='filter_scheduler')
+            host, spec = self.host((full, full), threads=threads), self.spec()
+            self.assertEqual(
+                ['host1'], self.passing([host], spec, self.filters[:1]))
             self.assertIn('nfv:shared_vcpu=0: room', self.refusal(
-                [self.host((full, full), threads=threads)], self.spec(),
-                self.filters[:1]))
+                [host], spec, self.filters))
 
     def test_cap_by_option_and_aggregate(self):
         self.flags(shared_vcpus_per_core=2.0)

@@ -1,0 +1,503 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What becomes of one guest on one host.
+
+Of the host cells that Nova would accept the rules of the request leave some.
+The decision is the fewest labels with which the claim keeps to these:
+*enforced*, if no state of the host lets it end otherwise, or only
+*predicted*, if it would keep to them on the host as it is known now.
+
+No I/O, no Nova objects, and no rule: those are arguments.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import functools
+import itertools
+import types
+import typing as ty
+
+from nfv_sched.numa.evaluation import Evaluation
+from nfv_sched.numa.evaluation import MAX_CLAIM_TRIES
+from nfv_sched.numa import labels as numa_labels
+from nfv_sched.numa import pci
+from nfv_sched.numa import shortage
+from nfv_sched.numa import topology
+from nfv_sched import reasons
+from nfv_sched.rules import base
+
+#: The filters that refuse a host that Nova's own rules do not let take the
+#: guest.
+FIT = ('NFVTopologyFilter',)
+
+# Of so many preferences all combinations are tried.
+_COMBINED = 4
+
+_NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
+_NOTHING: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of one guest on one host.
+
+    :ivar accepted: whether the host can take the guest
+    :ivar reason: why not
+    :ivar refused_by: filters of the rule that no choice is left for; ``FIT``
+        if there was none before the rules were asked
+    :ivar labels: physical networks to add to the limits
+    :ivar strict_labels: those without which a strict rule would not hold
+    :ivar ignore_tunnel: the limits must not ask for the tunnel endpoint
+    :ivar degrees: text of a rule -> how far it is kept, 0 to 1
+    :ivar displaces: the decision for the server that the request placed on
+        this host last, if the limits that hold it there would be lost
+    """
+
+    accepted: bool
+    reason: reasons.Lazy | None = None
+    refused_by: tuple[str, ...] = FIT
+    labels: frozenset[str] = _NOTHING
+    strict_labels: frozenset[str] = _NOTHING
+    ignore_tunnel: bool = False
+    degrees: Mapping[str, float] = dataclasses.field(
+        default_factory=lambda: _NO_DEGREES)
+    displaces: 'Decision | None' = None
+
+    @property
+    def value(self) -> float:
+        """How much of what is wanted comes true."""
+        return sum(self.degrees.values())
+
+
+PLAIN = Decision(True)
+
+
+class Terms(ty.NamedTuple):
+    """How to decide, the same for all hosts of a request.
+
+    :ivar rules: the rules that count, in the order in which they are asked
+    :ivar steered: labels may be added; otherwise preferences only rank
+    :ivar names: what the labels are called
+    :ivar predicted_is_enough: accept a host for a strict rule also if the
+        claim keeps it only on the host as it is known now
+    :ivar limits_lost: the claim may be made without the limits
+    """
+
+    rules: tuple[base.Rule, ...]
+    steered: bool
+    names: base.Names
+    predicted_is_enough: bool = False
+    limits_lost: bool = False
+
+    @property
+    def strict(self) -> bool:
+        """Whether something must hold, or the host is refused."""
+        return any(rule.strict for rule in self.rules)
+
+
+class Networks(ty.Protocol):
+    """The networks of a request.
+
+    :ivar physnets: physical networks that Nova considers
+    :ivar tunneled: whether the tunnel endpoint must be near
+    :ivar tunnel_uncertain: whether that may be untrue
+    """
+
+    physnets: frozenset[str]
+    tunneled: bool
+    tunnel_uncertain: bool
+
+
+def _network_groups(
+    host: topology.HostTopology, networks: Networks,
+) -> tuple[list[int], list[int]]:
+    """What Nova asks of the chosen host cells for the networks.
+
+    :returns: groups of the physical networks, and of the tunnel
+    """
+    labels = host.labels
+    groups = [labels[physnet] for physnet in networks.physnets
+              if physnet in labels]
+    tunnel = [host.tunnel] if networks.tunneled and host.tunnel else []
+    return groups, tunnel
+
+
+def expected(
+    evaluation: Evaluation, networks: Networks, decision: Decision,
+    devices: pci.Devices | None = None,
+) -> tuple[int, ...] | None:
+    """The host cells that the claim is expected to choose.
+
+    :param decision: that accepts the host
+    :param devices: the PCI devices of the host; None if none are asked for
+    :returns: host cell of each guest cell; None if it cannot be said
+    """
+    physnets, tunnel = _network_groups(evaluation.host, networks)
+    groups = physnets if decision.ignore_tunnel else physnets + tunnel
+    labels = evaluation.host.labels
+    groups = groups + [labels[label] for label in decision.labels]
+    return evaluation.choose(
+        groups, None if devices is None else devices.stock)
+
+
+def decide_plain(
+    evaluation: Evaluation, networks: Networks,
+    devices: pci.Devices | None = None,
+) -> Decision | None:
+    """The decision where Nova's own rules are all there is.
+
+    With one allocation candidate; the hot path.
+
+    :param networks: those of the request
+    :param devices: the PCI devices of the host; None if none are asked for
+    :returns: None if it takes a closer look
+    """
+    if evaluation.many_permutations or networks.tunnel_uncertain:
+        return None
+    groups: list[int] = []
+    if networks.physnets or networks.tunneled:
+        physnets, tunnel = _network_groups(evaluation.host, networks)
+        groups = physnets + tunnel
+    traces = None
+    if not evaluation.uniform:
+        traces = evaluation.request_traces()
+    if evaluation.accepted(
+            groups, None if devices is None else devices.stock, traces):
+        return PLAIN
+    return Decision(False, functools.partial(
+        shortage.capacity_reason, evaluation, groups=groups,
+        devices=devices))
+
+
+def decide(
+    evaluation: Evaluation, networks: Networks, terms: Terms,
+    devices: pci.Devices | None = None, traces=None,
+    held: Decision | None = None,
+) -> Decision:
+    """Decide about one guest on one host.
+
+    :param evaluation: where the guest fits
+    :param networks: those of the request
+    :param terms: what is asked beyond that
+    :param devices: the PCI devices of the host; None if none are asked for
+    :param traces: what Nova's earlier searches have left on the guest
+    :param held: the decision for a server that the same request has placed
+        on this host already
+    """
+    physnets, tunnel = _network_groups(evaluation.host, networks)
+    decision = _Decider(
+        numa_labels.Ground(
+            evaluation, terms.names, devices, physnets + tunnel),
+        terms, False).decide(traces, held)
+    if not tunnel or not networks.tunnel_uncertain:
+        return decision
+    if decision.accepted and (
+            not terms.steered
+            or decision.value == sum(rule.weighed for rule in terms.rules)):
+        return decision
+    # The tunnel is not known to be used, so it is only preferred.
+    without = _Decider(
+        numa_labels.Ground(evaluation, terms.names, devices, physnets),
+        terms, True).decide(traces, held)
+    if without.accepted and (
+            not decision.accepted or without.value > decision.value):
+        return without
+    return decision
+
+
+class _Decider:
+    """Works out the decision for one guest on one host."""
+
+    def __init__(self, ground: numa_labels.Ground, terms: Terms,
+                 ignore_tunnel: bool):
+        self.ground = ground
+        self.terms = terms
+        self.ignore_tunnel = ignore_tunnel
+        host = ground.host
+        self.rules = [(rule, rule.read(host, terms.names))
+                      for rule in terms.rules]
+        self.strict = terms.strict
+
+    def decide(self, traces, held: Decision | None) -> Decision:
+        """The decision; see :func:`decide`."""
+        ground = self.ground
+        evaluation = ground.evaluation
+        if traces is None and not evaluation.uniform:
+            traces = evaluation.request_traces()
+        if not evaluation.accepted(ground.groups, ground.stock, traces):
+            return Decision(False, functools.partial(
+                shortage.capacity_reason, evaluation, groups=ground.groups,
+                devices=ground.devices, pci_policy=next(
+                    (rule.text for rule, _facts in self.rules
+                     if rule.strict and rule.devices),
+                    shortage.PCI_DEVICES)))
+        if not self.rules:
+            return self._accept(_NOTHING, _NOTHING)
+        if not self.terms.steered:
+            return self._accept(_NOTHING, _NOTHING, held)
+        must = base.Goal(evaluation.masks, (), ground.stock)
+        if not self.strict and not ground.possible(must):
+            # Nova takes one guest cell for another; a preference does not
+            # stand in its way.
+            return self._accept(_NOTHING, _NOTHING, held)
+        for rule, facts in self.rules:
+            if not rule.strict:
+                continue
+            reason = rule.lacks(facts, ground)
+            if reason is not None:
+                return Decision(False, reason, rule.filters)
+            narrowed = self._with(must, rule, facts)
+            if not ground.possible(narrowed):
+                return Decision(False, functools.partial(
+                    rule.no_room, facts, ground, must), rule.filters)
+            must = narrowed
+        return self._decide_strict(must, held)
+
+    def _with(self, goal: base.Goal, rule: base.Rule,
+              facts: base.Facts) -> base.Goal:
+        """A goal with one more rule."""
+        return base.Goal(
+            rule.narrow(facts, goal), (*goal.rules, (rule, facts)),
+            rule.condition(facts, self.ground) or goal.condition)
+
+    # -- whether labels do it
+
+    def _reached(self, goal: base.Goal,
+                 chosen: Sequence[int] | None) -> bool:
+        """Whether a choice of the claim is what is wanted."""
+        return chosen is not None and all(
+            rule.kept(facts, self.ground, chosen)
+            for rule, facts in goal.rules)
+
+    def _enforced(self, labels: frozenset[str], goal: base.Goal) -> bool:
+        """Whether the claim reaches the goal in every state of the host."""
+        ground = self.ground
+        groups = ([] if self.terms.limits_lost
+                  else ground.label_groups(labels))
+        if not all(rule.always(facts, ground, groups)
+                   for rule, facts in goal.rules):
+            return False
+        # Without labels of ours a preference changes nothing.
+        return not self.strict or ground.keeps_pins(labels)
+
+    def _keeps(self, labels: frozenset[str], must: base.Goal) -> bool:
+        """Whether strict rules hold with these labels."""
+        return self._reached(must, self.ground.predicted(labels)) and (
+            self.terms.predicted_is_enough or self._enforced(labels, must))
+
+    def _find(
+        self, goal: base.Goal, options: Iterable[frozenset[str]] | None,
+    ) -> frozenset[str] | None:
+        """The fewest labels with which the claim keeps strict rules.
+
+        :param options: sets of labels to choose from; None for any
+        """
+        ground, enough = self.ground, self.terms.predicted_is_enough
+        if options is None:
+            options = ground.label_sets(goal)
+        if enough:
+            options = list(options)
+        for labels in options:
+            if self._enforced(labels, goal) and self._reached(
+                    goal, ground.predicted(labels)):
+                return labels
+        if enough and not self.terms.limits_lost:
+            for labels in options:
+                if self._reached(goal, ground.predicted(labels)):
+                    return labels
+        return None
+
+    def _find_preferred(
+        self, goal: base.Goal, must: base.Goal,
+        options: Iterable[frozenset[str]] | None,
+    ) -> frozenset[str] | None:
+        """The fewest labels with which the claim does what is preferred.
+
+        :param must: what strict rules ask for
+        :param options: sets of labels to choose from; None for any
+        """
+        ground, fallback = self.ground, None
+        for labels in ground.label_sets(goal) if options is None else options:
+            if not self._reached(goal, ground.predicted(labels)):
+                continue
+            if self._enforced(labels, goal):
+                return labels
+            if fallback is None and self._keeps(labels, must):
+                fallback = labels
+        return fallback
+
+    # -- decisions
+
+    def _accept(
+        self, labels: frozenset[str], strict_labels: frozenset[str],
+        held: Decision | None = None,
+    ) -> Decision:
+        if self._claim_too_long(labels):
+            return Decision(False, reasons.Reason(
+                reasons.ENFORCEMENT, 'NUMA topology',
+                'a claim of reasonable length needed',
+                "Nova's search on this host would try more than "
+                f'{MAX_CLAIM_TRIES} arrangements'))
+        degrees = _NO_DEGREES
+        if self.rules:
+            degrees = self._degrees(self.rules, labels)
+        displaces = None
+        if held is not None and held.labels - labels:
+            displaces = held
+        return Decision(
+            True, labels=labels, strict_labels=strict_labels,
+            ignore_tunnel=self.ignore_tunnel, degrees=degrees,
+            displaces=displaces)
+
+    def _claim_too_long(self, labels: frozenset[str]) -> bool:
+        """Whether Nova would search for too long without labels of ours."""
+        evaluation = self.ground.evaluation
+        if labels or not evaluation.many_permutations:
+            return False
+        chosen = self.ground.predicted(labels)
+        return chosen is not None and evaluation.claim_tries(
+            chosen) > MAX_CLAIM_TRIES
+
+    def _degrees(
+        self, rules: Iterable[tuple[base.Rule, base.Facts]],
+        labels: frozenset[str],
+    ) -> dict[str, float]:
+        """How far rules are kept if the claim is given these labels."""
+        chosen = self.ground.predicted(labels)
+        return {
+            rule.text: 0.0 if chosen is None else rule.degree(
+                facts, self.ground, chosen)
+            for rule, facts in rules if rule.weighed}
+
+    def _decide_strict(
+        self, must: base.Goal, held: Decision | None,
+    ) -> Decision:
+        options = None if held is None else [held.strict_labels]
+        strict = self._find(must, options)
+        if strict is not None:
+            return self._decide_preferred(must, strict, held)
+        blamed = next(
+            (number for number in range(len(must.rules)) if self._find(
+                self._first(must, number + 1), options) is None), None)
+        refused_by = FIT if blamed is None else (
+            must.rules[blamed][0].filters)
+        if held is not None and self.strict:
+            return Decision(False, reasons.Reason(
+                reasons.ENFORCEMENT, self._text(),
+                'the NUMA nodes of the other servers of the request on '
+                'this host needed', 'full'), refused_by)
+        return Decision(False, functools.partial(
+            self._not_held, must, blamed), refused_by)
+
+    def _first(self, goal: base.Goal, count: int) -> base.Goal:
+        """The goal without the rules after the first so many."""
+        found = base.Goal(
+            self.ground.evaluation.masks, (), self.ground.stock)
+        for rule, facts in goal.rules[:count]:
+            found = self._with(found, rule, facts)
+        return found
+
+    def _text(self) -> str:
+        """The strict rules, for reasons that concern them all."""
+        return ', '.join(
+            rule.text for rule in sorted(
+                self.terms.rules, key=lambda rule: rule.order)
+            if rule.strict) or 'NUMA topology'
+
+    def _not_held(self, must: base.Goal,
+                  blamed: int | None) -> reasons.Reason:
+        """Why a choice that is possible cannot be held."""
+        ground, policy = self.ground, self._text()
+        if self.terms.limits_lost:
+            return reasons.Reason(
+                reasons.ENFORCEMENT, policy,
+                'a claim that keeps it without limits needed for a move',
+                'this release of Nova may lose them')
+        if blamed is not None:
+            rule, facts = must.rules[blamed]
+            reason = rule.not_held(
+                facts, ground, self._first(must, blamed))
+            if reason is not None:
+                return reason
+        if ground.pins_astray:
+            return reasons.Reason(
+                reasons.ENFORCEMENT, policy,
+                'a claim that pins no CPUs of other NUMA nodes needed',
+                'hw:cpu_thread_policy=isolate on this host allows it')
+        if ground.node_labels(ground.host.all_cells) is None:
+            prefix = ground.names.node_prefix
+            return reasons.Reason(
+                reasons.ENFORCEMENT, policy,
+                f'labels {prefix}0, {prefix}1, ... needed to hold the guest '
+                f'on its host NUMA nodes', 'the host declares none for them')
+        if any(rule.assigns for rule, _facts in must.rules):
+            return reasons.Reason(
+                reasons.ENFORCEMENT, policy,
+                'a placement that the claim cannot change needed',
+                'the guest NUMA nodes could change places')
+        return reasons.Reason(
+            reasons.ENFORCEMENT, policy,
+            'NUMA nodes to which the claim can be held needed',
+            "Nova's search misses those with room")
+
+    def _decide_preferred(
+        self, must: base.Goal, strict: frozenset[str],
+        held: Decision | None,
+    ) -> Decision:
+        """What is preferred, as far as it goes beside what must be."""
+        preferred = [(rule, facts) for rule, facts in self.rules
+                     if not rule.strict and rule.applies(facts, self.ground)]
+        if not preferred:
+            return self._accept(strict, strict, held)
+        options = None if held is None else [held.labels]
+        for chosen in _combinations(preferred):
+            goal = must
+            for rule, facts in chosen:
+                goal = self._with(goal, rule, facts)
+            if self.ground.possible(goal):
+                labels = self._find_preferred(goal, must, options)
+                if labels is not None:
+                    return self._accept(labels, strict, held)
+        return self._partly(must, preferred, strict, held)
+
+    def _partly(
+        self, must: base.Goal,
+        preferred: list[tuple[base.Rule, base.Facts]],
+        strict: frozenset[str], held: Decision | None,
+    ) -> Decision:
+        """As much of what is preferred as there is room for."""
+        options: list[frozenset[str]] = [strict]
+        if held is not None:
+            options = [held.labels, held.strict_labels]
+        else:
+            for rule, facts in preferred:
+                options += rule.partly(facts, self.ground, must)
+        best, most = strict, (-1.0,)
+        for labels in options:
+            if not self._keeps(labels, must):
+                continue
+            degrees = tuple(self._degrees(preferred, labels).values())
+            score = (sum(degrees), *degrees)
+            if score > most:
+                best, most = labels, score
+        return self._accept(best, strict, held)
+
+
+def _combinations(preferred: list) -> Iterator[Sequence]:
+    """Preferences that may come true together, the most first."""
+    count = len(preferred)
+    for size in range(count, 0, -1):
+        if count <= _COMBINED or size in (1, count):
+            yield from itertools.combinations(preferred, size)

@@ -1,0 +1,152 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Guest NUMA nodes that run on given host NUMA nodes."""
+
+import dataclasses
+
+from nfv_sched.numa import candidates
+from nfv_sched.numa import shortage
+from nfv_sched import policy as nfv_policy
+from nfv_sched import reasons
+from nfv_sched.rules import base
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NodeMapRule(base.Rule):
+    """``nfv:numa_node.{n}``: guest NUMA node n runs on that host NUMA node.
+
+    Facts: the bit of the host cell of each pair, 0 if the host has no such.
+
+    :ivar pairs: guest NUMA node, number of the host NUMA node
+    :ivar keys_used: the extra spec of each pair with its value
+    """
+
+    name = 'node_map'
+    filters = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter')
+    order = reasons.NODE_MAP
+    keys = (f'{nfv_policy.NUMA_NODE}N',)
+    general = True
+    assigns = True
+
+    pairs: tuple[tuple[int, int], ...] = ()
+    keys_used: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, asked):
+        """The mapping of the flavor, if there is one."""
+        policy = asked.policy
+        if not policy.node_map:
+            return ()
+        texts = tuple(f'{key}={node}' for (_guest, node), key in zip(
+            policy.node_map, policy.node_keys))
+        cells = len(asked.guest.cells) if asked.guest else 0
+        for (guest, _node), text in zip(policy.node_map, texts):
+            if cells and guest >= cells:
+                raise base.RequestError(
+                    text,
+                    f'the guest has {shortage.text(cells, "NUMA node")}')
+        return (cls(', '.join(texts), pairs=policy.node_map,
+                    keys_used=texts),)
+
+    def read(self, host, names):
+        """See the class."""
+        return tuple([host.bit_of(node) for _guest, node in self.pairs])
+
+    def lacks(self, facts, ground):
+        """A host without one of the nodes."""
+        for (_guest, node), key, bit in zip(
+                self.pairs, self.keys_used, facts):
+            if not bit:
+                cells = len(ground.evaluation.host.cells)
+                return reasons.Reason(
+                    self.order, key, f'host NUMA node {node} needed',
+                    f'has {shortage.text(cells, "NUMA node")}', cells)
+        return None
+
+    def narrow(self, facts, goal):
+        """One host cell for each guest cell that is mapped."""
+        masks = list(goal.masks)
+        for (guest, _node), bit in zip(self.pairs, facts):
+            masks[guest] &= bit
+        return masks
+
+    def kept(self, facts, ground, chosen):
+        """If each is where it has to be."""
+        return all(1 << chosen[guest] == bit
+                   for (guest, _node), bit in zip(self.pairs, facts))
+
+    def always(self, facts, ground, groups):
+        """See :meth:`nfv_sched.rules.base.Rule.always`."""
+        evaluation = ground.evaluation
+        guest, cells = evaluation.guest, len(evaluation.guest.cells)
+        if (len(evaluation.host.cells) == cells and
+                evaluation.interchangeable and not guest.any_pages):
+            # Nova keeps the order of the cells, and if the guest cells fit
+            # in any order they fit in that one, which it tries first.
+            return all(bit == 1 << row
+                       for (row, _node), bit in zip(self.pairs, facts))
+        if cells > 1 and guest.any_pages:
+            return False
+        if cells > 1 and not cells == len(evaluation.host.cells) == 2:
+            # Nova may take one guest cell for another on its way.
+            return False
+        static = (evaluation.static_masks if cells == 1
+                  else evaluation.static_fits)
+        for (row, _node), bit in zip(self.pairs, facts):
+            others = list(static)
+            others[row] &= ~bit
+            if candidates.feasible(others, groups):
+                return False
+        return True
+
+    def labels(self, facts, ground):
+        """Those of the nodes; they hold a guest with one NUMA node."""
+        bits = 0
+        for bit in facts:
+            bits |= bit
+        own = ground.node_labels(bits) or frozenset()
+        single = len(ground.evaluation.guest.cells) == 1
+        return base.Labels(own if single else frozenset(), own)
+
+    def no_room(self, facts, ground, before):
+        """Which of the nodes has too little."""
+        masks = self.narrow(facts, before)
+        for (guest, _node), key, bit in zip(
+                self.pairs, self.keys_used, facts):
+            if not masks[guest]:
+                capacity = shortage.capacity_reason(
+                    ground.evaluation, within=bit)
+                return capacity._replace(order=self.order, policy=key)
+        if ground.devices is not None and candidates.feasible(
+                masks, ground.groups):
+            reason = shortage.devices_reason(
+                ground.devices, masks, self.text, self.order)
+            if reason is not None:
+                return reason
+        return reasons.Reason(
+            self.order, self.text,
+            'room that suits the node mapping, networks and PCI devices '
+            'needed', 'none')
+
+    def assigned(self, facts):
+        """The mapping itself."""
+        for (guest, _node), key, bit in zip(
+                self.pairs, self.keys_used, facts):
+            yield guest, bit, key
+
+    def floating(self, host, names):
+        """Kept only where the whole host is the node of guest node 0."""
+        one_node = host is not None and len(host.cells) == 1
+        for (guest, node), key in zip(self.pairs, self.keys_used):
+            if guest or not one_node or host.cells[0].id != node:
+                return self.needs_topology(key)
+        return 0.0

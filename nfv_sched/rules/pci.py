@@ -1,0 +1,163 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Guests on the NUMA nodes of their PCI devices."""
+
+from nfv_sched.numa import pci
+from nfv_sched.numa import shortage
+from nfv_sched import policy as nfv_policy
+from nfv_sched import reasons
+from nfv_sched.rules import base
+
+_REQUIRED = 'hw:pci_numa_affinity_policy=required'
+
+
+class PCIRule(base.Rule):
+    """``nfv:pci_numa_affinity``: every PCI device on a node of the guest.
+
+    Nova's own policies ``required``, ``socket`` and ``legacy`` need no rule;
+    ``preferred`` is a preference, for which nothing is told to the claim
+    unless there is a key of nfv-sched.
+    """
+
+    name = 'pci'
+    filters = ('PCINUMAAffinityFilter',)
+    order = reasons.PCI
+    keys = (nfv_policy.PCI_NUMA_AFFINITY,)
+    weighed = True
+    devices = True
+
+    @classmethod
+    def of(cls, asked):
+        """What is asked of the devices beyond what Nova keeps by itself."""
+        policy, degree, ours = asked.policy, None, False
+        if policy.pci_key in nfv_policy.PCI_KEYS and policy.pci is not None:
+            degree, ours = policy.pci, True
+        elif any(demand.policy == pci.PREFERRED for demand in asked.demands):
+            degree = nfv_policy.PREFER
+        if degree is None or not asked.demands:
+            return ()
+        return (cls(f'{policy.pci_key}={policy.pci}',
+                    degree == nfv_policy.STRICT, ours),)
+
+    def lacks(self, facts, ground):
+        """A host that says nothing of PCI devices."""
+        if ground.devices is None:
+            return reasons.Reason(
+                self.order, self.text, 'PCI devices needed',
+                'the host has none')
+        return None
+
+    def applies(self, facts, ground):
+        """If the host has devices."""
+        return ground.devices is not None
+
+    def condition(self, facts, ground):
+        """That the devices are on the chosen host cells."""
+        return ground.devices.local
+
+    def kept(self, facts, ground, chosen):
+        """If they are."""
+        return ground.devices.local.test(
+            base.candidates.mask_of(chosen))
+
+    def always(self, facts, ground, groups):
+        """Whether no state of the host lets a claim take a device elsewhere.
+
+        Nova holds the claim to the NUMA policy of each request, and to the
+        providers that Placement has allocated from.  Of a move it takes the
+        policy of the alias, but for unshelving, which the scheduler cannot
+        tell from a cold migration: there both must do.
+        """
+        if ground.devices is None or len(ground.evaluation.host.cells) == 1:
+            return True
+        return all(
+            _stays_local(ground, number, policy, groups)
+            for number, demand in enumerate(ground.devices.devices.wanted)
+            for policy in {demand.claimed, demand.policy})
+
+    def degree(self, facts, ground, chosen):
+        """The part of the devices that are there."""
+        if ground.devices is None:
+            return 0.0
+        served = ground.devices.serve(base.candidates.mask_of(chosen))
+        return served.local / served.total if served and served.total else 0.0
+
+    def partly(self, facts, ground, must):
+        """Any host cells may be nearer to some of the devices."""
+        return ground.label_sets(must)
+
+    def no_room(self, facts, ground, before):
+        """Which request finds too few devices."""
+        reason = shortage.devices_reason(
+            ground.devices, before.masks, self.text, self.order,
+            before.where, local=True)
+        return reason or reasons.Reason(
+            self.order, self.text,
+            f'NUMA nodes{before.where} with room and all the PCI devices '
+            f'needed', 'none')
+
+    def not_held(self, facts, ground, before):
+        """What Nova would have to know to take no other devices."""
+        devices = ground.devices.devices
+        if any(map(devices.has_unknown, range(len(devices.wanted)))):
+            return reasons.Reason(
+                reasons.ENFORCEMENT, self.text,
+                f'devices with NUMA information needed, or {_REQUIRED}',
+                'some have none')
+        if any(demand.claimed is None for demand in devices.wanted):
+            return reasons.Reason(
+                reasons.ENFORCEMENT, self.text,
+                "the [pci] aliases in the scheduler's configuration needed "
+                'for a move', 'it has none', own=True)
+        if not any(demand.fixable or demand.from_port or
+                   demand.claimed == pci.REQUIRED
+                   for demand in devices.wanted):
+            return reasons.Reason(
+                reasons.ENFORCEMENT, self.text,
+                'aliases with numa_policy required needed for a move',
+                'the claim could take other devices', own=True)
+        return reasons.Reason(
+            reasons.ENFORCEMENT, self.text, f'{_REQUIRED} needed',
+            'the claim could take other devices', own=True)
+
+    def floating(self, host, names):
+        """Kept only where the whole host is one node."""
+        if host is not None and len(host.cells) == 1:
+            return 1.0
+        if not self.strict:
+            return 0.0
+        return self.needs_topology()
+
+
+def _stays_local(
+    ground: base.Ground, number: int, policy: str | None, groups,
+) -> bool:
+    """Whether no claim that follows a policy takes a device elsewhere.
+
+    :param number: number of the PCI request
+    :param policy: NUMA policy of the request; None if it is not known
+    :param groups: bitmasks of host cells of which the claim takes one each
+    """
+    devices = ground.devices.devices
+    fixed = ground.devices.fixed(number)
+    if fixed is not None:
+        if policy in (pci.REQUIRED, pci.LEGACY) and fixed.bit_count() == 1:
+            return True
+        # Of several providers Nova may leave some out.
+        return ground.always_on(groups, fixed)
+    if policy == pci.REQUIRED:
+        return True
+    if policy == pci.SOCKET and all(
+            devices.same_socket(1 << index) == 1 << index
+            for index in range(len(ground.evaluation.host.cells))):
+        return True
+    return policy == pci.LEGACY and not devices.has_unknown(number)

@@ -1,0 +1,160 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Guests that run one vCPU on the shared CPUs of their NUMA node."""
+
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.numa import candidates
+from nfv_sched.numa import evaluation as numa_evaluation
+from nfv_sched.numa import fit
+from nfv_sched.numa import topology
+from nfv_sched import policy as nfv_policy
+from nfv_sched import reasons
+from nfv_sched.rules import base
+
+_LIMIT = 'shared_vcpus_per_core'
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SharedVCPURule(base.Rule):
+    """``nfv:shared_vcpu``: its guest cell on a host cell with shared CPUs.
+
+    Its shared cores are filled up to ``shared_vcpus_per_core`` only, which
+    the claim is held to by a lower CPU allocation ratio.
+
+    :ivar cell: guest cell of the vCPU
+    """
+
+    name = 'shared_vcpu'
+    filters = ('SharedVCPUFilter',)
+    order = reasons.SHARED_VCPU
+    keys = (nfv_policy.SHARED_VCPU,)
+
+    cell: int = 0
+
+    @classmethod
+    def of(cls, asked):
+        """The policy of the flavor, if it has one."""
+        policy = asked.policy
+        vcpu = policy.shared_vcpu
+        if vcpu is None:
+            return ()
+        text = f'{policy.shared_vcpu_key}={vcpu}'
+        if (asked.extra_specs.get('hw:cpu_policy') or
+                asked.properties.get('hw_cpu_policy')) != 'mixed':
+            raise base.RequestError(
+                text,
+                'needs a guest with both kinds of CPUs; set '
+                f'hw:cpu_policy=mixed and hw:cpu_dedicated_mask=^{vcpu}')
+        return (cls(text, cell=_cell(asked, vcpu, text)),)
+
+    def cpu_ratio(self, host, ratio, limit):
+        """So much that no shared core takes more than it may."""
+        most = limit(_LIMIT)
+        return min([ratio, *(most * cell.shared_cores / cell.shared
+                             for cell in host.cells if cell.shared)])
+
+    def kept(self, facts, ground, chosen):
+        """If there is room on the shared CPUs of the chosen host cell."""
+        return bool(
+            ground.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
+
+    def always(self, facts, ground, groups):
+        """Whether no state of the host lets a claim end without shared CPUs.
+
+        Nova may take one guest cell for another on its way.  But a claim is
+        recorded only if the pins of each guest cell are on its host cell, and
+        Nova pins vCPUs of a guest cell only where it has found enough shared
+        CPUs for the others.
+        """
+        evaluation = ground.evaluation
+        guest = evaluation.guest
+        shared = guest.cells[self.cell]
+        return (len(guest.cells) == 1 or evaluation.interchangeable or
+                (shared.dedicated > 0 and not guest.isolates) or
+                all(cell.shared >= shared.shared
+                    for cell in evaluation.host.cells))
+
+    def too_full(
+        self, evaluation: numa_evaluation.Evaluation, ratios: fit.Ratios,
+    ) -> reasons.Reason | None:
+        """Why a guest does not fit, if it is for what the rule takes away.
+
+        :param evaluation: of the guest, with the lower ratio
+        :param ratios: allocation ratios of the host
+        """
+        if evaluation.ratios.cpu >= ratios.cpu or evaluation.masks[self.cell]:
+            return None
+        wider = numa_evaluation.Evaluation(
+            evaluation.host, evaluation.guest, ratios)
+        fitting = [evaluation.host.cells[index] for index in candidates.bits(
+            wider.masks[self.cell])]
+        if not fitting:
+            return None
+        free = max(*(int(host.shared * evaluation.ratios.cpu) - host.cpu_usage
+                     for host in fitting), 0, 0)
+        wanted = evaluation.guest.cells[self.cell].shared
+        return reasons.Reason(
+            self.order, self.text,
+            f'room for {wanted} on the shared CPUs of one NUMA node needed',
+            f'{free} free', free)
+
+    def left(self, evaluation: numa_evaluation.Evaluation,
+             chosen: Sequence[int] | None) -> float:
+        """Room that is left on the shared CPUs beside the shared vCPU.
+
+        :param chosen: host cell of each guest cell; None if not known
+        :returns: part of what the host cell can take, 0 to 1
+        """
+        if chosen is None:
+            return 0.0
+        cell = evaluation.host.cells[chosen[self.cell]]
+        limit = cell.shared * evaluation.ratios.cpu
+        used = cell.cpu_usage + evaluation.guest.cells[self.cell].shared
+        return min(max(1 - used / limit, 0.0), 1.0) if limit > 0 else 0.0
+
+
+def _cell(asked: base.Asked, vcpu: int, name: str) -> int:
+    """The guest NUMA node of the shared vCPU.
+
+    :raises nfv_sched.rules.base.RequestError: if it can have none
+    """
+    if asked.guest is None:
+        raise base.RequestError(name, 'needs a guest NUMA topology')
+    for number, cell in enumerate(
+            getattr(asked.numa_topology, 'cells', None) or ()):
+        dedicated = _cpus(cell, 'pcpuset')
+        if vcpu in dedicated:
+            raise base.RequestError(
+                name, f'vCPU {vcpu} is dedicated; hw:cpu_dedicated_mask must '
+                      f'leave it out')
+        if vcpu not in _cpus(cell, 'cpuset'):
+            continue
+        if not dedicated:
+            raise base.RequestError(
+                name, f'guest NUMA node {number} needs a dedicated vCPU '
+                      f'beside the shared one')
+        if asked.guest.cells[number].threads != topology.THREADS_PREFER:
+            raise base.RequestError(
+                name, 'not possible with hw:cpu_thread_policy=isolate or '
+                      'require')
+        return number
+    raise base.RequestError(name, 'the guest has no such vCPU')
+
+
+def _cpus(cell, field: str) -> ty.Collection[int]:
+    try:
+        return getattr(cell, field, None) or ()
+    except Exception:  # not set
+        return ()

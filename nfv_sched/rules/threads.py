@@ -1,0 +1,65 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Hosts that can keep the CPU thread policy of a guest."""
+
+import dataclasses
+
+from nfv_sched import reasons
+from nfv_sched.rules import base
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ThreadsRule(base.Rule):
+    """``hw:cpu_thread_policy``, where a host can never keep it.
+
+    Nova keeps ``isolate`` on a host with sibling threads only if the same
+    CPUs serve shared and dedicated guests (``vcpu_pin_set``).
+
+    :ivar siblings: pinned vCPUs must be on sibling threads
+    :ivar isolates: pinned vCPUs want a physical core each
+    """
+
+    name = 'threads'
+    filters = ('CPUThreadPolicyFilter', 'NFVTopologyFilter')
+    order = reasons.THREADS
+    general = True
+    steers = False
+
+    siblings: bool = False
+    isolates: bool = False
+
+    @classmethod
+    def of(cls, asked):
+        """If the guest wants siblings, or none."""
+        guest = asked.guest
+        siblings = asked.needs_threads or (
+            guest is not None and guest.requires_siblings)
+        isolates = guest is not None and guest.isolates
+        if not siblings and not isolates:
+            return ()
+        return (cls('hw:cpu_thread_policy', ours=False, siblings=siblings,
+                    isolates=isolates),)
+
+    def never(self, host):
+        """See the class."""
+        if self.siblings and not any(
+                cell.threads > 1 for cell in host.cells):
+            return reasons.Reason(
+                self.order, 'hw:cpu_thread_policy=require',
+                'a host with sibling threads needed')
+        if self.isolates and all(
+                cell.threads > 1 and not cell.legacy for cell in host.cells):
+            return reasons.Reason(
+                self.order, 'hw:cpu_thread_policy=isolate',
+                'a host without sibling threads needed',
+                'Nova cannot keep the siblings of dedicated CPUs idle')
+        return None

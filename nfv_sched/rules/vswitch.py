@@ -1,0 +1,99 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Guests on the NUMA nodes of the virtual switch."""
+
+import dataclasses
+
+from nfv_sched import policy as nfv_policy
+from nfv_sched import reasons
+from nfv_sched.rules import base
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class VSwitchRule(base.CellsRule):
+    """``nfv:vswitch_numa_affinity``: every guest cell with the switch.
+
+    :ivar physnets: physical networks that are reached through the switch
+    :ivar tunneled: whether a tunnelled network is known to be used
+    """
+
+    name = 'vswitch'
+    filters = ('VSwitchNUMAAffinityFilter',)
+    order = reasons.VSWITCH
+    keys = (nfv_policy.VSWITCH_NUMA_AFFINITY,)
+    noun = 'with the virtual switch'
+    where = ' with the virtual switch'
+
+    physnets: frozenset[str] = frozenset()
+    tunneled: bool = False
+
+    @classmethod
+    def of(cls, asked):
+        """The policy of the flavor, if it has one."""
+        policy = asked.policy
+        if policy.vswitch is None:
+            return ()
+        return (cls(f'{policy.vswitch_key}={policy.vswitch}',
+                    policy.vswitch == nfv_policy.STRICT,
+                    physnets=asked.physnets, tunneled=asked.tunneled),)
+
+    def label(self, names):
+        """The label of the switch."""
+        return names.vswitch
+
+    def read(self, host, names):
+        """Host cells on which the virtual switch runs.
+
+        The host's own label says so.  A host without it still tells by the
+        NUMA affinity of its networks, if it declares that of every network
+        that the request reaches through the switch.
+        """
+        labels = host.labels
+        declared = labels.get(names.vswitch)
+        if declared:
+            return declared
+        cells = 0
+        for physnet in self.physnets:
+            near = labels.get(physnet)
+            if not near:
+                return None
+            cells |= near
+        if self.tunneled:
+            if not host.tunnel:
+                return None
+            cells |= host.tunnel
+        return cells or None
+
+    def undeclared(self):
+        """See :meth:`nfv_sched.rules.base.CellsRule.undeclared`."""
+        return reasons.Reason(
+            self.order, self.text,
+            'a host that declares where its virtual switch runs needed',
+            'no label or network affinity')
+
+    def apart(self, node, key, nodes):
+        """See :meth:`nfv_sched.rules.base.CellsRule.apart`."""
+        return reasons.Reason(
+            self.order, self.text,
+            f'the virtual switch on host NUMA node {node} needed ({key})',
+            f'it runs on {", ".join(map(str, nodes))}')
+
+    def floating(self, host, names):
+        """Kept only where the whole host is one node, with the switch."""
+        one_node = host is not None and len(host.cells) == 1
+        if one_node and self.read(host, names):
+            return 1.0
+        if not self.strict:
+            return 0.0
+        if one_node:
+            return self.undeclared()
+        return self.needs_topology()
