@@ -448,6 +448,19 @@ reverses it.
 Can be overridden per aggregate by metadata of the same name.
 """),
     cfg.FloatOpt(
+        'place_numa_affinity_weight_multiplier',
+        default=1000.0,
+        help="""
+Multiplier of the place NUMA affinity weigher.
+
+For a guest that prefers the NUMA nodes of a place (``nfv:numa_affinity.*``),
+or others (``nfv:numa_anti_affinity.*``), a host with room there weighs up to
+this much more than one without. The default outweighs Nova's resource
+weighers. 0 turns the weigher off; a negative value reverses it.
+
+Can be overridden per aggregate by metadata of the same name.
+"""),
+    cfg.FloatOpt(
         'shared_vcpu_weight_multiplier',
         default=1.0,
         help="""

@@ -34,11 +34,15 @@ VSWITCH_NUMA_AFFINITY = 'nfv:vswitch_numa_affinity'
 PCI_NUMA_AFFINITY = 'nfv:pci_numa_affinity'
 SHARED_VCPU = 'nfv:shared_vcpu'
 NUMA_NODE = 'nfv:numa_node.'
+NUMA_AFFINITY = 'nfv:numa_affinity.'
+NUMA_ANTI_AFFINITY = 'nfv:numa_anti_affinity.'
 
 NAMESPACE = 'nfv:'
 
-# All keys of the namespace.  One that ends with a point takes a number.
-KEYS = (VSWITCH_NUMA_AFFINITY, PCI_NUMA_AFFINITY, SHARED_VCPU, NUMA_NODE)
+# All keys of the namespace.  One that ends with a point takes a number, or
+# the name of a place.
+KEYS = (VSWITCH_NUMA_AFFINITY, PCI_NUMA_AFFINITY, SHARED_VCPU, NUMA_NODE,
+        NUMA_AFFINITY, NUMA_ANTI_AFFINITY)
 
 # Spellings of Helion / Titanium Carrier Grade, accepted as synonyms.
 SYNONYMS = {
@@ -109,15 +113,18 @@ class NFVPolicy:
 NO_POLICY = NFVPolicy()
 
 
-def _shown(value: ty.Any) -> str:
-    """A value for a message: quoted, and never long."""
+def shown(value: ty.Any) -> str:
+    """A value for a message: quoted, and never long.
+
+    :param value: what a flavor says
+    """
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + '...'
 
 
 def _shown_key(key: str) -> str:
     """A key for a message, quoted where it needs to be."""
-    return key if _PLAIN_KEY.fullmatch(key) else _shown(key)
+    return key if _PLAIN_KEY.fullmatch(key) else shown(key)
 
 
 def _known_keys() -> dict[str, str]:
@@ -170,15 +177,15 @@ def _spelled(extra_specs: Mapping, key: str, errors: list[str]):
     if value is None:
         return (other, synonym) if other is not None else (None, key)
     if other is not None and other != value:
-        errors.append(f'{key}={_shown(value)} contradicts '
-                      f'{synonym}={_shown(other)}')
+        errors.append(f'{key}={shown(value)} contradicts '
+                      f'{synonym}={shown(other)}')
     return value, key
 
 
 def _affinity(extra_specs: Mapping, key: str, errors: list[str]):
     value, spelling = _spelled(extra_specs, key, errors)
     if value is not None and value not in AFFINITIES:
-        errors.append(f'{spelling}={_shown(value)} is not one of '
+        errors.append(f'{spelling}={shown(value)} is not one of '
                       f'{", ".join(AFFINITIES)}')
         value = None
     return value, spelling
@@ -199,12 +206,12 @@ def _node_map(extra_specs: Mapping, errors: list[str]):
             continue
         guest = _number(key.rpartition('.')[2])
         if guest is None or key.count('.') != 1:
-            errors.append(f'{_shown(key)} does not name a guest NUMA node')
+            errors.append(f'{shown(key)} does not name a guest NUMA node')
             continue
         value = extra_specs[key]
         host = _number(value)
         if host is None:
-            errors.append(f'{key}={_shown(value)} is not the number of a '
+            errors.append(f'{key}={shown(value)} is not the number of a '
                           f'host NUMA node')
             continue
         earlier = found.setdefault(guest, (host, key))
@@ -266,7 +273,7 @@ def parse(extra_specs: Mapping[str, str] | None,
     shared, shared_key = _spelled(extra_specs, SHARED_VCPU, errors)
     shared_vcpu = _number(shared)
     if shared is not None and shared_vcpu is None:
-        errors.append(f'{shared_key}={_shown(shared)} is not the index of a '
+        errors.append(f'{shared_key}={shown(shared)} is not the index of a '
                       f'vCPU')
 
     node_map, node_keys = _node_map(extra_specs, errors)

@@ -43,6 +43,15 @@ _DESCRIPTIONS = {
         'the shared CPUs of the host.'),
     policy.NUMA_NODE: (
         'The host NUMA node on which the given guest NUMA node runs.'),
+    policy.NUMA_AFFINITY: (
+        'Where the guest runs relative to a place that hosts declare by the '
+        'label ``nfv_{place}``. ``strict``: every NUMA node of the guest is '
+        'on a host NUMA node with the place, or the guest is not scheduled. '
+        '``prefer``: so if any host of the cloud has room for it.'),
+    policy.NUMA_ANTI_AFFINITY: (
+        'The same the other way round. ``strict``: no NUMA node of the guest '
+        'is on a host NUMA node with the place, or the guest is not '
+        'scheduled. ``prefer``: so if any host of the cloud has room for it.'),
 }
 
 
@@ -80,6 +89,17 @@ def _numa_node(prefix: str, description: str) -> ExtraSpecValidator:
                'description': 'The host NUMA node.'})
 
 
+def _place(prefix: str) -> ExtraSpecValidator:
+    return ExtraSpecValidator(
+        name=prefix + '{place}', description=_DESCRIPTIONS[prefix],
+        parameters=[{
+            'name': 'place',
+            'pattern': r'[A-Za-z0-9_-]{1,64}',
+            'description': 'The place.',
+        }],
+        value=_AFFINITY)
+
+
 def register() -> list[ExtraSpecValidator]:
     """The validators, one per key and synonym.
 
@@ -93,4 +113,6 @@ def register() -> list[ExtraSpecValidator]:
         _shared_vcpu(policy.SYNONYMS[shared], _synonym(shared)),
         _numa_node(node, _DESCRIPTIONS[node]),
         _numa_node(policy.SYNONYMS[node], _synonym(node)),
+        _place(policy.NUMA_AFFINITY),
+        _place(policy.NUMA_ANTI_AFFINITY),
     ]

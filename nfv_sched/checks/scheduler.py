@@ -41,6 +41,7 @@ TOPOLOGY = 'NFVTopologyFilter'
 STOCK_TOPOLOGY = 'NUMATopologyFilter'
 VSWITCH = 'VSwitchNUMAAffinityFilter'
 PCI = 'PCINUMAAffinityFilter'
+PLACE = 'PlaceNUMAAffinityFilter'
 STOCK_PCI = 'PciPassthroughFilter'
 SHARED_VCPU = 'SharedVCPUFilter'
 RULES = 'SecurityRuleLimitFilter'
@@ -51,16 +52,18 @@ _KEEPS = {
     TOPOLOGY: policy.NUMA_NODE + '{n}',
     VSWITCH: policy.VSWITCH_NUMA_AFFINITY,
     PCI: policy.PCI_NUMA_AFFINITY,
+    PLACE: policy.NUMA_AFFINITY + '{place}',
     SHARED_VCPU: policy.SHARED_VCPU,
     LIMITS[0]: 'limits of ports',
     LIMITS[1]: 'limits of security-group rules',
 }
 #: Filters of one policy, which leave guests without it alone.
-_POLICIES = (VSWITCH, PCI, SHARED_VCPU)
+_POLICIES = (VSWITCH, PCI, PLACE, SHARED_VCPU)
 #: Filter of a preference -> its weigher.
 _PREFERENCES = {
     VSWITCH: 'VSwitchNUMAAffinityWeigher',
     PCI: 'PCINUMAAffinityWeigher',
+    PLACE: 'PlaceNUMAAffinityWeigher',
 }
 _NETWORK_WEIGHERS = ('DHCPServerWeigher', 'RouterWeigher',
                      'VSwitchPortWeigher')

@@ -196,8 +196,6 @@ class Rule(abc.ABC):
     assigns: ty.ClassVar[bool] = False
     #: It is about where PCI devices are.
     devices: ty.ClassVar[bool] = False
-    #: What is special about the host cells that it leaves, in words.
-    where: ty.ClassVar[str] = ''
 
     text: str
     strict: bool = True
@@ -211,6 +209,11 @@ class Rule(abc.ABC):
         :param asked: what the request says
         :raises RequestError: if it contradicts itself
         """
+
+    @property
+    def where(self) -> str:
+        """What is special about the host cells that it leaves, in words."""
+        return ''
 
     def cpu_ratio(self, host: topology.HostTopology, ratio: float,
                   limit: Callable[[str], float]) -> float:
@@ -368,7 +371,12 @@ class CellsRule(Rule):
     @property
     @abc.abstractmethod
     def noun(self) -> str:
-        """What is on these host cells, in words."""
+        """What is special about these host cells, in words."""
+
+    @property
+    def where(self) -> str:
+        """The same, for what is said about host cells."""
+        return f' {self.noun}'
 
     def lacks(self, facts, ground):
         """A host that does not say."""
@@ -434,9 +442,31 @@ class CellsRule(Rule):
                 self.order, self.text,
                 f'{shortage.text(cells, "host NUMA node")} {self.noun} '
                 f'needed', f'has {len(nodes)}', len(nodes))
+        if any(mask & facts for mask in ground.evaluation.masks) and not any(
+                mask & facts for mask in before.masks):
+            return reasons.Reason(
+                self.order, self.text,
+                f'NUMA nodes{before.where}{self.where} with room needed',
+                'none')
         return shortage.capacity_reason(
             ground.evaluation, self.text, facts, self.order,
-            f'{before.where} {self.noun}', ground.groups, ground.devices)
+            f'{before.where}{self.where}', ground.groups, ground.devices)
+
+    def floating(self, host, names):
+        """Kept only where the whole host is one such node."""
+        one_node = host is not None and len(host.cells) == 1
+        facts = self.read(host, names) if one_node else None
+        if facts:
+            return 1.0
+        if not self.strict:
+            return 0.0
+        if not one_node:
+            return self.needs_topology()
+        if facts is None:
+            return self.undeclared()
+        return reasons.Reason(
+            self.order, self.text, f'1 host NUMA node {self.noun} needed',
+            'has 0')
 
     @abc.abstractmethod
     def apart(self, node: int, key: str, nodes: Sequence[int]):

@@ -31,7 +31,6 @@ class VSwitchRule(base.CellsRule):
     order = reasons.VSWITCH
     keys = (nfv_policy.VSWITCH_NUMA_AFFINITY,)
     noun = 'with the virtual switch'
-    where = ' with the virtual switch'
 
     physnets: frozenset[str] = frozenset()
     tunneled: bool = False
@@ -86,14 +85,3 @@ class VSwitchRule(base.CellsRule):
             self.order, self.text,
             f'the virtual switch on host NUMA node {node} needed ({key})',
             f'it runs on {", ".join(map(str, nodes))}')
-
-    def floating(self, host, names):
-        """Kept only where the whole host is one node, with the switch."""
-        one_node = host is not None and len(host.cells) == 1
-        if one_node and self.read(host, names):
-            return 1.0
-        if not self.strict:
-            return 0.0
-        if one_node:
-            return self.undeclared()
-        return self.needs_topology()

@@ -35,9 +35,9 @@ CONF = nova_api.CONF
 # The order in which the documentation names them. Others, of whoever else
 # adds to the entry points, follow.
 _ORDER = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
-          'PCINUMAAffinityFilter', 'SharedVCPUFilter',
-          'CPUThreadPolicyFilter', 'VSwitchPortLimitFilter',
-          'SecurityRuleLimitFilter')
+          'PCINUMAAffinityFilter', 'PlaceNUMAAffinityFilter',
+          'SharedVCPUFilter', 'CPUThreadPolicyFilter',
+          'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
 _PCI_FILTER = 'PciPassthroughFilter'
 
 

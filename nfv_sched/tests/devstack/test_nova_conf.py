@@ -21,11 +21,12 @@ from nfv_sched import reasons
 from nfv_sched.tests.devstack import base
 
 OURS = ['VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
-        'SharedVCPUFilter', 'CPUThreadPolicyFilter',
-        'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter']
+        'PlaceNUMAAffinityFilter', 'SharedVCPUFilter',
+        'CPUThreadPolicyFilter', 'VSwitchPortLimitFilter',
+        'SecurityRuleLimitFilter']
 OUR_WEIGHERS = {'VSwitchNUMAAffinityWeigher', 'PCINUMAAffinityWeigher',
-                'SharedVCPUWeigher', 'DHCPServerWeigher', 'RouterWeigher',
-                'VSwitchPortWeigher'}
+                'PlaceNUMAAffinityWeigher', 'SharedVCPUWeigher',
+                'DHCPServerWeigher', 'RouterWeigher', 'VSwitchPortWeigher'}
 STOCK_WEIGHERS = {'RAMWeigher', 'CPUWeigher', 'BuildFailureWeigher'}
 
 

@@ -868,4 +868,5 @@ class WholePluginTestCase(NFVCloudTestCase):
     extra_filters = [
         'PciPassthroughFilter', 'NFVTopologyFilter',
         'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
-        'SharedVCPUFilter', 'CPUThreadPolicyFilter']
+        'PlaceNUMAAffinityFilter', 'SharedVCPUFilter',
+        'CPUThreadPolicyFilter']

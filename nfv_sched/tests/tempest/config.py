@@ -31,6 +31,7 @@ OPTIONS = [
             'NFVTopologyFilter',
             'VSwitchNUMAAffinityFilter',
             'PCINUMAAffinityFilter',
+            'PlaceNUMAAffinityFilter',
             'SharedVCPUFilter',
             'CPUThreadPolicyFilter',
             'VSwitchPortLimitFilter',

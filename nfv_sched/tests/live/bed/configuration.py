@@ -39,8 +39,8 @@ _BASE_FILTERS = (
     'PciPassthroughFilter')
 _FILTERS = _BASE_FILTERS + (
     'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
-    'SharedVCPUFilter', 'CPUThreadPolicyFilter', 'VSwitchPortLimitFilter',
-    'SecurityRuleLimitFilter')
+    'PlaceNUMAAffinityFilter', 'SharedVCPUFilter', 'CPUThreadPolicyFilter',
+    'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
 _STOCK_FILTERS = _BASE_FILTERS + ('NUMATopologyFilter',)
 
 _DIST_INFO = {

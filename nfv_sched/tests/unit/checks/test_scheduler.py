@@ -25,7 +25,7 @@ CONF = nova.conf.CONF
 STOCK = ('ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,'
          'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter')
 PLUGIN = ('NFVTopologyFilter,VSwitchNUMAAffinityFilter,PCINUMAAffinityFilter,'
-          'SharedVCPUFilter,CPUThreadPolicyFilter')
+          'PlaceNUMAAffinityFilter,SharedVCPUFilter,CPUThreadPolicyFilter')
 LIMITS = 'VSwitchPortLimitFilter,SecurityRuleLimitFilter'
 AVAILABLE = """\
 available_filters = nova.scheduler.filters.all_filters
@@ -188,7 +188,8 @@ class WeighersTest(CheckTestCase):
 
     def test_as_documented(self):
         self.assertSuccess(
-            self.check(), 'PCINUMAAffinityWeigher', 'VSwitchPortWeigher')
+            self.check(), 'PCINUMAAffinityWeigher',
+            'PlaceNUMAAffinityWeigher', 'VSwitchPortWeigher')
 
     def test_default(self):
         self.assertWarning(

@@ -676,7 +676,7 @@ class TestLoading(base.TestCase):
     def test_names(self):
         self.assertEqual(
             ['CPUThreadPolicyFilter', 'NFVTopologyFilter',
-             'PCINUMAAffinityFilter', 'SecurityRuleLimitFilter',
-             'SharedVCPUFilter', 'VSwitchNUMAAffinityFilter',
-             'VSwitchPortLimitFilter'],
+             'PCINUMAAffinityFilter', 'PlaceNUMAAffinityFilter',
+             'SecurityRuleLimitFilter', 'SharedVCPUFilter',
+             'VSwitchNUMAAffinityFilter', 'VSwitchPortLimitFilter'],
             [cls.__name__ for cls in all_filters()])

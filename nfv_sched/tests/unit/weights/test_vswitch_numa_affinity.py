@@ -113,7 +113,7 @@ class TestVSwitchNUMAAffinityWeigher(base.TestCase):
 
     def test_loading(self):
         self.assertEqual(
-            ['DHCPServerWeigher', 'PCINUMAAffinityWeigher', 'RouterWeigher',
-             'SharedVCPUWeigher', 'VSwitchNUMAAffinityWeigher',
-             'VSwitchPortWeigher'],
+            ['DHCPServerWeigher', 'PCINUMAAffinityWeigher',
+             'PlaceNUMAAffinityWeigher', 'RouterWeigher', 'SharedVCPUWeigher',
+             'VSwitchNUMAAffinityWeigher', 'VSwitchPortWeigher'],
             [cls.__name__ for cls in all_weighers()])

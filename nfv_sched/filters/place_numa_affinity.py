@@ -1,0 +1,31 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+from nfv_sched.filters import base
+from nfv_sched.rules import place
+
+
+class PlaceNUMAAffinityFilter(base.RuleFilter):
+    """Place guests on, or away from, NUMA nodes that hosts declare.
+
+    ``nfv:numa_affinity.{place}=strict``: every NUMA node of the guest is on a
+    host NUMA node with the place, for example that of an NVMe drive, or the
+    host is refused.  ``nfv:numa_anti_affinity.{place}=strict``: none is, for
+    example none with the Ceph OSDs.  ``prefer``: every host passes; where it
+    is possible, the claim on the compute node is told to do so.  Enable
+    ``PlaceNUMAAffinityWeigher`` too, so that such hosts are chosen first.
+
+    A host says where a place is by the label ``nfv_{place}``, a physical
+    network in ``[neutron] physnets`` of its nova.conf; see the documentation
+    on labels.  Without it a host has no such place.
+    """
+
+    rule = place.PlaceRule
