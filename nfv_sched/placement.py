@@ -17,6 +17,7 @@ so that no filter works it out again and none depends on another having run.
 """
 
 from collections.abc import Mapping
+import dataclasses
 import functools
 import typing as ty
 
@@ -27,6 +28,7 @@ from nfv_sched.numa import decide as decide_
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import pci
+from nfv_sched.numa import shape
 from nfv_sched.numa import shortage
 from nfv_sched.numa import topology
 from nfv_sched import reasons
@@ -169,19 +171,25 @@ class HostNote:
         return None
 
     def judge(self, decision: decide_.Decision, host_state,
-              terms: decide_.Terms) -> None:
+              request: Request, terms: decide_.Terms) -> None:
         """Keep a decision whose limits are written."""
         left = host_state.allocation_candidates
-        self._judged = (decision, terms, self.held, left, _first(left))
+        self._judged = (
+            decision, terms, request, self.held, host_state.numa_topology,
+            left, _first(left), host_state.cpu_allocation_ratio,
+            host_state.ram_allocation_ratio)
 
-    def judged(self, host_state,
+    def judged(self, host_state, request: Request,
                terms: decide_.Terms) -> decide_.Decision | None:
         """The decision, if an earlier filter has left the host as it is."""
         kept, left = self._judged, host_state.allocation_candidates
-        if kept is not None and (
-                kept[1] is terms or kept[1] == terms) and \
-                kept[2] is self.held and kept[3] is left and \
-                kept[4] is _first(left):
+        if kept is not None and kept[2] is request and \
+                kept[3] is self.held and \
+                kept[4] is host_state.numa_topology and \
+                kept[5] is left and kept[6] is _first(left) and \
+                kept[7] == host_state.cpu_allocation_ratio and \
+                kept[8] == host_state.ram_allocation_ratio and \
+                (kept[1] is terms or kept[1] == terms):
             return kept[0]
         return None
 
@@ -195,7 +203,7 @@ class HostNote:
             self._view = topology.host_topology(numa_topology)
             self._topology = numa_topology
             self._evaluation = None
-            self._decided = self._judged = None
+            self._decided = None
         return self._view
 
     def cpu_ratio(self, host_state, view: topology.HostTopology,
@@ -204,10 +212,12 @@ class HostNote:
 
         Nova's allocation ratio, or less if a rule says so.
         """
+        if not terms.capping:
+            return host_state.cpu_allocation_ratio
         kept = self._capped
         if kept is None or kept[0] is not view or kept[1] is not terms:
             ratio = host_state.cpu_allocation_ratio
-            for rule in terms.rules:
+            for rule in terms.capping:
                 ratio = rule.cpu_ratio(
                     view, ratio, functools.partial(_limit, host_state))
             kept = self._capped = (view, terms, ratio)
@@ -224,7 +234,7 @@ class HostNote:
                 self._ratios is not ratios):
             self._guest = request.guest
             self._ratios = ratios
-            self._decided = self._judged = self._devices = None
+            self._decided = self._devices = None
             self._evaluation = numa_evaluation.Evaluation(
                 view, request.guest, ratios,
                 _pci_free(host_state.pci_stats), bool(request.demands),
@@ -374,12 +384,13 @@ def terms_of(request_note: RequestNote, request: Request,
                          if name in order], default=None)
             if rule.steers and (rule.general or place is not None):
                 rules.append((-1 if rule.general else place, rule))
+        ordered = tuple([rule for _place, rule in sorted(
+            rules, key=lambda item: item[0])])
         known = request_note.terms[ran] = decide_.Terms(
-            tuple([rule for _place, rule in sorted(
-                rules, key=lambda item: item[0])]),
-            any(rule.ours for rule in request.rules), options.names,
+            ordered, any(rule.ours for rule in request.rules), options.names,
             options.predicted_is_enough,
-            request.is_move and options.limits_lost)
+            request.is_move and options.limits_lost,
+            tuple([rule for rule in ordered if rule.caps]))
     return known
 
 
@@ -406,6 +417,37 @@ def _decide_candidate(
     :param mapping: which provider gives which PCI device
     :param traces: what Nova's earlier searches have left on the guest
     """
+    evaluation = note.evaluation(host_state, request, view, terms)
+    key = None
+    if traces is None and note.held is None and (
+            evaluation.ratios.cpu == host_state.cpu_allocation_ratio):
+        key = shape.of(
+            evaluation,
+            [rule.read(view, terms.names) for rule in terms.rules],
+            getattr(host_state.pci_stats, 'pools', None), request.demands,
+            mapping)
+    again = functools.partial(
+        _decide_alone, note, host_state, request, view, terms, mapping,
+        traces)
+    if key is None:
+        return again()
+    decisions = note.request_note.decisions
+    key = id(terms), key
+    known = decisions.get(key)
+    if known is None:
+        known = decisions[key] = again()
+    elif not known.accepted:
+        # What there is too little of is the host's own.
+        return dataclasses.replace(known, reason=lambda: reasons.resolve(
+            again().reason))
+    return known
+
+
+def _decide_alone(
+    note: HostNote, host_state, request: Request, view, terms, mapping,
+    traces=None,
+) -> decide_.Decision:
+    """The decision for one allocation candidate, worked out."""
     evaluation = note.evaluation(host_state, request, view, terms)
     decision = decide_.decide(
         evaluation, request, terms,
@@ -452,15 +494,15 @@ def _settled(
 
 
 def _plain_refusal(
-    numa_topology, guest: topology.Guest, ratios: fit.Ratios,
-    devices: pci.Devices | None,
+    host_state, request: Request, ratios: fit.Ratios,
 ) -> reasons.Reason:
     """Why a plain guest finds no room."""
-    view = topology.host_topology(numa_topology)
+    view = topology.host_topology(host_state.numa_topology)
     if view is None:
         return reasons.resolve(_NO_HOST_TOPOLOGY.reason)
     return shortage.capacity_reason(
-        numa_evaluation.Evaluation(view, guest, ratios), devices=devices)
+        numa_evaluation.Evaluation(view, request.guest, ratios),
+        devices=_plain_devices(host_state, request, view))
 
 
 def _plain_devices(
@@ -472,6 +514,26 @@ def _plain_devices(
     return pci.Devices(
         pci.HostDevices(host_state.pci_stats.pools, request.demands, view),
         host_state.allocation_candidates[0].get('mappings'))
+
+
+def _like_devices(
+    host_state, request: Request, request_note: RequestNote,
+    view: topology.HostTopology,
+) -> pci.Devices | None:
+    """The same, or those of another host that serve all guests alike."""
+    if not request.demands or host_state.pci_stats is None:
+        return None
+    try:
+        key = shape.of_devices(
+            host_state.pci_stats.pools, request.demands,
+            host_state.allocation_candidates[0].get('mappings'), view.cells)
+        known = request_note.decisions.get(key)
+    except Exception:  # whoever needs the devices says what is wrong
+        return _plain_devices(host_state, request, view)
+    if known is None:
+        known = request_note.decisions[key] = _plain_devices(
+            host_state, request, view)
+    return known
 
 
 def judge_plain(
@@ -498,7 +560,8 @@ def judge_plain(
             devices = None
             if request.demands:
                 view = topology.host_topology(host_state.numa_topology)
-                devices = _plain_devices(host_state, request, view)
+                devices = _like_devices(
+                    host_state, request, request_note, view)
                 host_cells = view.cells
             else:
                 host_cells = map(topology.HostCell,
@@ -512,8 +575,7 @@ def judge_plain(
                     return decide_.PLAIN
                 bit <<= 1
             return decide_.Decision(False, functools.partial(
-                _plain_refusal, host_state.numa_topology, guest, ratios,
-                devices))
+                _plain_refusal, host_state, request, ratios))
     view = topology.host_topology(host_state.numa_topology)
     if view is None:
         return None
@@ -598,15 +660,18 @@ def judge(
     :param name: the filter that asks; its rules count from now on
     :returns: the decision
     """
-    note.ran = _with(note, name)
-    terms = terms_of(note.request_note, request, note.ran)
+    request_note = note.request_note
+    if name is not None and name not in settings(request_note).filters:
+        note.ran = _with(note, name)
+    terms = request_note.terms.get(note.ran) or terms_of(
+        request_note, request, note.ran)
+    known = note.judged(host_state, request, terms)
+    if known is not None:
+        return known
     view, settled = _settled(note, host_state, request, terms)
     if settled is not None:
         return settled
     evaluation = note.evaluation(host_state, request, view, terms)
-    known = note.judged(host_state, terms)
-    if known is not None:
-        return known
     if len(host_state.allocation_candidates) > 1 and (
             request.demands or not evaluation.uniform):
         decision = _judge_candidates(note, host_state, request, view, terms)
@@ -615,7 +680,7 @@ def judge(
         decision = _decide(note, host_state, request, view, terms)
     if decision.accepted:
         write_limits(note, host_state, request, decision)
-    note.judge(decision, host_state, terms)
+    note.judge(decision, host_state, request, terms)
     return decision
 
 

@@ -85,6 +85,7 @@ class RequestNote:
     :ivar limits: limits objects by content, shared by like hosts
     :ivar settings: options as they are for this request
     :ivar terms: how to decide, by the filters that count
+    :ivar decisions: what was decided, by these terms and the shape of a host
     :ivar instance: UUID of the server that is placed now
     :ivar asked: when Nova was about to ask Placement for candidates, seconds
         of ``time.monotonic()``; None if that is not known
@@ -97,7 +98,8 @@ class RequestNote:
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
-                 'terms', 'instance', 'asked', 'ledgers', 'network', 'taken',
+                 'terms', 'decisions', 'instance', 'asked', 'ledgers',
+                 'network', 'taken',
                  'placed', '_key', '_extra_specs', '_pristine')
 
     def __init__(self):
@@ -107,6 +109,7 @@ class RequestNote:
         self.limits: dict = {}
         self.settings: ty.Any = None
         self.terms: dict = {}
+        self.decisions: dict = {}
         self.instance: str | None = None
         self.asked: float | None = None
         self.ledgers: ty.Any = None
@@ -124,7 +127,7 @@ class RequestNote:
         :param spec_obj: ``nova.objects.RequestSpec``
         """
         self.settings = None
-        self.terms = {}
+        self.terms, self.decisions = {}, {}
         self.instance = _get(spec_obj, 'instance_uuid')
         if index != self.index or index is None:
             self.index = index
@@ -155,7 +158,7 @@ class RequestNote:
             self._pristine = None
         self._key, self._extra_specs = key, dict(extra_specs)
         self.limits = {}
-        self.terms = {}
+        self.terms, self.decisions = {}, {}
         self.request = self._parse(extra_specs, *key[1:])
         return self.request
 

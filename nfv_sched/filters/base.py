@@ -80,8 +80,11 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         """
         request_note = nfv_request.note_of(spec_obj)
         request = self._read(request_note, spec_obj)
-        return request is not None and self._passes(
-            host_state, request, request_note) is None
+        if request is None:
+            return False
+        if request.error is None and not self.concerns(request):
+            return True
+        return self._passes(host_state, request, request_note) is None
 
     def filter_all(self, filter_obj_list, spec_obj):
         """The hosts that pass.
@@ -143,8 +146,6 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         """None if the host passes, else the reason why not."""
         if request.error is not None:
             return request.error
-        if not self.concerns(request):
-            return None
         try:
             decision = self.decide(host_state, request, request_note)
         except topology.OddTopologyError as exc:

@@ -93,6 +93,7 @@ class Terms(ty.NamedTuple):
     :ivar predicted_is_enough: accept a host for a strict rule also if the
         claim keeps it only on the host as it is known now
     :ivar limits_lost: the claim may be made without the limits
+    :ivar capping: those of the rules that lower the CPU allocation ratio
     """
 
     rules: tuple[base.Rule, ...]
@@ -100,6 +101,7 @@ class Terms(ty.NamedTuple):
     names: base.Names
     predicted_is_enough: bool = False
     limits_lost: bool = False
+    capping: tuple[base.Rule, ...] = ()
 
     @property
     def strict(self) -> bool:

@@ -50,12 +50,10 @@ def page_size(host: HostCell, requested: int, memory: int) -> int:
     """
     need = memory * 1024
     if requested > 0:
-        for size_kb, free_kb, _total, _reserved in host.pages:
-            if size_kb == requested:
-                if need <= free_kb and need % requested == 0:
-                    return requested
-                return 0
-        return 0
+        free = host.free_kb(requested)
+        if free is None or need > free or need % requested:
+            return 0
+        return requested
 
     sizes = sorted((page.size_kb for page in host.pages), reverse=True)
     if requested == topology.PAGES_SMALL:

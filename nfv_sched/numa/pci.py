@@ -323,7 +323,7 @@ class Devices:
     def __init__(self, devices: HostDevices, mapping: Mapping | None):
         self.devices = devices
         self.asked = sum([demand.count for demand in devices.wanted])
-        self._providers = [_providers(demand, mapping)
+        self._providers = [providers(demand, mapping)
                            for demand in devices.wanted]
         self._known: dict[int, Served | None] = {}
 
@@ -453,8 +453,12 @@ class Devices:
         return cells or None
 
 
-def _providers(demand: Demand, mapping: Mapping | None) -> tuple[str, ...]:
-    """Resource providers of a request, one for each device; may be empty."""
+def providers(demand: Demand, mapping: Mapping | None) -> tuple[str, ...]:
+    """Resource providers of a request, one for each device; may be empty.
+
+    :param demand: the request
+    :param mapping: mappings of the allocation candidate, if any
+    """
     if demand.from_port:
         return ()
     if not mapping:

@@ -133,6 +133,22 @@ class HostCell:
             pages = self._pages = tuple([_pages(page) for page in mempages])
         return pages
 
+    def free_kb(self, size_kb: int) -> int | None:
+        """Free memory in pages of one size.
+
+        :param size_kb: KiB
+        :returns: KiB; None if the cell has no such pages
+        :raises OddTopologyError: if a size is not positive
+        """
+        if self._pages is None:
+            # No need to read the others.
+            for page in self._obj.__dict__.get('_obj_mempages') or ():
+                attrs = page.__dict__
+                if attrs.get('_obj_size_kb') == size_kb:
+                    return _pages(page).free_kb
+        return next((page.free_kb for page in self.pages
+                     if page.size_kb == size_kb), None)
+
     @property
     def network(self) -> tuple[ty.AbstractSet[str], bool]:
         """Physical networks (and labels) near this cell, and the tunnel."""

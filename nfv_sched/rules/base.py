@@ -194,6 +194,8 @@ class Rule(abc.ABC):
     weighed: ty.ClassVar[bool] = False
     #: It says which guest cell goes where.
     assigns: ty.ClassVar[bool] = False
+    #: It lowers the CPU allocation ratio (:meth:`cpu_ratio`).
+    caps: ty.ClassVar[bool] = False
     #: It is about where PCI devices are.
     devices: ty.ClassVar[bool] = False
 

@@ -33,15 +33,20 @@ class SharedVCPURule(base.Rule):
     Its shared cores are filled up to ``shared_vcpus_per_core`` only, which
     the claim is held to by a lower CPU allocation ratio.
 
+    Facts: whether all host cells have as many shared CPUs as that needs.
+
     :ivar cell: guest cell of the vCPU
+    :ivar shared: its shared vCPUs
     """
 
     name = 'shared_vcpu'
     filters = ('SharedVCPUFilter',)
     order = reasons.SHARED_VCPU
     keys = (nfv_policy.SHARED_VCPU,)
+    caps = True
 
     cell: int = 0
+    shared: int = 0
 
     @classmethod
     def of(cls, asked):
@@ -57,13 +62,18 @@ class SharedVCPURule(base.Rule):
                 text,
                 'needs a guest with both kinds of CPUs; set '
                 f'hw:cpu_policy=mixed and hw:cpu_dedicated_mask=^{vcpu}')
-        return (cls(text, cell=_cell(asked, vcpu, text)),)
+        cell = _cell(asked, vcpu, text)
+        return (cls(text, cell=cell, shared=asked.guest.cells[cell].shared),)
 
     def cpu_ratio(self, host, ratio, limit):
         """So much that no shared core takes more than it may."""
         most = limit(_LIMIT)
         return min([ratio, *(most * cell.shared_cores / cell.shared
                              for cell in host.cells if cell.shared)])
+
+    def read(self, host, names):
+        """See the class."""
+        return all(cell.shared >= self.shared for cell in host.cells)
 
     def kept(self, facts, ground, chosen):
         """If there is room on the shared CPUs of the chosen host cell."""
@@ -82,9 +92,7 @@ class SharedVCPURule(base.Rule):
         guest = evaluation.guest
         shared = guest.cells[self.cell]
         return (len(guest.cells) == 1 or evaluation.interchangeable or
-                (shared.dedicated > 0 and not guest.isolates) or
-                all(cell.shared >= shared.shared
-                    for cell in evaluation.host.cells))
+                (shared.dedicated > 0 and not guest.isolates) or facts)
 
     def too_full(
         self, evaluation: numa_evaluation.Evaluation, ratios: fit.Ratios,

@@ -12,6 +12,7 @@
 """What the weighers of preferences have in common."""
 
 import abc
+import threading
 
 from nova.scheduler import weights
 from oslo_log import log as logging
@@ -47,10 +48,20 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     #: enabled.
     rule: type[rules_base.Rule]
 
+    def __init__(self):
+        super().__init__()
+        self._pass = threading.local()
+
     def weight_multiplier(self, host_state):
         """The option, or the metadata of the host's aggregates."""
+        # Nova asks for each host, right after the weights.
+        default = getattr(self._pass, 'multiplier', None)
+        if default is None:
+            default = CONF.nfv_sched[self.multiplier]
+        if not host_state.aggregates:
+            return default
         return nova_compat.weight_multiplier(
-            host_state, self.multiplier, CONF.nfv_sched[self.multiplier])
+            host_state, self.multiplier, default)
 
     def weighed(
         self, request: nfv_request.Request,
@@ -74,6 +85,7 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def _weights(self, weighed_obj_list, request_spec) -> list[float]:
         """The weights as they are; the request is read once for all hosts."""
+        self._pass.multiplier = CONF.nfv_sched[self.multiplier]
         try:
             request_note = nfv_request.note_of(request_spec)
             request = request_note.read(request_spec)

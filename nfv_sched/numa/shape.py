@@ -1,0 +1,116 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the decision about a host depends on.
+
+Of a thousand hosts only some differ in it: free CPUs and pages matter as far
+as the guest fits or not, devices as far as there are enough.  Two hosts of the
+same shape are decided about once.
+
+Everything that :mod:`nfv_sched.numa.decide` and the rules look at has to be
+here, but for what is the same for all hosts of a request.
+"""
+
+from collections.abc import Hashable
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+from nfv_sched.numa import candidates
+from nfv_sched.numa import evaluation as numa_evaluation
+from nfv_sched.numa import pci
+from nfv_sched.numa import topology
+from nfv_sched.rules import base
+
+# Of a pool of devices, what is counted otherwise.
+_COUNTED = ('count', 'rp_uuid')
+
+
+def of(
+    evaluation: numa_evaluation.Evaluation, facts: Sequence[base.Facts],
+    pools: Sequence[Mapping] | None, demands: tuple[pci.Demand, ...],
+    mapping: Mapping | None,
+) -> Hashable | None:
+    """The shape of a host for a request.
+
+    :param evaluation: where the guest fits
+    :param facts: what the rules know of the host
+    :param pools: free PCI devices of the host; None if it says nothing
+    :param demands: the PCI requests
+    :param mapping: which provider gives which PCI device
+    :returns: None if the host has to be decided about by itself: where Nova's
+        answer depends on the course of its search, or it is refused at once
+    """
+    guest, host = evaluation.guest, evaluation.host
+    masks, cells = evaluation.masks, host.cells
+    if guest.any_pages or not evaluation.uniform:
+        return None
+    several = len(guest.cells) > 1
+    if several and (
+            not candidates.matching(masks)
+            or any(cell.cpus == topology.MIXED for cell in guest.cells)):
+        return None
+    static = fits = None
+    if any(mask != host.all_cells for mask in masks):
+        static = evaluation.static_masks
+        if not evaluation.interchangeable:
+            fits = evaluation.static_fits
+    order = None
+    if several or masks[0] & masks[0] - 1:
+        order = tuple(evaluation.order)
+    shape = (
+        tuple([cell.id for cell in cells]), masks, static, fits, order,
+        frozenset(host.labels.items()), host.tunnel, tuple(facts))
+    if not demands:
+        return shape
+    if pools is None:
+        return shape
+    try:
+        devices = of_devices(pools, demands, mapping, cells)
+        hash(devices)
+    except (AttributeError, LookupError, TypeError):
+        return None  # whoever needs them says what is wrong
+    return shape, devices
+
+
+def of_devices(
+    pools: Sequence[Mapping], demands: tuple[pci.Demand, ...],
+    mapping: Mapping | None, cells: Sequence[topology.HostCell],
+) -> Hashable:
+    """What matters of the devices of a host.
+
+    More than are asked for are as good as one more; and of their providers
+    only matters which are the same.
+
+    :param pools: free PCI devices of the host
+    :param demands: the PCI requests
+    :param mapping: which provider gives which PCI device
+    :param cells: the host's NUMA nodes
+    :raises Exception: whatever an odd pool makes it raise
+    """
+    most = 1
+    near: list = [cell.id for cell in cells]
+    numbers: dict = {}
+    providers = []
+    for demand in demands:
+        most += demand.count
+        if pci.SOCKET in (demand.policy, demand.claimed):
+            near += [cell.socket for cell in cells]
+        providers.append(tuple([
+            numbers.setdefault(provider, len(numbers))
+            for provider in pci.providers(demand, mapping)]))
+    found = []
+    for pool in pools:
+        count, provider = pool['count'], pool.get('rp_uuid')
+        if provider is not None:
+            provider = numbers.setdefault(provider, len(numbers))
+        found.append((count if count < most else most, provider))
+        found += [item for item in pool.items() if item[0] not in _COUNTED]
+    return tuple(near), tuple(providers), tuple(found)
