@@ -1,0 +1,588 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Each filter refuses by the rule that it is named after.
+
+Whichever filters are enabled, in whatever order: what an operator reads in
+Nova's log is the filter whose rule has nothing left.
+"""
+
+import contextlib
+import copy
+import dataclasses
+import functools
+import itertools
+import logging
+import re
+
+import fixtures
+from nova import exception
+from nova.scheduler import filters as nova_filters
+from nova.scheduler.filters import numa_topology_filter
+from nova.scheduler import weights as nova_weights
+
+from nfv_sched.filters import cpu_thread_policy
+from nfv_sched.filters import nfv_topology
+from nfv_sched.filters import pci_numa_affinity
+from nfv_sched.filters import shared_vcpu
+from nfv_sched.filters import vswitch_numa_affinity
+from nfv_sched.tests import base
+from nfv_sched.tests import strategies
+from nfv_sched.tests.unit import clouds
+from nfv_sched.weights import pci_numa_affinity as pci_weigher
+from nfv_sched.weights import shared_vcpu as shared_weigher
+from nfv_sched.weights import vswitch_numa_affinity as vswitch_weigher
+
+TOPOLOGY = 'NFVTopologyFilter'
+VSWITCH = 'VSwitchNUMAAffinityFilter'
+PCI = 'PCINUMAAffinityFilter'
+SHARED = 'SharedVCPUFilter'
+THREADS = 'CPUThreadPolicyFilter'
+STOCK = 'NUMATopologyFilter'
+
+OURS = (TOPOLOGY, VSWITCH, PCI, SHARED, THREADS)
+
+MAPPED = (TOPOLOGY, VSWITCH)
+THREADED = (THREADS, TOPOLOGY)
+
+
+def subsets(names=OURS):
+    """All subsets in all orders."""
+    for count in range(1, len(names) + 1):
+        yield from itertools.permutations(names, count)
+
+
+def turns(names):
+    """All orders in which each follows the same one."""
+    return [names[place:] + names[:place] for place in range(len(names))]
+
+
+def host(name='host1', nodes=2, threads=1, shared=4, usage=(), pinned=(),
+         switch=(1,), node_labels=True, devices=None):
+    """A host with eight CPUs on each NUMA node, and much room.
+
+    The switch and the PCI devices are on node 1, where Nova by itself would
+    not go first.
+
+    :param threads: sibling threads of a core
+    :param shared: CPUs of each node that are shared
+    :param usage: how much of them is used, by node
+    :param pinned: dedicated CPUs that are taken, by node
+    :param devices: free VFs of each node, by node
+    """
+    topology = clouds.host_topology(
+        nodes, 8, switch=switch, node_labels=node_labels)
+    for cell in topology.cells:
+        ids = sorted(cell.pcpuset)
+        cell.cpuset, cell.pcpuset = set(ids[:shared]), set(ids[shared:])
+        cell.siblings = [
+            set(ids[i:i + threads]) for i in range(0, 8, threads)]
+    for cell, used in zip(topology.cells, usage):
+        cell.cpu_usage = used
+    for cell, taken in zip(topology.cells, pinned):
+        cell.pinned_cpus = set(sorted(cell.pcpuset)[:taken])
+    state = strategies.host_state(topology, cpu_ratio=100.0, name=name)
+    state.pci_stats = clouds.pci_stats(
+        topology, {1: 1} if devices is None else devices)
+    return state
+
+
+def request(vswitch='strict', pci='strict', shared=True, node=None,
+            threads=None, cells=1, policy='legacy', more=None):
+    """A request with a vCPU on shared CPUs and two on dedicated ones.
+
+    :param pci: how near its only PCI device must be; None for no device
+    :param shared: whether it names that vCPU, for which shared CPUs are
+        kept; all are dedicated if it does not
+    :param node: where guest node 0 must be
+    :param policy: Nova's NUMA policy of the device
+    :param more: more extra specs
+    """
+    extra_specs = dict(more or {})
+    if shared:
+        extra_specs.update({
+            'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '^0',
+            'nfv:shared_vcpu': '0'})
+    if threads is not None:
+        extra_specs.update({
+            'hw:cpu_policy': 'dedicated', 'hw:cpu_thread_policy': threads})
+    if pci is not None:
+        extra_specs['nfv:pci_numa_affinity'] = pci
+    spec = clouds.spec(
+        vswitch, cells=cells, extra_specs=extra_specs,
+        nodes=None if node is None else {0: node},
+        devices=[] if pci is None else [clouds.pci_request(1, policy)])
+    for cell in spec.numa_topology.cells:
+        if shared:
+            first = 3 * cell.id
+            cell.cpuset, cell.pcpuset = {first}, {first + 1, first + 2}
+            cell.cpu_policy = 'mixed'
+        if threads is not None:
+            cell.cpu_thread_policy = threads
+    return spec
+
+
+def fresh(state):
+    """A host that no filter has met, as another was made."""
+    again = copy.copy(state)
+    again.limits = dict(state.limits)
+    again.allocation_candidates = list(state.allocation_candidates)
+    return again
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A host that breaks one rule of a request.
+
+    :ivar owners: filters that may refuse it, the first that is enabled does
+    :ivar host: how it differs from one that keeps all rules
+    :ivar asked: how the request differs from one that has all
+    :ivar policy: how the reason begins
+    :ivar always: the rule counts also if none of these is enabled
+    :ivar stock: Nova's own filter refuses the host, too
+    """
+
+    owners: tuple[str, ...]
+    host: dict
+    asked: dict
+    policy: str
+    always: bool = False
+    stock: bool = False
+
+    @property
+    def concerned(self) -> set[str]:
+        """The filters that look at the hosts of such a request."""
+        asked = {'vswitch': 'strict', 'pci': 'strict', 'shared': True,
+                 'node': None, 'threads': None, **self.asked}
+        found = {TOPOLOGY}
+        if asked['vswitch'] is not None or asked['node'] is not None:
+            found.add(VSWITCH)
+        if asked['pci'] is not None:
+            found.add(PCI)
+        if asked['shared']:
+            found.add(SHARED)
+        if asked['threads'] is not None:
+            found.add(THREADS)
+        return found
+
+    def refusing(self, enabled) -> str | None:
+        """The filter that must refuse, None if the host passes."""
+        owner = next((name for name in self.owners if name in enabled), None)
+        for place, name in enumerate(enabled):
+            if name == STOCK:
+                if self.stock:
+                    return STOCK
+            elif name not in self.concerned:
+                continue
+            elif owner is None:
+                if self.always:
+                    return name
+            elif name == owner:
+                return name
+            elif self.owners == (TOPOLOGY,) and STOCK in enabled[
+                    place:enabled.index(owner)]:
+                return name  # Nova's filter is spared a long search
+        return None
+
+
+ROWS = {
+    'no room at all': Row(
+        (TOPOLOGY,), dict(pinned=(4, 4)), {}, 'NUMA topology: ',
+        always=True, stock=True),
+    'too few NUMA nodes': Row(
+        (TOPOLOGY,), {}, dict(cells=3), 'NUMA topology: ',
+        always=True, stock=True),
+    'no device at all': Row(
+        (TOPOLOGY,), dict(devices={1: 0}), {},
+        '', always=True, stock=True),  # named after the key, if that counts
+    'mapped to a node that is not there': Row(
+        MAPPED, {}, dict(node=5), 'nfv:numa_node.0=5: ', always=True),
+    'mapped to a full node': Row(
+        MAPPED, dict(pinned=(0, 4)), dict(node=1, vswitch=None, pci=None),
+        'nfv:numa_node.0=1: ', always=True),
+    'mapped beside the device': Row(
+        MAPPED, {}, dict(node=0), 'nfv:numa_node.0=0: ', always=True),
+    'mapped and no labels': Row(
+        MAPPED, dict(switch=None, node_labels=False),
+        dict(node=1, vswitch=None, pci=None, shared=False),
+        'nfv:numa_node.0=1: labels nfv_node0, nfv_node1, ... needed',
+        always=True),
+    'full where the switch is': Row(
+        (VSWITCH,), dict(pinned=(0, 4)), dict(pci=None),
+        'nfv:vswitch_numa_affinity=strict: '),
+    'no switch declared': Row(
+        (VSWITCH,), dict(switch=None), {},
+        'nfv:vswitch_numa_affinity=strict: a host that declares'),
+    'one node with the switch for two': Row(
+        (VSWITCH,), {}, dict(cells=2),
+        'nfv:vswitch_numa_affinity=strict: 2 host NUMA nodes'),
+    'switch apart from the mapped node': Row(
+        (VSWITCH,), dict(switch=(0,)), dict(node=1),
+        'nfv:vswitch_numa_affinity=strict: the virtual switch on host NUMA '
+        'node 1 needed'),
+    'switch apart from what Nova wants near': Row(
+        (VSWITCH,), dict(switch=(0,)), {},
+        'nfv:vswitch_numa_affinity=strict: '),
+    'on some nodes with the switch and no labels': Row(
+        (VSWITCH,), dict(nodes=3, switch=(0, 1), node_labels=False),
+        dict(cells=2, pci=None, shared=False),
+        'nfv:vswitch_numa_affinity=strict: labels nfv_node0, '),
+    'no room beside the device': Row(
+        (PCI,), dict(pinned=(0, 4)), dict(policy='preferred', vswitch=None),
+        'nfv:pci_numa_affinity=strict: '),
+    'another device could be taken': Row(
+        (PCI,), dict(devices={0: 1, 1: 1}), dict(policy='preferred'),
+        'nfv:pci_numa_affinity=strict: '
+        'hw:pci_numa_affinity_policy=required needed'),
+    'shared CPUs full': Row(
+        (SHARED,), dict(usage=(64, 64)), {},
+        'nfv:shared_vcpu=0: room for 1 on the shared CPUs'),
+    'require, and no siblings': Row(
+        THREADED, {}, dict(threads='require', shared=False),
+        'hw:cpu_thread_policy=require: ', always=True, stock=True),
+    'isolate, and siblings': Row(
+        THREADED, dict(threads=2), dict(threads='isolate', shared=False),
+        'hw:cpu_thread_policy=isolate: ', always=True, stock=True),
+    'several wrongs, of which the first counts': Row(
+        THREADED, dict(pinned=(4, 4), switch=None, devices={}),
+        dict(threads='require', shared=False, node=5),
+        'hw:cpu_thread_policy=require: ', always=True, stock=True),
+}
+
+
+class _Lines(logging.Handler):
+    """What was logged."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(record.getMessage())
+
+
+class RefusingTestCase(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.flags(expose_reasons='none')
+        self.handler = nova_filters.HostFilterHandler()
+        self.filters = {cls.__name__: cls() for cls in (
+            nfv_topology.NFVTopologyFilter,
+            vswitch_numa_affinity.VSwitchNUMAAffinityFilter,
+            pci_numa_affinity.PCINUMAAffinityFilter,
+            shared_vcpu.SharedVCPUFilter,
+            cpu_thread_policy.CPUThreadPolicyFilter,
+            numa_topology_filter.NUMATopologyFilter)}
+        self.nova, self.ours = _Lines(), _Lines()
+        self.useFixture(fixtures.FakeLogger('nova.virt.hardware'))
+        for handler, name in ((self.nova, 'nova.filters'),
+                              (self.ours, 'nfv_sched.filters.base')):
+            self.useFixture(fixtures.LogHandler(
+                handler, name, level=logging.INFO))
+            # There are thousands of lines.
+            self.useFixture(fixtures.MockPatchObject(
+                logging.getLogger(name), 'propagate', False))
+
+    def run_filters(self, hosts, spec, enabled, index=0):
+        """Names of the hosts that pass the enabled filters, as Nova does."""
+        self.nova.lines.clear()
+        self.ours.lines.clear()
+        self.flags(enabled_filters=list(enabled), group='filter_scheduler')
+        return [state.host for state in self.handler.get_filtered_objects(
+            [self.filters[name] for name in enabled], hosts, spec, index)]
+
+    @staticmethod
+    @contextlib.contextmanager
+    def named(title, enabled):
+        """Say of which case an assertion is."""
+        try:
+            yield
+        except AssertionError as exc:
+            raise AssertionError(
+                f'{title}, {", ".join(enabled)}: {exc}') from exc
+
+    def removed(self):
+        """Hosts that each filter removed, as Nova's log says."""
+        text, = [line for line in self.nova.lines
+                 if line.startswith('Filtering removed all hosts')]
+        return {name: int(start) - int(end) for name, start, end in re.findall(
+            r'(\w+): \(start: (\d+), end: (\d+)\)', text)}
+
+    def assertRefusedBy(self, name, enabled):
+        """Both Nova's log and our own name a filter, and no other."""
+        self.assertIn(f'Filter {name} returned 0 hosts', self.nova.lines)
+        self.assertEqual(
+            {known: int(known == name)
+             for known in enabled[:enabled.index(name) + 1]}, self.removed())
+        if name == STOCK:
+            self.assertEqual([], self.ours.lines)
+        else:
+            line, = self.ours.lines
+            self.assertTrue(line.startswith(
+                f'{name} refused the last host for server '), line)
+
+
+class TestTable(RefusingTestCase):
+
+    def test_the_host_passes_without_the_wrong(self):
+        """So that it is that one wrong for which the rows are refused."""
+        asked = [dict(), dict(node=1), dict(policy='required')]
+        asked += [dict(threads=policy, shared=False, node=1)
+                  for policy in ('isolate', 'require')]
+        for case in asked:
+            state = host(threads=2 if case.get('threads') == 'require' else 1)
+            spec = request(**case)
+            for enabled in subsets():
+                self.assertEqual(['host1'], self.run_filters(
+                    [fresh(state)], copy.copy(spec), enabled), (case, enabled))
+
+    def test_any_subset_in_any_order(self):
+        refused = {}
+        for title, row in ROWS.items():
+            state, spec = host(**row.host), request(**row.asked)
+            for enabled in subsets():
+                passed = self.run_filters(
+                    [fresh(state)], copy.copy(spec), enabled)
+                name = row.refusing(enabled)
+                with self.named(title, enabled):
+                    if len(enabled) == len(OURS):
+                        self.assertEqual(row.owners[0], name)
+                    if row.always and row.concerned & set(enabled):
+                        self.assertIsNotNone(name)
+                    self.assertEqual([] if name else ['host1'], passed)
+                    if name is not None:
+                        self.assertRefusedBy(name, enabled)
+                        if row.policy:
+                            self.assertIn(f': {row.policy}',
+                                          self.ours.lines[0])
+                refused.setdefault(title, set()).add(name)
+        for title, row in ROWS.items():
+            self.assertLessEqual(set(row.owners), refused[title], title)
+
+    def test_what_tenants_read(self):
+        """The reason is of the same filter, and told by it."""
+        self.flags(expose_reasons='summary')
+        for title, row in ROWS.items():
+            for enabled in (*turns(OURS), *turns(OURS[::-1])):
+                error = self.assertRaises(
+                    exception.NoValidHost, self.run_filters,
+                    [host(**row.host)], request(**row.asked), enabled)
+                with self.named(title, enabled):
+                    self.assertIn(row.policy, str(error))
+                    line, = self.ours.lines
+                    self.assertTrue(line.startswith(
+                        f'{row.owners[0]} refused the last host for server '),
+                        line)
+
+    def test_among_other_hosts(self):
+        """Each filter removes the hosts that break its rule."""
+        asked = dict(policy='preferred', node=1)
+        wrongs = {
+            TOPOLOGY: [dict(pinned=(4, 4)), dict(nodes=1, switch=(0,))],
+            VSWITCH: [dict(switch=None), dict(switch=(0,))],
+            PCI: [dict(devices={0: 1, 1: 1})],
+            SHARED: [dict(usage=(64, 64)),
+                     dict(usage=(64, 64), switch=None)]}
+        for enabled in itertools.permutations(wrongs):
+            hosts = [
+                host(f'host{number}', **wrong) for number, wrong in enumerate(
+                    itertools.chain.from_iterable(wrongs.values()))]
+            self.assertEqual(
+                [], self.run_filters(hosts, request(**asked), enabled))
+            self.assertEqual(
+                {name: len(wrongs[name]) for name in enabled},
+                self.removed())
+
+    def test_requests_that_no_host_can_take(self):
+        """No rule has nothing left: the first filter says so."""
+        for enabled in itertools.permutations(OURS):
+            self.run_filters(
+                [host()], request(more={'nfv:no_such': '1'}), enabled)
+            self.assertRefusedBy(enabled[0], enabled)
+
+    def test_later_servers_of_a_request(self):
+        """The switch's node is full then, and nobody may raise."""
+        self.flags(expose_reasons='summary')
+        for enabled in itertools.permutations(OURS):
+            state, spec = host(pinned=(0, 2)), request(pci=None)
+            self.assertEqual(
+                ['host1'], self.run_filters([state], spec, enabled))
+            place(state, spec)
+            self.assertEqual(
+                [], self.run_filters([state], spec, enabled, 1))
+            self.assertRefusedBy(VSWITCH, enabled)
+
+
+def place(state, spec):
+    """Nova puts a server on the host and comes to the next one."""
+    spec.instance_uuid = '6a0ae9d2-1d5e-4d2c-9c54-5c0f0b1b3a55'
+    state.consume_from_request(spec)
+
+
+class TestTwoRules(RefusingTestCase):
+    """Each alone has something left; the later one finds nothing."""
+
+    def test_the_later_one_refuses(self):
+        self.flags(strict_enforcement='predicted')
+        asked = dict(policy='preferred')
+        for enabled in subsets():
+            passed = self.run_filters(
+                [host(switch=(0,))], request(**asked), enabled)
+            both = [name for name in enabled if name in (VSWITCH, PCI)]
+            self.assertEqual([] if len(both) == 2 else ['host1'], passed)
+            if len(both) == 2:
+                self.assertRefusedBy(both[1], enabled)
+
+    def test_the_one_that_cannot_be_held_refuses(self):
+        """The claim can be held near the switch, but not to the device."""
+        asked = dict(policy='preferred')
+        for enabled in itertools.permutations(OURS):
+            self.run_filters(
+                [host(devices={0: 1, 1: 1})], request(**asked), enabled)
+            self.assertRefusedBy(PCI, enabled)
+
+
+class TestTwice(RefusingTestCase):
+    """A filter is enabled twice."""
+
+    def test_it_refuses_the_first_time(self):
+        row = ROWS['another device could be taken']
+        for enabled in ((PCI, TOPOLOGY, PCI), (TOPOLOGY, PCI, VSWITCH, PCI)):
+            self.run_filters([host(**row.host)], request(**row.asked), enabled)
+            self.assertRefusedBy(PCI, enabled)
+
+
+class TestBesideStock(RefusingTestCase):
+    """Nova's NUMATopologyFilter is enabled, too."""
+
+    def test_any_order(self):
+        for title, row in ROWS.items():
+            for other in set(OURS) - set(row.owners):
+                for enabled in itertools.permutations(
+                        (STOCK, *row.owners, other)):
+                    self.assertEqual([], self.run_filters(
+                        [host(**row.host)], request(**row.asked), enabled),
+                        (title, enabled))
+                    with self.named(title, enabled):
+                        self.assertRefusedBy(row.refusing(enabled), enabled)
+
+    def test_hopeless_hosts_are_kept_from_it(self):
+        """It may search for minutes where there is no room."""
+        row = ROWS['no room at all']
+        for enabled, name in (
+                ((VSWITCH, STOCK, TOPOLOGY), VSWITCH),
+                ((PCI, VSWITCH, STOCK, TOPOLOGY), PCI),
+                ((THREADS, VSWITCH, STOCK, TOPOLOGY), VSWITCH),
+                ((VSWITCH, TOPOLOGY, STOCK), TOPOLOGY),
+                ((STOCK, VSWITCH, TOPOLOGY), STOCK),
+                ((VSWITCH, STOCK), VSWITCH),
+                ((STOCK, VSWITCH), STOCK)):
+            self.run_filters([host(**row.host)], request(**row.asked), enabled)
+            self.assertRefusedBy(name, enabled)
+
+
+class TestLimits(RefusingTestCase):
+    """What the claim is told does not depend on the order."""
+
+    def limits(self, state):
+        return (state.limits['numa_topology'].obj_to_primitive(),
+                [candidate['mappings']
+                 for candidate in state.allocation_candidates])
+
+    def test_same_in_every_order(self):
+        cases = [
+            ({}, {}), (dict(switch=(0, 1)), {}),
+            (dict(devices={0: 1, 1: 1}), dict(pci='prefer')),
+            (dict(switch=(0,)), dict(vswitch='prefer')),
+            (dict(nodes=3, switch=(0, 2), devices={2: 1}), dict(cells=2)),
+            ({}, dict(node=1, vswitch=None, pci=None)),
+            (dict(usage=(64, 63)), dict(vswitch='prefer'))]
+        told = set()
+        for broken, asked in cases:
+            found = []
+            made, spec = host(**broken), request(**asked)
+            for enabled in itertools.permutations(OURS):
+                state = fresh(made)
+                self.assertEqual(['host1'], self.run_filters(
+                    [state], copy.copy(spec), enabled))
+                if self.limits(state) not in found:
+                    found.append(self.limits(state))
+            self.assertEqual(1, len(found), (broken, asked))
+            told.add(str(found))
+        self.assertGreater(len(told), 3)
+
+    def test_same_with_hosts_that_are_left_to_others(self):
+        """A host on its way to the filter that refuses it is not in it."""
+        good, spec = host('good'), request()
+        wrong = [host(title, **row.host) for title, row in ROWS.items()
+                 if not row.asked]
+        for enabled in itertools.permutations(OURS):
+            hosts = [fresh(state) for state in (good, *wrong)]
+            self.assertEqual(
+                ['good'], self.run_filters(hosts, copy.copy(spec), enabled))
+            alone = fresh(good)
+            self.run_filters([alone], copy.copy(spec), enabled)
+            self.assertEqual(self.limits(alone), self.limits(hosts[0]))
+            for state in hosts[1:]:
+                self.assertNotIn('numa_topology', state.limits)
+
+
+class TestWeighersAlone(RefusingTestCase):
+    """A weigher whose filter is not enabled ranks, and does no more."""
+
+    def course(self, make, spec, weigher):
+        """Two servers of a request, and the hosts after each.
+
+        :returns: for each server: hosts that passed, limits of each host
+        """
+        hosts, found = [make('one'), make('two')], []
+        for index in range(2):
+            passed = self.run_filters(hosts, spec, (TOPOLOGY,), index)
+            left = [state for state in hosts if state.host in passed]
+            if weigher is not None:
+                weigher.weigh_objects([
+                    nova_weights.WeighedHost(state, 0) for state in left],
+                    spec)
+            found.append((passed, [
+                state.limits['numa_topology'].obj_to_primitive()
+                for state in left]))
+            if left:
+                place(left[0], spec)
+        return found
+
+    def test_second_server_is_treated_like_the_first(self):
+        for weigher, broken, asked in (
+                (vswitch_weigher.VSwitchNUMAAffinityWeigher(), {},
+                 dict(vswitch='prefer', pci=None)),
+                (pci_weigher.PCINUMAAffinityWeigher(),
+                 dict(devices={0: 1, 1: 2}),
+                 dict(vswitch=None, pci='prefer', policy='preferred')),
+                (shared_weigher.SharedVCPUWeigher(), {}, dict(pci=None)),
+                (shared_weigher.SharedVCPUWeigher(), dict(usage=(64, 64)),
+                 dict(pci=None))):
+            make = functools.partial(host, **broken)
+            without = self.course(make, request(**asked), None)
+            self.assertEqual(
+                without, self.course(make, request(**asked), weigher),
+                (type(weigher).__name__, broken, asked))
+            self.assertEqual(['one', 'two'], without[1][0])
+
+    def test_it_ranks(self):
+        """As it does with its filter."""
+        hosts = [host('far', switch=()), host('near')]
+        spec = request(vswitch='prefer', pci=None)
+        self.run_filters(hosts, spec, (TOPOLOGY,))
+        self.assertEqual(
+            [0.0, 1.0],
+            vswitch_weigher.VSwitchNUMAAffinityWeigher().weigh_objects([
+                nova_weights.WeighedHost(state, 0) for state in hosts], spec))
+        self.assertNotIn('network_metadata', hosts[1].limits['numa_topology'])
