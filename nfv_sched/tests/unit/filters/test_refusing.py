@@ -520,6 +520,18 @@ class TestLimits(RefusingTestCase):
             told.add(str(found))
         self.assertGreater(len(told), 3)
 
+    def test_preferences_that_exclude_each_other(self):
+        """One of them comes true, the same whichever filter is first."""
+        for devices in ({1: 1}, {0: 0, 1: 2}):
+            found = []
+            for enabled in itertools.permutations(OURS):
+                state = host(switch=(0,), devices=devices)
+                self.run_filters([state], request(
+                    'prefer', 'prefer', policy='preferred'), enabled)
+                if self.limits(state) not in found:
+                    found.append(self.limits(state))
+            self.assertEqual(1, len(found))
+
     def test_same_with_hosts_that_are_left_to_others(self):
         """A host on its way to the filter that refuses it is not in it."""
         good, spec = host('good'), request()
