@@ -34,6 +34,7 @@ PACKAGE = 'nfv_sched'
 GROUPS = (
     'nfv_sched.cli',
     'nfv_sched.filters',
+    'nfv_sched.rules',
     'nfv_sched.weighers',
     'nova.api.extra_spec_validators',
     'oslo.config.opts',
