@@ -1,0 +1,67 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Guests on host NUMA nodes with even numbers."""
+
+import dataclasses
+
+from nfv_sched import policy
+from nfv_sched import reasons
+from nfv_sched.rules import base
+
+KEY = 'nfvx:even_nodes'
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EvenNodesRule(base.CellsRule):
+    """``nfvx:even_nodes``: every guest cell on an even host NUMA node."""
+
+    name = 'even_nodes'
+    filters = ('EvenNodesFilter',)
+    order = reasons.OTHERS
+    keys = (KEY,)
+    noun = 'with an even number'
+    where = ' with an even number'
+
+    @classmethod
+    def of(cls, asked):
+        """The policy of the flavor, if it has one."""
+        value = asked.extra_specs.get(KEY)
+        if value is None:
+            return ()
+        if value not in policy.AFFINITIES:
+            raise base.RequestError(KEY, 'not one of strict, prefer')
+        return (cls(f'{KEY}={value}', strict=value == policy.STRICT),)
+
+    def label(self, names):
+        """Hosts have no label for this; those of single nodes will do."""
+        return None
+
+    def read(self, host, names):
+        """Host cells with even numbers, as a bitmask."""
+        return sum(1 << place for place, cell in enumerate(host.cells)
+                   if cell.id % 2 == 0)
+
+    def undeclared(self):
+        """Never asked for: every host says which numbers its nodes have."""
+        return self.needs_topology()
+
+    def apart(self, node, key, nodes):
+        """Another rule puts a guest cell on an odd node."""
+        return reasons.Reason(
+            self.order, self.text,
+            f'an even number for host NUMA node {node} needed ({key})')
+
+    def floating(self, host, names):
+        """Kept only where the whole host is an even node."""
+        if host is not None and self.read(host, names) == host.all_cells:
+            return 1.0
+        return self.needs_topology() if self.strict else 0.0

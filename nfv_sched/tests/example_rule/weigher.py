@@ -1,0 +1,33 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The weigher for guests that prefer even host NUMA nodes."""
+
+from oslo_config import cfg
+
+from nfv_sched import nova_compat
+from nfv_sched.tests.example_rule import rule
+from nfv_sched.weights import base
+
+nova_compat.CONF.register_opt(cfg.FloatOpt(
+    'even_nodes_weight_multiplier', default=1000.0,
+    help='Multiplier of the weigher of even NUMA nodes.'), 'nfv_sched')
+
+
+class EvenNodesWeigher(base.PreferenceWeigher):
+    """Prefer hosts with room on even NUMA nodes.
+
+    For guests with ``nfvx:even_nodes=prefer`` a host weighs as much as the
+    part of the guest's NUMA nodes that would be on such nodes.
+    """
+
+    multiplier = 'even_nodes_weight_multiplier'
+    rule = rule.EvenNodesRule

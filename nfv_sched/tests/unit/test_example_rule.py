@@ -1,0 +1,267 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A rule that another package brings; see the page "Add a rule".
+
+What the package installs is a directory of metadata with entry points, as pip
+would write it.
+"""
+
+import itertools
+import os
+import tomllib
+
+import fixtures
+from nova import exception
+from nova.scheduler import weights as nova_weights
+from nova.virt import hardware
+from stevedore import _cache
+from stevedore import extension
+
+from nfv_sched import filters
+from nfv_sched import rules
+from nfv_sched.tests import example_rule
+from nfv_sched.tests import strategies
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import test_refusing
+from nfv_sched import validators
+from nfv_sched import weights
+
+KEY = 'nfvx:even_nodes'
+EVEN = 'EvenNodesFilter'
+ALL = (*test_refusing.OURS, EVEN)
+
+
+class Installed(fixtures.Fixture):
+    """The package of the example is installed."""
+
+    def _setUp(self):
+        path = os.path.join(
+            os.path.dirname(example_rule.__file__), 'entry_points.toml')
+        with open(path, 'rb') as source:
+            groups = tomllib.load(source)['project']['entry-points']
+        site = self.useFixture(fixtures.TempDir()).path
+        info = os.path.join(site, 'nfvx-1.0.dist-info')
+        os.mkdir(info)
+        for name, lines in (
+                ('METADATA', ['Name: nfvx', 'Version: 1.0']),
+                ('entry_points.txt', itertools.chain.from_iterable(
+                    [f'[{group}]', *(f'{name} = {value}' for name, value in
+                                     members.items())]
+                    for group, members in groups.items()))):
+            with open(os.path.join(info, name), 'w') as target:
+                target.write('\n'.join([*lines, '']))
+        self.useFixture(fixtures.PythonPathEntry(site))
+        self.addCleanup(self._forget)
+        # stevedore remembers, in the process and in files.
+        self.useFixture(fixtures.MockPatchObject(
+            extension.ExtensionManager, 'ENTRY_POINT_CACHE', {}))
+        self.useFixture(fixtures.MockPatchObject(
+            _cache, '_c', _cache.Cache(os.path.join(site, 'cache'))))
+        self.useFixture(fixtures.MockPatchObject(
+            _cache, 'get_group_all', _cache._c.get_group_all))
+        self._forget()
+
+    @staticmethod
+    def _forget():
+        rules.classes.cache_clear()
+        rules.keys.cache_clear()
+
+
+class ExampleTestCase(test_refusing.RefusingTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.assertNotInstalled)
+        self.useFixture(Installed())
+        self.filters.update(
+            (cls.__name__, cls()) for cls in filters.all_filters()
+            if cls.__name__ == EVEN)
+        self.weighers = [
+            cls() for cls in weights.all_weighers() if cls.__name__ in (
+                'VSwitchNUMAAffinityWeigher', 'EvenNodesWeigher')]
+
+    def assertNotInstalled(self):
+        """It is gone for the tests after this one."""
+        self.assertNotIn('even_nodes', [cls.name for cls in rules.classes()])
+
+    def spec(self, even='strict', vswitch=None, **shape):
+        return clouds.spec(vswitch, extra_specs={KEY: even}, **shape)
+
+    def claimed(self, state, spec):
+        """Host nodes of the guest, as the claim chooses them."""
+        placed = hardware.numa_fit_instance_to_host(
+            strategies.clone(state.numa_topology),
+            spec.numa_topology.obj_clone(), provider_mapping=None,
+            limits=state.limits['numa_topology'])
+        return [cell.id for cell in placed.cells]
+
+    def place(self, state, spec, enabled=ALL):
+        """Host nodes of the guest; None if the host is refused."""
+        if self.run_filters([state], spec, enabled):
+            return self.claimed(state, spec)
+        self.assertRefusedBy(EVEN, enabled)
+        return None
+
+
+class ExampleTest(ExampleTestCase):
+
+    def test_entry_points(self):
+        self.assertIn('even_nodes', [cls.name for cls in rules.classes()])
+        self.assertIn(EVEN, self.filters)
+        self.assertEqual(2, len(self.weighers))
+        self.assertIn(KEY, rules.keys())
+
+    def test_claim_is_held_to_even_nodes(self):
+        """By the labels of the nodes; Nova would choose others."""
+        for nodes, free, cells, expected in (
+                (2, {0: 2}, 1, [0]), (4, {0: 2, 2: 3}, 1, [2]),
+                (4, {0: 2, 2: 3}, 2, [2, 0]), (3, {0: 1}, 1, [2]),
+                (2, {0: 1}, 1, None), (4, {0: 2, 2: 1}, 2, None),
+                (2, {}, 2, None)):
+            made = dict(nodes=nodes, free=free, switch=None)
+            stock = clouds.host(**made)
+            self.run_filters([stock], clouds.spec(cells=cells), ALL)
+            self.assertIn(
+                1, [node % 2 for node in self.claimed(
+                    stock, clouds.spec(cells=cells))])
+            state, spec = clouds.host(**made), self.spec(cells=cells)
+            self.assertEqual(
+                expected, self.place(state, spec),
+                f'{nodes} nodes, {free} free, {cells} wanted')
+            if expected:
+                self.assertEqual(
+                    {f'nfv_node{node}' for node in expected},
+                    state.limits['numa_topology'].network_metadata.physnets)
+
+    def test_claim_that_cannot_be_held(self):
+        made = dict(free={1: 2}, switch=None, node_labels=False)
+        self.assertIsNone(self.place(clouds.host(**made), self.spec()))
+        self.assertIn(f'{KEY}=strict: labels nfv_node0, nfv_node1, ... needed',
+                      self.ours.lines[0])
+        self.flags(strict_enforcement='predicted')
+        self.assertEqual(
+            [0], self.place(clouds.host(**made), self.spec()))
+        self.assertIsNone(self.place(
+            clouds.host(**{**made, 'free': {0: 2}}), self.spec()))
+
+    def test_with_the_virtual_switch(self):
+        """Both at once, in any order; each rule alone has room."""
+        for enabled in (*test_refusing.turns(ALL),
+                        *test_refusing.turns(ALL[::-1])):
+            for nodes, switch, free, expected in (
+                    (2, (0, 1), {0: 2}, [0]), (4, (1, 2), {2: 2}, [2]),
+                    (4, (1, 2), {2: 1}, None), (2, (1,), {}, None)):
+                state = clouds.host(nodes=nodes, switch=switch, free=free)
+                spec = self.spec(vswitch='strict')
+                passed = self.run_filters([state], spec, enabled)
+                if expected:
+                    self.assertEqual(expected, self.claimed(state, spec))
+                else:
+                    self.assertEqual([], passed)
+                    self.assertRefusedBy(max(
+                        (EVEN, test_refusing.VSWITCH), key=enabled.index),
+                        enabled)
+
+    def test_with_a_node_mapping(self):
+        spec = clouds.spec(nodes={0: 1}, extra_specs={KEY: 'strict'})
+        self.assertIsNone(self.place(clouds.host(), spec))
+        self.assertIn(
+            f'{KEY}=strict: an even number for host NUMA node 1 needed '
+            '(nfv:numa_node.0=1)', self.ours.lines[0])
+
+    def test_reasons(self):
+        for made, shape, text in (
+                (dict(free={0: 1}), {},
+                 '2 dedicated CPUs on one NUMA node with an even number '
+                 'needed, 1 free'),
+                ({}, dict(cells=2),
+                 '2 host NUMA nodes with an even number needed, has 1'),
+                ({}, dict(numa=False), 'set hw:numa_nodes')):
+            self.assertIsNone(
+                self.place(clouds.host(**made), self.spec(**shape)))
+            self.assertIn(f'{KEY}=strict: ', self.ours.lines[0])
+            self.assertIn(text, self.ours.lines[0])
+
+    def test_guest_without_numa_topology(self):
+        for even, nodes, passes in (
+                ('strict', 1, True), ('strict', 2, False),
+                ('prefer', 1, True), ('prefer', 2, True)):
+            self.assertEqual(passes, bool(self.run_filters(
+                [clouds.host(nodes=nodes, switch=(0,))],
+                self.spec(even, numa=False), ALL)))
+
+    def test_not_enabled(self):
+        """The rule does not count, and its key is still known."""
+        self.assertEqual(['host1'], self.run_filters(
+            [clouds.host(free={0: 1})], self.spec(), test_refusing.OURS))
+
+    def test_weighers(self):
+        """Together with the vSwitch rule; what was told to claims, too."""
+        def hosts():
+            return [
+                clouds.host('neither', nodes=3, switch=(2,), free={
+                    0: 1, 2: 1}),
+                clouds.host('even', nodes=3, switch=(1,), free={1: 1}),
+                clouds.host('both', nodes=3, switch=(2,)),
+                clouds.host('switch', nodes=3, switch=(1,), free={
+                    0: 1, 2: 1})]
+
+        for enabled in (ALL, test_refusing.OURS):
+            states, spec = hosts(), self.spec('prefer', 'prefer')
+            self.assertEqual(4, len(self.run_filters(states, spec, enabled)))
+            handler = nova_weights.HostWeightHandler()
+            weighed = {
+                each.obj.host: each.weight
+                for each in handler.get_weighed_objects(
+                    self.weighers, states, spec)}
+            self.assertEqual({'neither': 0.0, 'even': 1000.0, 'both': 2000.0,
+                              'switch': 1000.0}, weighed)
+            if EVEN in enabled:
+                self.assertEqual(
+                    {'neither': [1], 'even': [0], 'both': [2], 'switch': [1]},
+                    {state.host: self.claimed(state, spec)
+                     for state in states})
+
+    def test_weigher_of_several_nodes(self):
+        """By the part of the guest that is as it should be."""
+        states = [clouds.host('half', nodes=2), clouds.host('all', nodes=3)]
+        spec = self.spec('prefer', cells=2)
+        self.run_filters(states, spec, ALL)
+        weigher, = [each for each in self.weighers
+                    if type(each).__name__ == 'EvenNodesWeigher']
+        self.assertEqual([0.5, 1.0], weigher.weigh_objects(
+            [nova_weights.WeighedHost(state, 0) for state in states], spec))
+        self.flags(even_nodes_weight_multiplier=7.0)
+        self.assertEqual(7.0, weigher.weight_multiplier(states[0]))
+
+    def test_keys(self):
+        """Those of the namespace are its own; ours are still looked at."""
+        for key, passes in (
+                ('nfvx:no_such_key', True), ('nfvx:even_node', True),
+                ('nfv:no_such_key', False), ('nfv:even_nodes', False)):
+            self.assertEqual(passes, bool(self.run_filters(
+                [clouds.host()], clouds.spec(
+                    extra_specs={key: 'strict', KEY: 'strict'}), ALL)), key)
+        self.assertEqual([], self.run_filters(
+            [clouds.host()], self.spec('yes'), ALL))
+        self.assertIn(f'{KEY}: not one of strict, prefer', self.ours.lines[0])
+
+    def test_validators(self):
+        known = {
+            validator.name: validator for ext in extension.ExtensionManager(
+                'nova.api.extra_spec_validators')
+            if ext.name in ('nfvx', 'nfv_sched')
+            for validator in ext.plugin.register()}
+        self.assertEqual(1 + len(validators.register()), len(known))
+        known[KEY].validate(KEY, 'strict')
+        self.assertRaises(exception.ValidationError,
+                          known[KEY].validate, KEY, 'yes')
