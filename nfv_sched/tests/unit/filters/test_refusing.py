@@ -451,6 +451,51 @@ class TestTwoRules(RefusingTestCase):
             self.assertRefusedBy(PCI, enabled)
 
 
+def without(enabled):
+    """The filters but that of the switch."""
+    return [name for name in enabled if name != VSWITCH]
+
+
+class TestSeveralTries(RefusingTestCase):
+    """A host that is tried in several ways; the one that comes furthest."""
+
+    def test_several_allocation_candidates(self):
+        """One of them has room for Nova, but not near the switch."""
+        spec = request(shared=False)
+        devices, = spec.pci_requests.requests
+        full = host(switch=(0,), pinned=(4, 0), devices={0: 1, 1: 1})
+        for pool in full.pci_stats.pools:
+            pool['rp_uuid'] = strategies.provider(pool['numa_node'])
+        candidates = [
+            {'allocations': {}, 'mappings': {
+                f'{devices.request_id}-0': [strategies.provider(number)]}}
+            for number in range(2)]
+        for enabled in itertools.permutations(OURS):
+            for first in (0, 1):
+                state = fresh(full)
+                state.allocation_candidates = [
+                    candidates[first], candidates[1 - first]]
+                self.assertEqual(['host1'], self.run_filters(
+                    [fresh(state)], copy.copy(spec), without(enabled)))
+                self.assertEqual([], self.run_filters(
+                    [state], copy.copy(spec), enabled))
+                with self.named(f'candidate {first} first', enabled):
+                    self.assertRefusedBy(VSWITCH, enabled)
+
+    def test_tunnel_that_may_not_be_used(self):
+        """Nova says so of every move; without it there is room."""
+        spec = clouds.spec('strict', network=clouds.network(tunneled=True),
+                           move=True)
+        for enabled in itertools.permutations(OURS):
+            state = clouds.host(switch=(0,), tunnel=(0,), free={0: 1})
+            self.assertEqual(['host1'], self.run_filters(
+                [fresh(state)], copy.copy(spec), without(enabled)))
+            self.assertEqual([], self.run_filters(
+                [state], copy.copy(spec), enabled))
+            with self.named('tunnel', enabled):
+                self.assertRefusedBy(VSWITCH, enabled)
+
+
 class TestTwice(RefusingTestCase):
     """A filter is enabled twice."""
 
