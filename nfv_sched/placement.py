@@ -715,8 +715,10 @@ def _judge_candidates(
                 done[key] = made
         if made.accepted:
             kept.append((made, candidate))
-        if decision is None:
-            decision = made
+        if decision is None or (
+                decision.refused_by == decide_.FIT
+                and not decision.accepted and not made.accepted):
+            decision = made  # what came furthest
     note.choices = [(candidate.get('mappings'), made)
                     for made, candidate in kept]
     if kept:

@@ -216,6 +216,8 @@ def decide(
     if without.accepted and (
             not decision.accepted or without.value > decision.value):
         return without
+    if not decision.accepted and decision.refused_by == FIT:
+        return without  # it came as far, or further
     return decision
 
 
@@ -459,8 +461,11 @@ class _Decider:
         held: Decision | None,
     ) -> Decision:
         """What is preferred, as far as it goes beside what must be."""
-        preferred = [(rule, facts) for rule, facts in self.rules
-                     if not rule.strict and rule.applies(facts, self.ground)]
+        # Not as their filters are enabled, whose order must not matter.
+        preferred = sorted(
+            [(rule, facts) for rule, facts in self.rules
+             if not rule.strict and rule.applies(facts, self.ground)],
+            key=lambda item: (item[0].order, item[0].text))
         if not preferred:
             return self._accept(strict, strict, held)
         options = None if held is None else [held.labels]

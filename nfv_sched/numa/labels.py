@@ -157,7 +157,9 @@ class Ground:
 
         With those that the rules carry in any case, then without.
         """
-        found = [rule.labels(facts, self) for rule, facts in goal.rules]
+        # Not in the order of the filters, which must not matter.
+        found = [rule.labels(facts, self) for rule, facts in sorted(
+            goal.rules, key=lambda item: (item[0].order, item[0].text))]
         held = frozenset().union(*(labels.held for labels in found))
         tried = [labels.tried for labels in reversed(found) if labels.tried]
         seen = set()

@@ -16,15 +16,24 @@ Those of the entry-point group ``nfv_sched.rules``: anybody can add one.
 
 import functools
 
+from oslo_log import log as logging
+
 from nfv_sched import extensions
 from nfv_sched.rules import base
+
+LOG = logging.getLogger(__name__)
 
 
 @functools.cache
 def classes() -> tuple[type[base.Rule], ...]:
     """The classes of all rules, in the order in which they are asked."""
-    found = [cls for cls in extensions.classes('nfv_sched.rules')
-             if issubclass(cls, base.Rule)]
+    found = []
+    for cls in extensions.classes('nfv_sched.rules'):
+        if isinstance(cls, type) and issubclass(cls, base.Rule) and all(
+                hasattr(cls, name) for name in ('name', 'filters', 'order')):
+            found.append(cls)
+        else:
+            LOG.error('%s of nfv_sched.rules is no rule and left out', cls)
     return tuple(sorted(found, key=lambda cls: (cls.order, cls.name)))
 
 

@@ -45,8 +45,9 @@ class PCIRule(base.Rule):
             degree = nfv_policy.PREFER
         if degree is None or not asked.demands:
             return ()
-        return (cls(f'{policy.pci_key}={policy.pci}',
-                    degree == nfv_policy.STRICT, ours),)
+        text = (f'{policy.pci_key}={policy.pci}' if policy.pci
+                else f'{nfv_policy.NATIVE_PCI_KEY}={pci.PREFERRED}')
+        return (cls(text, degree == nfv_policy.STRICT, ours),)
 
     def lacks(self, facts, ground):
         """A host that says nothing of PCI devices."""

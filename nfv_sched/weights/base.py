@@ -12,7 +12,6 @@
 """What the weighers of preferences have in common."""
 
 import abc
-import threading
 
 from nova.scheduler import weights
 from oslo_log import log as logging
@@ -50,14 +49,12 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def __init__(self):
         super().__init__()
-        self._pass = threading.local()
+        self._options = CONF.nfv_sched
 
     def weight_multiplier(self, host_state):
         """The option, or the metadata of the host's aggregates."""
-        # Nova asks for each host, right after the weights.
-        default = getattr(self._pass, 'multiplier', None)
-        if default is None:
-            default = CONF.nfv_sched[self.multiplier]
+        # Nova asks for each host.
+        default = self._options[self.multiplier]
         if not host_state.aggregates:
             return default
         return nova_compat.weight_multiplier(
@@ -85,7 +82,6 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def _weights(self, weighed_obj_list, request_spec) -> list[float]:
         """The weights as they are; the request is read once for all hosts."""
-        self._pass.multiplier = CONF.nfv_sched[self.multiplier]
         try:
             request_note = nfv_request.note_of(request_spec)
             request = request_note.read(request_spec)
