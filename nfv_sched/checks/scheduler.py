@@ -31,6 +31,9 @@ from nfv_sched import filters as nfv_filters
 from nfv_sched import nova_compat
 from nfv_sched import policy
 from nfv_sched import text
+from nfv_sched.weights import pci_numa_affinity
+from nfv_sched.weights import place_numa_affinity
+from nfv_sched.weights import vswitch_numa_affinity
 
 STOCK_FILTERS = 'nova.scheduler.filters.all_filters'
 OUR_FILTERS = 'nfv_sched.filters.all_filters'
@@ -61,9 +64,9 @@ _KEEPS = {
 _POLICIES = (VSWITCH, PCI, PLACE, SHARED_VCPU)
 #: Filter of a preference -> its weigher.
 _PREFERENCES = {
-    VSWITCH: 'VSwitchNUMAAffinityWeigher',
-    PCI: 'PCINUMAAffinityWeigher',
-    PLACE: 'PlaceNUMAAffinityWeigher',
+    VSWITCH: vswitch_numa_affinity.VSwitchNUMAAffinityWeigher,
+    PCI: pci_numa_affinity.PCINUMAAffinityWeigher,
+    PLACE: place_numa_affinity.PlaceNUMAAffinityWeigher,
 }
 _NETWORK_WEIGHERS = ('DHCPServerWeigher', 'RouterWeigher',
                      'VSwitchPortWeigher')
@@ -218,22 +221,27 @@ def weighers(conf) -> upgradecheck.Result:
             f'[filter_scheduler] weight_classes lacks {STOCK_WEIGHERS}, so '
             "none of Nova's own weighers runs: add it."))
     for name, weigher in _PREFERENCES.items():
-        if name in enabled and weigher not in classes:
+        if name not in enabled:
+            continue
+        if weigher.__name__ not in classes:
             found.append(findings.warning(
-                f'{name} is enabled without {weigher}: {_KEEPS[name]}=prefer '
-                'chooses NUMA nodes, but not hosts. Add '
-                f'{OUR_WEIGHERS} to [filter_scheduler] weight_classes.'))
-        elif name in enabled:
-            found += _multiplier(conf, _KEEPS[name])
+                f'{name} is enabled without {weigher.__name__}: '
+                f'{_KEEPS[name]}=prefer chooses NUMA nodes, but not hosts. '
+                f'Add {OUR_WEIGHERS} to [filter_scheduler] '
+                'weight_classes.'))
+        else:
+            found += _multiplier(conf, _KEEPS[name], weigher.multiplier)
     ours = sorted(name for name, path in classes.items()
                   if not path.startswith('nova.'))
     return findings.conclude(
         found, f'Beside Nova\'s: {", ".join(ours) or "none"}.')
 
 
-def _multiplier(conf, key: str) -> list[findings.Finding]:
-    """Whether a preference can be outweighed."""
-    option = key.removeprefix('nfv:') + _MULTIPLIER
+def _multiplier(conf, key: str, option: str) -> list[findings.Finding]:
+    """Whether a preference can be outweighed.
+
+    :param option: its multiplier
+    """
     value = conf.nfv_sched[option]
     if value <= 0:
         return [findings.warning(

@@ -196,6 +196,7 @@ class WeighersTest(CheckTestCase):
             self.check(''),
             'without VSwitchNUMAAffinityWeigher: nfv:vswitch_numa_affinity',
             'without PCINUMAAffinityWeigher',
+            'without PlaceNUMAAffinityWeigher: nfv:numa_affinity.{place}',
             'Add nfv_sched.weights.all_weighers')
 
     def test_stock_lost(self):
@@ -217,6 +218,12 @@ class WeighersTest(CheckTestCase):
             'Set pci_numa_affinity_weight_multiplier above')
         result = self.check(options='pci_numa_affinity_weight_multiplier=3')
         self.assertWarning(result, 'pci_numa_affinity=prefer can be outw')
+        self.assertNotIn('vswitch', result.details)
+        result = self.check(
+            options='place_numa_affinity_weight_multiplier=0')
+        self.assertWarning(
+            result, 'place_numa_affinity_weight_multiplier is 0: '
+            'nfv:numa_affinity.{place}=prefer does not choose')
         self.assertNotIn('vswitch', result.details)
         self.assertWarning(
             self.check(options='vswitch_numa_affinity_weight_multiplier=0'),
@@ -282,7 +289,7 @@ class OptionsTest(CheckTestCase):
 class ValidatorsTest(CheckTestCase):
 
     def test_loaded(self):
-        self.assertSuccess(scheduler.validators(), 'Nova knows 8 keys')
+        self.assertSuccess(scheduler.validators(), 'Nova knows 10 keys')
 
     def test_not_loaded(self):
         # Nova's registry, as in an environment without our entry point.
