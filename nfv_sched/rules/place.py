@@ -101,7 +101,8 @@ class PlaceRule(base.CellsRule):
         """See :meth:`nfv_sched.rules.base.CellsRule.undeclared`."""
         return reasons.Reason(
             self.order, self.text,
-            f'a host that declares where {self.place} is needed', 'no label')
+            f'a host that declares the place {self.place} needed',
+            'no label')
 
     def apart(self, node, key, nodes):
         """See :meth:`nfv_sched.rules.base.CellsRule.apart`."""
