@@ -32,7 +32,9 @@ class TestValidators(base.TestCase):
                 ('nfv:shared_vcpu', '0'),
                 ('hw:wrs:shared_vcpu', '12'),
                 ('nfv:numa_node.0', '1'),
-                ('hw:numa_node.1', '0')):
+                ('hw:numa_node.1', '0'),
+                ('nfv:numa_affinity.nvme', 'strict'),
+                ('nfv:numa_anti_affinity.OSD_1-a', 'prefer')):
             validators.validate(name, value)
 
     def test_bad_values(self):
@@ -44,6 +46,11 @@ class TestValidators(base.TestCase):
                 ('nfv:shared_vcpu', 'x'),
                 ('nfv:numa_node.0', 'one'),
                 ('nfv:numa_node.x', '1'),
+                ('nfv:numa_affinity.nvme', 'required'),
+                ('nfv:numa_affinity', 'strict'),
+                ('nfv:numa_anti_affinity.', 'strict'),
+                ('nfv:numa_anti_affinity.a.b', 'strict'),
+                ('nfv:numa_anti_affinity.' + 'x' * 65, 'strict'),
                 ('nfv:nonsense', '1'),
                 ('hw:wrs:nonsense', '1')):
             self.assertRaises(exception.ValidationError,
@@ -72,6 +79,20 @@ class TestValidators(base.TestCase):
             self.assertRaises(exception.ValidationError,
                               validators.validate, key, '0')
             self.assertNotEqual((), policy.parse({key: '0'}).errors)
+
+    def test_parameters(self):
+        """What follows the point of a key is described."""
+        for validator in nfv_validators.register():
+            names = [parameter['name'] for parameter in validator.parameters]
+            if validator.name.startswith(
+                    ('nfv:numa_affinity', 'nfv:numa_anti_affinity')):
+                self.assertEqual(['place'], names)
+            elif '{' in validator.name:
+                self.assertEqual(['id'], names)
+            else:
+                self.assertEqual([], names)
+            for name in names:
+                self.assertIn('{%s}' % name, validator.name)
 
     def test_validation_and_parsing_agree(self):
         for value in ('strict', 'prefer', 'x', '', '0', '1', '12345', ' 1'):
