@@ -10,10 +10,12 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What strict and prefer for the virtual switch come to, as a table.
+"""What strict and prefer come to, as a table.
 
-The unit, functional, live and Tempest tests run its rows, each on the hosts
-that it has.  Plain data: Tempest has no Nova to import.
+The rows are about host NUMA nodes where a policy wants the guest: those with
+the virtual switch or with a place, or, for the anti-affinity, those without
+the place.  The unit, functional, live and Tempest tests run them, each on the
+hosts that it has.  Plain data: Tempest has no Nova to import.
 """
 
 from collections.abc import Collection
@@ -21,22 +23,24 @@ import dataclasses
 import enum
 
 KEY = 'nfv:vswitch_numa_affinity'
+AT = 'nfv:numa_affinity.'
+AWAY_FROM = 'nfv:numa_anti_affinity.'
 MAPPING = 'nfv:numa_node.0'
 
 
 class Declares(enum.Enum):
     """How much a host says about its NUMA nodes."""
 
-    ALL = 'where the switch runs, and the name of each node'
-    SWITCH = 'where the switch runs'
+    ALL = 'where the switch or the place is, and the name of each node'
+    SWITCH = 'where the switch or the place is'
     NOTHING = 'nothing'
 
 
 class Ends(enum.Enum):
     """Where the guest is in the end."""
 
-    WITH = 'each guest node is on another host node with the switch'
-    AWAY = 'on a host node without the switch'
+    WITH = 'each guest node is on another host node where it is wanted'
+    AWAY = 'on a host node where it is not wanted'
     ANYWHERE = 'where stock Nova puts it'
     REFUSED = 'nowhere'
 
@@ -45,87 +49,112 @@ class Ends(enum.Enum):
 class Outcome:
     """One row, of a guest with 2 vCPUs or more.
 
-    :ivar policy: ``strict`` or ``prefer``
+    :ivar key: the policy
+    :ivar policy: its value, ``strict`` or ``prefer``
     :ivar ends: by what the hosts declare
-    :ivar switch_nodes: how many of the host's NUMA nodes, which are at least
-        two, have the switch
+    :ivar wanted_nodes: on how many of the host's NUMA nodes, which are at
+        least two, the policy wants the guest
     :ivar guest_nodes: NUMA nodes of the guest
-    :ivar mapped_away: guest node 0 is mapped to a host node without switch
-    :ivar full: the nodes with the switch are full, on all hosts
+    :ivar mapped_away: guest node 0 is mapped to another host node
+    :ivar full: the nodes where it is wanted are full, on all hosts
     :ivar reason: what is read about a refusal by hosts that declare all;
         ``{node}`` is the host node that guest node 0 is mapped to
     """
 
+    key: str
     policy: str
     ends: dict[Declares, Ends]
-    switch_nodes: int = 1
+    wanted_nodes: int = 1
     guest_nodes: int = 1
     mapped_away: bool = False
     full: bool = False
-    reason: str = f'{KEY}=strict'
+    reason: str = ''
 
     @property
     def title(self) -> str:
         """The row in words, for a failure."""
-        words = [self.policy, f'{self.guest_nodes} guest nodes',
-                 f'switch on {self.switch_nodes} nodes']
+        words = [f'{self.key}={self.policy}',
+                 f'{self.guest_nodes} guest nodes',
+                 f'wanted on {self.wanted_nodes} nodes']
         if self.mapped_away:
-            words.append('mapped away from the switch')
+            words.append('mapped to another')
         if self.full:
-            words.append('switch nodes full')
+            words.append('which are full')
         return ', '.join(words)
 
     def extra_specs(self, node: int | None = None) -> dict[str, str]:
         """Keys that make a guest with dedicated CPUs the one of this row.
 
-        :param node: a host node without switch
+        :param node: a host node where it is not wanted
         """
-        specs = {'hw:numa_nodes': str(self.guest_nodes), KEY: self.policy}
+        specs = {'hw:numa_nodes': str(self.guest_nodes),
+                 self.key: self.policy}
         if self.mapped_away:
             specs[MAPPING] = str(node)
         return specs
 
-    def suits(self, switch: Collection[int], nodes: int) -> bool:
+    def suits(self, wanted: Collection[int], nodes: int) -> bool:
         """Whether a host is one of this row.
 
-        :param switch: its NUMA nodes with the switch
+        :param wanted: its NUMA nodes where the policy wants the guest
         :param nodes: how many NUMA nodes it has
         """
-        if self.mapped_away and nodes <= len(switch):
+        if self.mapped_away and nodes <= len(wanted):
             return False
-        if self.guest_nodes > self.switch_nodes:
+        if self.guest_nodes > self.wanted_nodes:
             return nodes >= self.guest_nodes and (
-                len(switch) == self.switch_nodes)
-        return len(switch) >= self.switch_nodes
+                len(wanted) == self.wanted_nodes)
+        return len(wanted) >= self.wanted_nodes
 
 
-def _ends(everything, switch, nothing):
-    return {Declares.ALL: everything, Declares.SWITCH: switch,
-            Declares.NOTHING: nothing}
+_WITH, _AWAY = Ends.WITH, Ends.AWAY
+_ANYWHERE, _REFUSED = Ends.ANYWHERE, Ends.REFUSED
+_HOPELESS = (_REFUSED, _REFUSED, _REFUSED)
 
-
-OUTCOMES = (
+# Value, fields, the ends for the three kinds of hosts, and those for an
+# anti-affinity where they differ: a host that declares nothing has no such
+# place, and the claim is kept away from a place by the names of the other
+# nodes.
+_ROWS = (
     # The claim is told the node by the node's name alone.
-    Outcome('strict', _ends(Ends.REFUSED, Ends.REFUSED, Ends.REFUSED),
-            mapped_away=True, reason='the virtual switch on host NUMA node '
-                                     '{node} needed'),
-    Outcome('prefer', _ends(Ends.AWAY, Ends.REFUSED, Ends.REFUSED),
-            mapped_away=True),
-    Outcome('strict', _ends(Ends.WITH, Ends.WITH, Ends.REFUSED)),
-    Outcome('prefer', _ends(Ends.WITH, Ends.WITH, Ends.ANYWHERE)),
-    Outcome('strict', _ends(Ends.REFUSED, Ends.REFUSED, Ends.REFUSED),
-            guest_nodes=2, reason='2 host NUMA nodes with the virtual switch '
-                                  'needed'),
-    Outcome('strict', _ends(Ends.WITH, Ends.WITH, Ends.REFUSED),
-            guest_nodes=2, switch_nodes=2),
-    Outcome('strict', _ends(Ends.REFUSED, Ends.REFUSED, Ends.REFUSED),
-            full=True),
-    Outcome('prefer', _ends(Ends.AWAY, Ends.AWAY, Ends.ANYWHERE), full=True),
+    ('strict', {'mapped_away': True}, _HOPELESS, None),
+    ('prefer', {'mapped_away': True}, (_AWAY, _REFUSED, _REFUSED), None),
+    ('strict', {}, (_WITH, _WITH, _REFUSED), (_WITH, _REFUSED, _ANYWHERE)),
+    ('prefer', {}, (_WITH, _WITH, _ANYWHERE), (_WITH, _ANYWHERE, _ANYWHERE)),
+    ('strict', {'guest_nodes': 2}, _HOPELESS,
+     (_REFUSED, _REFUSED, _ANYWHERE)),
+    ('strict', {'guest_nodes': 2, 'wanted_nodes': 2},
+     (_WITH, _WITH, _REFUSED), (_WITH, _WITH, _WITH)),
+    ('strict', {'full': True}, _HOPELESS, (_REFUSED, _REFUSED, _ANYWHERE)),
+    ('prefer', {'full': True}, (_AWAY, _AWAY, _ANYWHERE), None),
 )
 
 
-def rows(**fields) -> list[Outcome]:
-    """Rows with these values, in their order."""
-    return [row for row in OUTCOMES
+def rows(key: str = KEY, **fields) -> list[Outcome]:
+    """Rows with these values, in their order.
+
+    :param key: the policy; those of places end with the name of one
+    :param fields: of the rows
+    """
+    place, away = key.partition('.')[2], key.startswith(AWAY_FROM)
+    where = 'with the virtual switch'
+    mapped = 'the virtual switch on host NUMA node {node} needed'
+    if place:
+        where = f'{"without" if away else "with"} {place}'
+        mapped = f'host NUMA node {{node}} {where} needed'
+    found = []
+    for policy, more, ends, ends_away in _ROWS:
+        reason = f'{key}=strict'
+        if 'mapped_away' in more:
+            reason = mapped
+        elif 'guest_nodes' in more:
+            reason = f'2 host NUMA nodes {where} needed'
+        found.append(Outcome(
+            key, policy, dict(zip(Declares, away and ends_away or ends)),
+            reason=reason, **more))
+    return [row for row in found
             if all(getattr(row, name) == value
                    for name, value in fields.items())]
+
+
+OUTCOMES = tuple(rows())

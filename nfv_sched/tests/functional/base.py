@@ -362,7 +362,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
 
     def start_host(self, name='host1', switch=(1,), labels=ALL_LABELS,
                    nodes=2, physnets=None, tunnel=(), memory_gib=16,
-                   devices=None):
+                   devices=None, places=None):
         """Start a compute service on a host with a virtual switch.
 
         :param switch: the NUMA nodes where the switch runs.
@@ -374,10 +374,13 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         :param memory_gib: of all nodes together, in GiB; with equal guests,
             Nova's weighers prefer the host that has more.
         :param devices: PCI devices by kind, see HostDevices.
+        :param places: place -> NUMA nodes, declared where the switch is
         """
         declared = dict(physnets or {})
-        if labels != NO_LABELS and switch:
-            declared['nfv_vswitch'] = tuple(switch)
+        if labels != NO_LABELS:
+            places = dict(places or {}, vswitch=switch)
+            declared.update({f'nfv_{place}': tuple(where)
+                             for place, where in places.items() if where})
         if labels == ALL_LABELS:
             for node in range(nodes):
                 declared['nfv_node%d' % node] = (node,)

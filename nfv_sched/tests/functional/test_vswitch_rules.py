@@ -26,33 +26,46 @@ POLICY = outcomes.KEY
 class Rules:
     """The table of outcomes; subclasses say what the hosts declare."""
 
+    #: The policy that it is about.
+    key = outcomes.KEY
+
     def setUp(self):
         super().setUp()
-        self.strict = self.flavor(nfv__vswitch_numa_affinity='strict')
-        self.prefer = self.flavor(nfv__vswitch_numa_affinity='prefer')
+        self.strict = self.flavor_with(base.pinned(**{self.key: 'strict'}))
+        self.prefer = self.flavor_with(base.pinned(**{self.key: 'prefer'}))
 
-    def start_hosts(self, *names, **kwargs):
+    def start_hosts(self, *names, wanted=(1,), **kwargs):
+        """Start hosts with two NUMA nodes.
+
+        :param wanted: those where the policy wants guests
+        """
         for name in names:
-            self.start_host(name, labels=self.labels, **kwargs)
+            self.start_host(name, labels=self.labels,
+                            **self.declaring(wanted), **kwargs)
 
-    def fill_switch_nodes(self, hosts):
+    def declaring(self, wanted):
+        """Arguments of start_host() for such a host."""
+        return {'switch': wanted}
+
+    def fill_wanted_nodes(self, hosts):
         for host in hosts:
             self.assertEqual([[1], [1]],
                              self.occupy(self.strict, host, times=2))
 
-    def run_table(self, switch, hosts=('host1',), **fields):
-        """Run the rows for hosts with the switch on these nodes.
+    def run_table(self, wanted, hosts=('host1',), **fields):
+        """Run the rows for hosts where these nodes are wanted.
 
         :param hosts: all that there are, or the one that is asked for
         """
         alone = hosts[0] if len(hosts) == 1 else None
-        for outcome in outcomes.rows(switch_nodes=len(switch), **fields):
+        for outcome in outcomes.rows(
+                self.key, wanted_nodes=len(wanted), **fields):
             with self.row(outcome.title):
                 if outcome.full:
-                    self.fill_switch_nodes(hosts)
-                self.run_outcome(outcome, set(switch), alone)
+                    self.fill_wanted_nodes(hosts)
+                self.run_outcome(outcome, set(wanted), alone)
 
-    def run_outcome(self, outcome, switch, host):
+    def run_outcome(self, outcome, wanted, host):
         flavor = self.flavor_with(
             base.pinned() | outcome.extra_specs(node=0))
         ends = outcome.ends[self.declares]
@@ -61,7 +74,8 @@ class Rules:
                 self.boot(flavor, host=host, expect='ERROR'),
                 *self.reason(outcome))
             return
-        if outcome.mapped_away or ends is outcomes.Ends.ANYWHERE:
+        if outcome.guest_nodes == 1 and (
+                outcome.mapped_away or ends is outcomes.Ends.ANYWHERE):
             # The first of two guests goes to node 0 by itself.
             first = self.boot(flavor, host='host1')
             server = self.boot(flavor, host='host1')
@@ -72,15 +86,15 @@ class Rules:
         self.assertPlaced(server, nodes)
         self.assertEqual(outcome.guest_nodes, len(set(nodes)))
         if ends is outcomes.Ends.WITH:
-            self.assertLessEqual(set(nodes), switch)
+            self.assertLessEqual(set(nodes), wanted)
         elif ends is outcomes.Ends.AWAY:
-            self.assertEqual(set(), set(nodes) & switch)
-        else:
+            self.assertEqual(set(), set(nodes) & wanted)
+        elif outcome.guest_nodes == 1:
             self.assertEqual([1], nodes)
 
     def reason(self, outcome):
         """What the owner of a refused guest reads."""
-        strict = f'{POLICY}=strict'
+        strict = f'{self.key}=strict'
         if self.declares is outcomes.Declares.ALL:
             return [strict, outcome.reason.format(node=0)]
         if outcome.mapped_away and (
@@ -97,7 +111,7 @@ class AllLabelsTest(Rules, base.NFVCloudTestCase):
     declares = outcomes.Declares.ALL
 
     def test_outcomes(self):
-        self.start_hosts('host1', 'host2', switch=[1])
+        self.start_hosts('host1', 'host2', wanted=[1])
         self.run_table([1], ('host1', 'host2'))
 
         with self.row('strict, shared CPUs: node 1'):
@@ -120,7 +134,7 @@ class AllLabelsTest(Rules, base.NFVCloudTestCase):
             self.assertPlaced(self.boot(flavor, host='host1'), [0])
             self.assertPlaced(self.boot(flavor, host='host1'), [1])
 
-        self.start_hosts('host3', switch=[0, 1])
+        self.start_hosts('host3', wanted=[0, 1])
         self.run_table([0, 1], ('host3',))
 
         with self.row('strict, two guest nodes the other way round'):
@@ -149,17 +163,17 @@ class AllLabelsTest(Rules, base.NFVCloudTestCase):
 
     def test_prefer_looks_for_room_in_the_whole_cloud(self):
         """The host that Nova likes best has no room on the switch's node."""
-        self.start_hosts('host1', switch=[1], memory_gib=64)
-        self.start_hosts('host2', switch=[1], memory_gib=8)
-        self.fill_switch_nodes(['host1'])
+        self.start_hosts('host1', wanted=[1], memory_gib=64)
+        self.start_hosts('host2', wanted=[1], memory_gib=8)
+        self.fill_wanted_nodes(['host1'])
         self.assertPlaced(self.boot(self.prefer), [1], 'host2')
         self.assertPlaced(self.boot(self.prefer), [1], 'host2')
         self.assertPlaced(self.boot(self.prefer), [0], 'host1')
 
     def test_hosts_that_differ(self):
         """The switch is on node 1 of one host and on node 0 of another."""
-        self.start_hosts('host1', switch=[1], memory_gib=64)
-        self.start_hosts('host2', switch=[0], memory_gib=8)
+        self.start_hosts('host1', wanted=[1], memory_gib=64)
+        self.start_hosts('host2', wanted=[0], memory_gib=8)
         # Node 0 is the busier one, so that nobody goes there by himself.
         self.assertEqual([[0]], self.occupy(self.flavor(), 'host2'))
         self.assertPlaced(self.boot(self.strict), [1], 'host1')
@@ -177,7 +191,7 @@ class SwitchLabelTest(Rules, base.NFVCloudTestCase):
     declares = outcomes.Declares.SWITCH
 
     def test_outcomes(self):
-        self.start_hosts('host1', 'host2', switch=[1])
+        self.start_hosts('host1', 'host2', wanted=[1])
         # The claim on the compute node cannot be told the node of a mapping.
         self.run_table([1], ('host1', 'host2'))
 
@@ -186,7 +200,7 @@ class SwitchLabelTest(Rules, base.NFVCloudTestCase):
             self.assertRefused(self.boot(flavor, expect='ERROR'),
                                'nfv:numa_node')
 
-        self.start_hosts('host3', switch=[0, 1])
+        self.start_hosts('host3', wanted=[0, 1])
         self.run_table([0, 1], ('host3',))
 
 

@@ -100,7 +100,7 @@ class TestTable(FilterTestCase):
     def test_outcomes(self):
         for row, declares in itertools.product(
                 outcomes.OUTCOMES, outcomes.Declares):
-            switch = range(2 - row.switch_nodes, 2)
+            switch = range(2 - row.wanted_nodes, 2)
             topology = {
                 'switch': (
                     None if declares is outcomes.Declares.NOTHING else switch),

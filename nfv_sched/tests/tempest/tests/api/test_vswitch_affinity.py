@@ -62,11 +62,11 @@ class VSwitchAffinityTest(base.NFVSchedTest):
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a006')
     def test_strict_two_nodes_with_two_switch_nodes(self):
-        self._check(policy='strict', guest_nodes=2, switch_nodes=2)
+        self._check(policy='strict', guest_nodes=2, wanted_nodes=2)
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a007')
     def test_strict_two_nodes_with_one_switch_node(self):
-        self._check(policy='strict', guest_nodes=2, switch_nodes=1)
+        self._check(policy='strict', guest_nodes=2, wanted_nodes=1)
 
     @decorators.idempotent_id('1d5d8c32-26a1-4d38-9c8f-0a6a1be3a008')
     def test_strict_mapped_to_the_switch(self):
