@@ -1,0 +1,185 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Guests that must be away from a place, moved and raced for their node.
+
+The place is on node 0, where Nova puts guests by itself.
+"""
+
+import testtools
+
+from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import test_concurrency
+from nfv_sched.tests import outcomes
+
+KEY = outcomes.AWAY_FROM + 'osd'
+OSD = {'switch': (), 'places': {'osd': [0]}}
+
+
+class PlaceTestCase(base.NFVCloudTestCase):
+
+    extra_filters = ['NFVTopologyFilter', 'PlaceNUMAAffinityFilter']
+
+    def setUp(self):
+        super().setUp()
+        self.strict = self.away('strict')
+
+    def away(self, value, **kwargs):
+        """A flavor of a guest that is to be elsewhere."""
+        return self.flavor(**{KEY: value}, **kwargs)
+
+
+class MovesTest(PlaceTestCase):
+
+    def setUp(self):
+        super().setUp()
+        for name in ('host1', 'host2'):
+            self.start_host(name, **OSD)
+
+    def boot_on_first(self):
+        server = self.boot(self.strict, host='host1')
+        self.assertPlaced(server, [1], 'host1')
+        return server
+
+    def test_cold_migration(self):
+        with self.row('confirmed'):
+            server = self.boot_on_first()
+            self.cold_migrate(server)
+            self._confirm_resize(server)
+            self.assertPlaced(server, [1], 'host2')
+
+        with self.row('reverted'):
+            server = self.boot_on_first()
+            self.cold_migrate(server)
+            self.assertEqual([1], self.nodes(server))
+            self._revert_resize(server)
+            self.assertPlaced(server, [1], 'host1')
+
+        with self.row('the other nodes are full: strict stays'):
+            server = self.boot_on_first()
+            self.occupy(self.strict, 'host2', times=2)
+            self.assertMoveRefused(self.cold_migrate, server)
+            self.assertPlaced(server, [1], 'host1')
+
+    @testtools.skipUnless(base.LIVE_MIGRATION_IS_STEERED,
+                          'this Nova does not steer live migrations')
+    def test_live_migration(self):
+        server = self.boot_on_first()
+        self.live_migrate(server)
+        self.assertPlaced(server, [1], 'host2')
+        self.live_migrate(server, 'host1')
+        self.assertPlaced(server, [1], 'host1')
+        self.occupy(self.strict, 'host2', times=2)
+        self.assertMoveRefused(self.live_migrate, server)
+        self.assertPlaced(server, [1], 'host1')
+
+    @testtools.skipIf(base.LIVE_MIGRATION_IS_STEERED,
+                      'this Nova steers live migrations')
+    def test_live_migration_that_cannot_be_steered(self):
+        server = self.boot_on_first()
+        self.flags(moves_without_limits='refuse', group='nfv_sched')
+        self.assertMoveRefused(self.live_migrate, server)
+        self.assertPlaced(server, [1], 'host1')
+
+    def test_resize(self):
+        smaller = self.away('strict', vcpus=1)
+
+        with self.row('to another host'):
+            server = self.boot_on_first()
+            self.resize(server, smaller)
+            self.assertEqual([1], self.nodes(server))
+            self._revert_resize(server)
+            self.assertPlaced(server, [1], 'host1')
+            self.resize(server, smaller)
+            self._confirm_resize(server)
+            self.assertPlaced(server, [1], 'host2')
+
+        with self.row('to the policy'):
+            server = self.boot(self.flavor(), host='host1')
+            self.assertPlaced(server, [0], 'host1')
+            self.resize(server, self.strict)
+            self._confirm_resize(server)
+            self.assertPlaced(server, [1], 'host2')
+
+    def test_resize_to_the_same_host(self):
+        self.flags(allow_resize_to_same_host=True)
+        self.fail_host('host2')
+        server = self.boot(self.flavor())
+        self.assertPlaced(server, [0], 'host1')
+        # Both nodes are equally busy, so that Nova would stay on node 0.
+        self.assertEqual([[1]], self.occupy(self.strict, 'host1'))
+        self.resize(server, self.strict)
+        self.assertEqual([1], self.nodes(server))
+        self._confirm_resize(server)
+        self.assertPlaced(server, [1], 'host1')
+
+    def test_evacuation(self):
+        server = self.boot_on_first()
+        self.fail_host('host1')
+        self.evacuate(server)
+        self.assertPlaced(server, [1], 'host2')
+
+    def test_evacuation_to_full_nodes(self):
+        server = self.boot_on_first()
+        self.occupy(self.strict, 'host2', times=2)
+        self.fail_host('host1')
+        self.assertMoveRefused(self.evacuate, server)
+
+    def test_unshelve_and_rebuild(self):
+        with self.row('unshelve'):
+            server = self.boot_on_first()
+            self.shelve_and_unshelve(server)
+            self.assertPlaced(server, [1])
+
+        with self.row('rebuild'):
+            server = self.boot_on_first()
+            self._rebuild_server(server, base.IMAGE)
+            self.assertPlaced(server, [1], 'host1')
+
+
+class LostRaceTest(test_concurrency.LostRace, PlaceTestCase):
+    """The node fills between the decision and the claim.
+
+    Node 0 is free all the time; it is not for this guest.
+    """
+
+    def boot_and_lose(self, flavor, host):
+        return self.boot_behind(
+            flavor, lambda: self.occupy(self.strict, host, times=2))
+
+    def test_guest_goes_to_the_next_host(self):
+        self.start_host('host1', memory_gib=64, **OSD)
+        self.start_host('host2', memory_gib=8, **OSD)
+        for value in ('strict', 'prefer'):
+            with self.row(value):
+                server = self.boot_and_lose(self.away(value), 'host1')
+                self.assertPlaced(server, [1], 'host2')
+        self.assertNothingLeft()
+
+    def test_strict_guest_does_not_land_elsewhere(self):
+        self.start_host('host1', **OSD)
+        self.assertLost(self.boot_and_lose(self.strict, 'host1'))
+
+    def test_strict_guest_does_not_land_on_another_node(self):
+        """The claim is told the node, not where the place is."""
+        self.start_host('host1', nodes=4, **OSD)
+        there = []
+
+        def fill():
+            whole = self.away('strict', vcpus=base.PINNED_CPUS_PER_NODE)
+            for _ in range(3):
+                server = self.boot(whole)
+                there.append(self.nodes(server)[0])
+
+        self.assertLost(self.boot_behind(self.strict, fill))
+        self.assertEqual([1, 2, 3], sorted(there))
+        self.assertNothingLeft()
