@@ -40,8 +40,10 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     minval = 0.0
     maxval = 1.0
 
-    #: Option of [nfv_sched], and aggregate metadata, with the multiplier.
+    #: Option, and aggregate metadata, with the multiplier.
     multiplier: str
+    #: Section with the option.
+    group = 'nfv_sched'
 
     #: The rules that are weighed.  They count here even if their filter is not
     #: enabled.
@@ -49,7 +51,7 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def __init__(self):
         super().__init__()
-        self._options = CONF.nfv_sched
+        self._options = CONF[self.group]
 
     def weight_multiplier(self, host_state):
         """The option, or the metadata of the host's aggregates."""

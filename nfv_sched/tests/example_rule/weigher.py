@@ -19,7 +19,7 @@ from nfv_sched.weights import base
 
 nova_compat.CONF.register_opt(cfg.FloatOpt(
     'even_nodes_weight_multiplier', default=1000.0,
-    help='Multiplier of the weigher of even NUMA nodes.'), 'nfv_sched')
+    help='Multiplier of the weigher of even NUMA nodes.'), 'nfvx')
 
 
 class EvenNodesWeigher(base.PreferenceWeigher):
@@ -30,4 +30,5 @@ class EvenNodesWeigher(base.PreferenceWeigher):
     """
 
     multiplier = 'even_nodes_weight_multiplier'
+    group = 'nfvx'
     rule = rule.EvenNodesRule

@@ -240,7 +240,7 @@ class ExampleTest(ExampleTestCase):
                     if type(each).__name__ == 'EvenNodesWeigher']
         self.assertEqual([0.5, 1.0], weigher.weigh_objects(
             [nova_weights.WeighedHost(state, 0) for state in states], spec))
-        self.flags(even_nodes_weight_multiplier=7.0)
+        self.flags('nfvx', even_nodes_weight_multiplier=7.0)
         self.assertEqual(7.0, weigher.weight_multiplier(states[0]))
 
     def test_keys(self):
