@@ -23,6 +23,7 @@ import time
 
 from keystoneauth1 import exceptions as ks_exceptions
 from openstack import exceptions
+from oslo_utils import timeutils
 
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live.bed import catalogue
@@ -57,9 +58,19 @@ class FaultTestCase(base.LiveTestCase):
                 for service in self.admin.compute.services()}
 
     def wait_until_up(self):
-        """Wait until Nova says that all of its services are up."""
+        """Wait until all services of Nova have said again that they are up.
+
+        For a while Nova takes them to be up though it hears nothing of them.
+        """
+        since = timeutils.utcnow()
+
+        def up(service):
+            reported = timeutils.parse_isotime(service.updated_at)
+            return (service.state == 'up'
+                    and timeutils.normalize_time(reported) > since)
+
         self.wait_until(
-            lambda: set(self.states().values()) == {'up'}, _RECOVERY,
+            lambda: all(map(up, self.admin.compute.services())), _RECOVERY,
             'all services of Nova are up')
 
     def limit_each(self, count):
