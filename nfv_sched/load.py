@@ -16,13 +16,10 @@ filters of limits are thin, what they share is here.  It is worked out once per
 request and kept with it, so that all filters see the same snapshot.
 """
 
-from collections.abc import Callable
 from collections.abc import Mapping
 import functools
-import math
 import time
 import typing as ty
-import weakref
 
 from nfv_sched.network import claims
 from nfv_sched.network import demand as network_demand
@@ -32,7 +29,6 @@ from nfv_sched.network import neutron
 from nfv_sched.network import usage
 from nfv_sched import nova_compat
 from nfv_sched.numa import pci
-from nfv_sched import reasons
 from nfv_sched.request import note_of
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
@@ -42,8 +38,6 @@ CONF = nova_compat.CONF
 _WATCHED = '_nfv_sched_watched'
 
 _ALL_SHOWN = claims.Unshown()
-
-Refusal = Callable[[float], reasons.Reason]
 
 
 class NetworkNote:
@@ -62,15 +56,14 @@ class NetworkNote:
     :ivar note: the request's note
     :ivar passed: names of the hosts that passed the last filter of limits
     :ivar asked: those that Nova has come to for its claim
-    :ivar explain: to be called if none of them has room any more; raises if
-        the reason may be told
+    :ivar filter: name of that filter
     :ivar attempt: weak reference to the host for which the guest has taken its
         claim, and the number of servers on it then
     """
 
     __slots__ = ('note', 'request', 'instance', 'snapshot', 'fresh', 'deny',
                  'demand', 'limits', 'ledgers', 'host', 'passed', 'asked',
-                 'explain', 'attempt', '_own')
+                 'filter', 'attempt', '_own')
 
     def __init__(self, request_note: RequestNote, request: Request):
         self.note = request_note
@@ -90,7 +83,7 @@ class NetworkNote:
         self.host: str | None = None
         self.passed: set[str] = set()
         self.asked: set[str] = set()
-        self.explain: Callable[[], None] | None = None
+        self.filter = ''
         self.attempt: tuple[ty.Any, int] | None = None
         interfaces = network_demand.Interfaces(
             request.nics, request.security_groups, request.project,
@@ -201,116 +194,6 @@ def of(request_note: RequestNote, request: Request) -> NetworkNote:
             claims.CLAIMS.prolong(host, instance)
         request_note.network = note
     return note
-
-
-class Contested(list):
-    """Allocation candidates of a host that others may fill meanwhile.
-
-    Nova looks whether there are any right before it claims the first.  Many
-    requests at once have all found the same room by then; here each takes it,
-    or finds it gone, in which case the host has no candidates any more and
-    Nova goes on to the next.  If it was the last, the request is refused with
-    the reason, for which Nova has no place after that.
-
-    Only what this process places is known.  The rest is up to Placement.
-
-    :ivar network: what is known for the request
-    :ivar ports: ports that are left on the host without what Neutron does not
-        show; infinity if that does not count
-    :ivar rules: the same of rules
-    :ivar ledger_ports: ports that its ledger had left by Placement's answer;
-        None if the guest is not held to that
-    :ivar ledger_rules: the same of rules
-    :ivar no_ports: why the host is refused, from the ports that are left
-    :ivar no_rules: the same of rules
-    """
-
-    __slots__ = ('network', 'ports', 'rules', 'ledger_ports', 'ledger_rules',
-                 'no_ports', 'no_rules', '_host_state')
-
-    def __init__(self, candidates, host_state, network: NetworkNote):
-        super().__init__(candidates)
-        self.network = network
-        self.ports = self.rules = math.inf
-        self.ledger_ports: int | None = None
-        self.ledger_rules: int | None = None
-        self.no_ports: Refusal | None = None
-        self.no_rules: Refusal | None = None
-        # Not the other way round too: a host would not go with its request.
-        self._host_state = weakref.ref(host_state)
-
-    def __bool__(self):
-        return len(self) > 0 and self._take()
-
-    def _take(self) -> bool:
-        network, host_state = self.network, self._host_state()
-        answer = self._answer()
-        if host_state is None or network.instance is None or not (
-                network.fresh or answer):
-            return True
-        attempt = network.attempt
-        if attempt is not None:
-            before, servers = attempt[0](), attempt[1]
-            if before is not None and before.num_instances > servers:
-                return True  # it is placed, and Nova looks for alternates
-            network.attempt = None
-            if before is not None:
-                claims.CLAIMS.release(before.host, network.instance)
-        network.asked.add(host_state.host)
-        left = claims.CLAIMS.take(
-            network.snapshot if network.fresh else None, host_state.host,
-            network.instance, network.demand, self.ports, self.rules,
-            self._host_state, answer)
-        if left is None:
-            network.attempt = (self._host_state, host_state.num_instances)
-            network.note.taken.append((host_state.host, network.instance))
-            return True
-        note = network.note
-        ports, rules = left
-        if ports < network.demand.vswitch_ports and self.no_ports is not None:
-            note.rejected.append((host_state.host, self.no_ports(ports)))
-        elif self.no_rules is not None:
-            note.rejected.append((host_state.host, self.no_rules(rules)))
-        if network.passed <= network.asked:
-            give_back(note)
-            if note.index == 0 and network.explain is not None:
-                network.explain()
-        return False
-
-    def _answer(self) -> claims.Answer | None:
-        """What Placement said of the ledger of the host."""
-        if self.ledger_ports is None and self.ledger_rules is None:
-            return None
-        ledgers = self.network.ledgers
-        return claims.Answer(ledgers.asked, ledgers.answered,
-                             self.ledger_ports, self.ledger_rules)
-
-
-def give_back(request_note: RequestNote) -> None:
-    """No host is left for a server: the others of its request go, too.
-
-    :param request_note: the request's note
-    """
-    taken = request_note.taken
-    if request_note.instance in request_note.placed:
-        return  # Nova decides once more when the last server is placed
-    for host, instance in taken:
-        claims.CLAIMS.release(host, instance)
-    request_note.taken = []
-
-
-def contest(host_state, network: NetworkNote) -> Contested:
-    """Let the guest take its claim on a host right before Nova does.
-
-    :param host_state: ``nova.scheduler.host_manager.HostState`` that passes
-    :param network: what is known for the request
-    """
-    candidates = host_state.allocation_candidates
-    if candidates.__class__ is Contested and candidates.network is network:
-        return candidates
-    contested = host_state.allocation_candidates = Contested(
-        candidates, host_state, network)
-    return contested
 
 
 def watch(host_state, network: NetworkNote) -> None:

@@ -261,7 +261,7 @@ class HostNote:
 
 def _first(candidates_left):
     """The allocation candidate that Nova claims, or None."""
-    # Not by its truth: see load.Contested.
+    # Not by its truth: see turn.Contested.
     return candidates_left[0] if candidates_left is not None and len(
         candidates_left) else None
 

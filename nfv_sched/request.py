@@ -93,7 +93,7 @@ class RequestNote:
         None if that is not known
     :ivar network: what the filters of network limits know
     :ivar taken: (host, UUID of the server) of room that was taken; see
-        ``load.Contested``
+        ``network.turn.Contested``
     :ivar placed: UUIDs of the servers of the request that Nova has placed
     """
 

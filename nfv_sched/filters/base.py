@@ -19,18 +19,18 @@ the log about them when no host is left, and sees to it that nothing raises.
 import abc
 import threading
 
-from nova import exception
 from nova.scheduler import filters
 from oslo_log import log as logging
 
 from nfv_sched import conf
-from nfv_sched import load
+from nfv_sched.network import turn
 from nfv_sched import nova_compat
 from nfv_sched.numa import decide
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
 from nfv_sched import placement
 from nfv_sched import reasons
+from nfv_sched import refusals
 from nfv_sched import request as nfv_request
 from nfv_sched.rules import base as rules_base
 
@@ -38,8 +38,6 @@ LOG = logging.getLogger(__name__)
 
 CONF = nova_compat.CONF
 conf.register_opts(CONF)
-
-_LOGGED_HOSTS_BYTES = 4096
 
 
 class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
@@ -108,12 +106,12 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         passed, refused = self._pass_all(host_states, request, request_note)
         request_note.rejected += refused
         if not passed:
-            load.give_back(request_note)
-            self._explain(request_note, index)
+            turn.give_back(request_note)
+            refusals.tell(type(self).__name__, request_note, index)
         elif LOG.isEnabledFor(logging.DEBUG):
             for host, reason in request_note.rejected:
                 LOG.debug('Host %s refused: %s', host,
-                          self._resolve(reason))
+                          refusals.resolve(reason))
         return passed
 
     def _pass_all(
@@ -170,38 +168,6 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         return reasons.Reason(
             reasons.HOST, type(self).__name__,
             'usable data of the host needed', 'see the log')
-
-    def _explain(self, request_note: nfv_request.RequestNote,
-                 index: int | None) -> None:
-        """No host is left: tell the log and, if allowed, the tenant."""
-        rejected = [(host, self._resolve(reason))
-                    for host, reason in request_note.rejected]
-        plain = [reason for _host, reason in rejected]
-        LOG.info('%s refused the last host for server %s: %s',
-                 type(self).__name__,
-                 request_note.instance, reasons.summary_text(plain))
-        if LOG.isEnabledFor(logging.DEBUG):
-            LOG.debug('Refused hosts: %s', reasons.hosts_text(
-                rejected, _LOGGED_HOSTS_BYTES))
-        expose = CONF.nfv_sched.expose_reasons
-        if index != 0 or expose == reasons.NONE:
-            return
-        if expose == reasons.HOSTS:
-            text = reasons.hosts_text(rejected)
-        elif expose == reasons.SUMMARY:
-            text = reasons.summary_text(plain)
-        else:
-            text = reasons.policy_text(plain)
-        raise exception.NoValidHost(reason=text)
-
-    @staticmethod
-    def _resolve(reason: reasons.Lazy) -> reasons.Reason:
-        try:
-            return reasons.resolve(reason)
-        except Exception:
-            LOG.exception('The reason of a refusal cannot be worked out')
-            return reasons.Reason(
-                reasons.CAPACITY, 'NUMA topology', 'room needed', 'none')
 
 
 class RuleFilter(NFVHostFilter):

@@ -22,6 +22,7 @@ from nfv_sched.network import claims
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import ledger
 from nfv_sched.network import limits as network_limits
+from nfv_sched.network import turn
 from nfv_sched.network import usage
 from nfv_sched import nova_compat
 from nfv_sched.numa import decide
@@ -44,7 +45,7 @@ class _Allowance(ty.NamedTuple):
     reason: reasons.Lazy | None
     limits: network_limits.Limits
     room: float
-    full: load.Refusal
+    full: turn.Refusal
 
 
 class _Common:
@@ -125,14 +126,14 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         """Decide about one host; see the class."""
         reason = self._refusal(host_state, self._begin(request, request_note))
         return _ACCEPTED if reason is None else decide.Decision(
-            False, reason)
+            False, reason, ())
 
     def _pass_all(self, host_states, request, request_note):
         if request.error is not None:
             return super()._pass_all(host_states, request, request_note)
         common = self._begin(request, request_note)
         network = common.network
-        network.explain = functools.partial(self._explain, request_note, 0)
+        network.filter = type(self).__name__
         passed, refused = [], []
         for host_state in host_states:
             try:
@@ -215,13 +216,13 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         if free < need:
             return functools.partial(allowance.full, free)
         load.watch(host_state, network)
-        self.leave(load.contest(host_state, network), left, in_ledger,
+        self.leave(turn.contest(host_state, network), left, in_ledger,
                    allowance.full)
         return None
 
     @abc.abstractmethod
-    def leave(self, contested: load.Contested, left: float,
-              in_ledger: int | None, refusal: load.Refusal) -> None:
+    def leave(self, contested: turn.Contested, left: float,
+              in_ledger: int | None, refusal: turn.Refusal) -> None:
         """Say how much is left on a host, and what if that is too little.
 
         :param left: by what Neutron shows, without what it does not show yet

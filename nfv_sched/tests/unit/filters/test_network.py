@@ -32,6 +32,7 @@ from nfv_sched import load
 from nfv_sched.network import claims
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import ledger
+from nfv_sched.network import turn
 from nfv_sched.network import usage
 from nfv_sched import request as nfv_request
 from nfv_sched.tests import base
@@ -746,7 +747,7 @@ class TestContested(NetworkTestCase):
             self.claim(hosts, spec)
         # The last server's own room does not stand in its way.
         self.assertEqual(['host1'], self.passing(hosts, spec, index=2))
-        load.give_back(nfv_request.note_of(spec))
+        turn.give_back(nfv_request.note_of(spec))
         self.assertEqual(set(UUIDS[:3]), set(claims.CLAIMS._hosts['host1']))
 
     def test_other_filters(self):
@@ -1037,7 +1038,7 @@ class TestLedger(NetworkTestCase):
         self.passing([host], spec)
         self.assertTrue(host.allocation_candidates)
         self.assertEqual([], self.passing([self.host()], other, index=None))
-        load.give_back(nfv_request.note_of(spec))
+        turn.give_back(nfv_request.note_of(spec))
         self.assertEqual(['host1'], self.passing(
             [self.host()], other, index=None))
 

@@ -1,0 +1,77 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The way in which Nova uses what ``network/turn.py`` puts in its place.
+
+If this fails with a new release of Nova, see what has become of the course of
+a request there: whether a host is still looked at right before it is claimed.
+"""
+
+import ast
+import inspect
+import textwrap
+
+from nova.scheduler import host_manager
+from nova.scheduler import manager
+
+from nfv_sched.tests import base
+
+_CANDIDATES = 'allocation_candidates'
+
+
+def _is_candidates(node):
+    return isinstance(node, ast.Attribute) and node.attr == _CANDIDATES
+
+
+def _uses(function):
+    """How a function of Nova uses the candidates of a host, in order."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(
+                node.test, ast.UnaryOp) and isinstance(
+                node.test.op, ast.Not) and _is_candidates(node.test.operand):
+            found.append((node.lineno, 'looked at'))
+        elif isinstance(node, ast.Subscript) and _is_candidates(
+                node.value) and getattr(node.slice, 'value', None) == 0:
+            found.append((node.lineno, 'the first'))
+        elif isinstance(node, ast.Call) and getattr(
+                node.func, 'attr', '') in (
+                    'claim_resources', '_consume_selected_host',
+                    '_get_alternate_hosts'):
+            found.append((node.lineno, node.func.attr))
+    total = sum(map(_is_candidates, ast.walk(tree)))
+    return [what for _line, what in sorted(found)], total
+
+
+class NovaTest(base.TestCase):
+
+    def test_claim(self):
+        """Given, looked at once, and the first is claimed right after."""
+        uses, total = _uses(manager.SchedulerManager._schedule)
+        self.assertEqual(
+            ['looked at', 'the first', 'claim_resources',
+             '_consume_selected_host', '_get_alternate_hosts'], uses)
+        self.assertEqual(3, total)
+
+    def test_alternates(self):
+        """Looked at again, when the server is placed already."""
+        uses, total = _uses(manager.SchedulerManager._get_alternate_hosts)
+        self.assertEqual(['looked at', 'the first'], uses)
+        self.assertEqual(2, total)
+
+    def test_nothing_else(self):
+        """But a copy before the filters, and how many there are."""
+        for cls, known in ((manager.SchedulerManager, 5),
+                           (host_manager.HostState, 2)):
+            tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+            self.assertEqual(
+                known, sum(map(_is_candidates, ast.walk(tree))), cls)
