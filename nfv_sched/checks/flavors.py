@@ -16,7 +16,7 @@ from nova import objects
 from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import findings
-from nfv_sched import policy
+from nfv_sched import rules
 from nfv_sched import text
 
 # How many different mistakes are named.
@@ -38,7 +38,7 @@ def flavors() -> upgradecheck.Result:
             'Flavors', f'see [api_database] connection: {text.brief(exc)}.')
     faults: dict[str, list[str]] = {}
     for flavor in known:
-        for error in policy.parse(flavor.extra_specs).errors:
+        for error in rules.faults(flavor.extra_specs):
             faults.setdefault(error, []).append(flavor.name)
     found = [findings.warning(f'{text.some(names)}: {error}.')
              for error, names in sorted(faults.items())[:_MOST]]

@@ -14,11 +14,14 @@
 Those of the entry-point group ``nfv_sched.rules``: anybody can add one.
 """
 
+from collections.abc import Mapping
 import functools
+import typing as ty
 
 from oslo_log import log as logging
 
 from nfv_sched import extensions
+from nfv_sched import policy
 from nfv_sched.rules import base
 
 LOG = logging.getLogger(__name__)
@@ -44,6 +47,17 @@ def of(asked: base.Asked) -> tuple[base.Rule, ...]:
     :raises nfv_sched.rules.base.RequestError: if it contradicts itself
     """
     return tuple(rule for cls in classes() for rule in cls.of(asked))
+
+
+def faults(extra_specs: Mapping[str, ty.Any]) -> list[str]:
+    """What is wrong with the keys of a flavor; empty if nothing is.
+
+    :param extra_specs: its extra specs
+    """
+    found = list(policy.parse(extra_specs).errors)
+    for cls in classes():
+        found += cls.faults(extra_specs)
+    return found
 
 
 @functools.cache

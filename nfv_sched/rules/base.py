@@ -212,6 +212,17 @@ class Rule(abc.ABC):
         :raises RequestError: if it contradicts itself
         """
 
+    @classmethod
+    def faults(cls, extra_specs: Mapping[str, ty.Any]) -> Iterable[str]:
+        """What is wrong with its keys, whatever else a request says.
+
+        For those who look at flavors; :meth:`of` raises it.  The keys that
+        :func:`nfv_sched.policy.parse` reads are seen to there.
+
+        :param extra_specs: all extra specs of a flavor
+        """
+        return ()
+
     @property
     def where(self) -> str:
         """What is special about the host cells that it leaves, in words."""

@@ -11,17 +11,31 @@
 #    under the License.
 """Guests on, or away from, the NUMA nodes of a place that hosts declare."""
 
+from collections.abc import Iterator
 import dataclasses
 import re
+import typing as ty
 
 from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
 from nfv_sched.rules import base
 
-_PREFIX = 'nfv_'
-_VSWITCH = 'vswitch'
-_NAME = re.compile(r'[A-Za-z0-9_-]{1,64}')
+#: What a label begins with; the name of the place follows.
+PREFIX = 'nfv_'
+#: Names of places.
+NAME = re.compile(r'[A-Za-z0-9_-]{1,64}')
+#: The place that has a label of its own.
+VSWITCH = 'vswitch'
+
 _KEYS = {nfv_policy.NUMA_AFFINITY: False, nfv_policy.NUMA_ANTI_AFFINITY: True}
+
+
+def _asked(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
+    """Key, place, whether away from it, and value, in order of the keys."""
+    for key in sorted(key for key in extra_specs if isinstance(key, str)):
+        for prefix, away in _KEYS.items():
+            if key.startswith(prefix):
+                yield key, key[len(prefix):], away, extra_specs[key]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,27 +64,33 @@ class PlaceRule(base.CellsRule):
     @classmethod
     def of(cls, asked):
         """One for each key of the flavor."""
-        rules, seen = [], {}
-        for key in sorted(
-                key for key in asked.extra_specs
-                if isinstance(key, str) and key.startswith(tuple(_KEYS))):
-            prefix, _point, place = key.partition('.')
-            value = asked.extra_specs[key]
-            if not _NAME.fullmatch(place):
-                raise base.RequestError('flavor', (
-                    f'{nfv_policy.shown(key)} does not name a place'))
+        faults = cls.faults(asked.extra_specs)
+        if faults:
+            raise base.RequestError('flavor', '; '.join(faults))
+        return [
+            cls(f'{key}={value}', value == nfv_policy.STRICT, place=place,
+                away=away)
+            for key, place, away, value in _asked(asked.extra_specs)]
+
+    @classmethod
+    def faults(cls, extra_specs):
+        """Names and values that cannot be, and contradictions."""
+        errors: list[str] = []
+        seen: dict[str, str] = {}
+        for key, place, _away, value in _asked(extra_specs):
+            if not NAME.fullmatch(place):
+                errors.append(
+                    f'{nfv_policy.shown(key)} does not name a place')
+                continue
             if value not in nfv_policy.AFFINITIES:
-                raise base.RequestError('flavor', (
+                errors.append(
                     f'{key}={nfv_policy.shown(value)} is not one of '
-                    f'{", ".join(nfv_policy.AFFINITIES)}'))
+                    f'{", ".join(nfv_policy.AFFINITIES)}')
+                continue
             text = f'{key}={value}'
             if seen.setdefault(place, text) != text:
-                raise base.RequestError(
-                    'flavor', f'{text} contradicts {seen[place]}')
-            rules.append(cls(
-                text, value == nfv_policy.STRICT, place=place,
-                away=_KEYS[f'{prefix}.']))
-        return rules
+                errors.append(f'{text} contradicts {seen[place]}')
+        return errors
 
     @property
     def noun(self):
@@ -79,16 +99,15 @@ class PlaceRule(base.CellsRule):
 
     def _declared(self, host, names: base.Names) -> int:
         """Host cells of the place, as a bitmask."""
-        label = (names.vswitch if self.place == _VSWITCH
-                 else f'{_PREFIX}{self.place}')
-        return host.labels.get(label, 0)
+        return host.labels.get(self._label(names), 0)
+
+    def _label(self, names: base.Names) -> str:
+        return (names.vswitch if self.place == VSWITCH
+                else f'{PREFIX}{self.place}')
 
     def label(self, names):
         """The label of the place, unless the guest is to be elsewhere."""
-        if self.away:
-            return None
-        return (names.vswitch if self.place == _VSWITCH
-                else f'{_PREFIX}{self.place}')
+        return None if self.away else self._label(names)
 
     def read(self, host, names):
         """The host cells of the place, or all others."""

@@ -79,6 +79,18 @@ class FlavorsTest(base.TestCase):
             flavors.ADVICE)
         self.assertIn('--os-compute-api-version 2.86', flavors.ADVICE)
 
+    def test_places(self):
+        """Keys that a rule reads by itself."""
+        self.make('at', **{'nfv__numa_affinity.osd': 'strict'})
+        self.make('nowhere', **{'nfv__numa_affinity.a.b': 'strict'})
+        self.make('both', **{'nfv__numa_affinity.osd': 'strict',
+                             'nfv__numa_anti_affinity.osd': 'prefer'})
+        self.assertCheck(
+            WARNING,
+            "nowhere: 'nfv:numa_affinity.a.b' does not name a place.",
+            'both: nfv:numa_anti_affinity.osd=prefer contradicts '
+            'nfv:numa_affinity.osd=strict.', flavors.ADVICE)
+
     def test_many(self):
         for number in range(7):
             self.make(f'flavor{number}', nfv__foo='1')

@@ -23,6 +23,7 @@ from nova.scheduler import weights as nova_weights
 
 from nfv_sched.filters import place_numa_affinity
 from nfv_sched import request as nfv_request
+from nfv_sched import rules
 from nfv_sched.rules import place
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import test_joint
@@ -131,6 +132,21 @@ class TestKeys(PlaceTestCase):
             self.assertEqual(
                 f'{AWAY}osd={other} contradicts {AT}osd={one}',
                 self.error({f'{AT}osd': one, f'{AWAY}osd': other}))
+
+    def test_all_faults_are_named(self):
+        specs = {f'{AT}osd': 'Strict', f'{AT}a.b': 'strict',
+                 f'{AT}nvme': 'strict', f'{AWAY}nvme': 'prefer'}
+        expected = [
+            f"'{AT}a.b' does not name a place",
+            f"{AT}osd='Strict' is not one of strict, prefer",
+            f'{AWAY}nvme=prefer contradicts {AT}nvme=strict']
+        self.assertEqual('; '.join(expected), self.error(specs))
+        # As those read who look at flavors.
+        self.assertEqual(
+            ["unknown key nfv:nonsense, see the flavor extra specs of "
+             'nfv-sched', *expected],
+            rules.faults({**specs, 'nfv:nonsense': '1'}))
+        self.assertEqual([], rules.faults({f'{AT}osd': 'strict'}))
 
     def test_misspelt_keys(self):
         for key, meant in (
