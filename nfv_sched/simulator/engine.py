@@ -123,14 +123,29 @@ class Server:
         None where there is nothing to say: no host, no switch declared, or
         a guest that floats over several NUMA nodes.
         """
-        if self.host is None or not self.host.group.switch_nodes:
+        if self.host is None:
+            return None
+        return self._near(self.host.group.switch_nodes)
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The same for each place of its host, where there is something."""
+        if self.host is None:
+            return {}
+        found = {name: self._near(where)
+                 for name, where in self.host.group.places.items()}
+        return {name: near for name, near in found.items() if near}
+
+    def _near(self, where: frozenset[int]) -> str | None:
+        """How many of its NUMA nodes are on some of the host's."""
+        if not where:
             return None
         nodes = self.nodes
         if nodes is None:
             if len(self.host.group.nodes) > 1:
                 return None
             nodes = (self.host.group.nodes[0].id,)
-        near = [node in self.host.group.switch_nodes for node in nodes]
+        near = [node in where for node in nodes]
         if all(near):
             return 'local'
         return 'partial' if any(near) else 'remote'
@@ -210,6 +225,7 @@ class Outcome:
     :ivar host: host afterwards
     :ivar nodes: host NUMA node of each guest NUMA node
     :ivar vswitch: local, partial, remote or None
+    :ivar places: local, partial or remote to each place of the host
     :ivar devices: PCI address and host NUMA node of each PCI device
     :ivar pci: local, partial, remote or None
     :ivar cores: physical cores that dedicated vCPUs are on
@@ -226,6 +242,7 @@ class Outcome:
     host: str | None = None
     nodes: tuple[int, ...] | None = None
     vswitch: str | None = None
+    places: Mapping[str, str] = dataclasses.field(default_factory=dict)
     devices: tuple[tuple[str, int | None], ...] = ()
     pci: str | None = None
     cores: int = 0
@@ -417,6 +434,7 @@ class Simulation:
             ok=not server.reason, status=server.status, source=source,
             host=server.host.name if server.host else None,
             nodes=server.nodes, vswitch=server.vswitch,
+            places=server.places,
             devices=server.devices, pci=server.pci, cores=server.cores,
             reason=server.reason, notes=tuple(self._notes)))
 
@@ -991,6 +1009,9 @@ class Simulation:
              lambda: f'host NUMA nodes among {list(expect.nodes_in)}'),
             (expect.vswitch, lambda o: o.vswitch == expect.vswitch,
              lambda: f'vSwitch {expect.vswitch}'),
+            (expect.places or None, lambda o: all(
+                o.places.get(name) == near for name, near in expect.places),
+             lambda: _places_text(dict(expect.places))),
             (expect.pci, lambda o: o.pci == expect.pci,
              lambda: f'PCI devices {expect.pci}'),
             (expect.pci_devices, lambda o: _per_node(o) ==
@@ -1034,6 +1055,10 @@ def _devices_text(per_node: Mapping[int | None, int]) -> str:
     return f'{{{", ".join(texts)}}}'
 
 
+def _places_text(places: Mapping[str, str]) -> str:
+    return ', '.join(f'{name} {near}' for name, near in places.items())
+
+
 def _places(outcomes: Sequence[Outcome]) -> str:
     """Where some servers are, in a few words."""
     texts = []
@@ -1043,6 +1068,8 @@ def _places(outcomes: Sequence[Outcome]) -> str:
             text += f' nodes {list(outcome.nodes)}'
         if outcome.vswitch is not None:
             text += f' ({outcome.vswitch})'
+        if outcome.places:
+            text += f' ({_places_text(outcome.places)})'
         if outcome.devices:
             text += f' PCI devices {_devices_text(_per_node(outcome))}'
             if outcome.pci is not None:

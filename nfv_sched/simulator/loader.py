@@ -31,6 +31,7 @@ import jsonschema
 from oslo_utils import units
 import yaml
 
+from nfv_sched.rules import place as rule_place
 from nfv_sched.simulator import model
 from nfv_sched.simulator import pci
 from nfv_sched.simulator import schema
@@ -406,11 +407,16 @@ class _Builder:
         physnets: list[set[str]] = [set() for _ in range(nodes)]
         reserved = {self.switch_label} | {
             f'{self.node_prefix}{n}' for n in range(nodes)}
+        places = self.places(path, host.get('places', {}), nodes, reserved)
+        for name, where in places.items():
+            reserved.add(f'{rule_place.PREFIX}{name}')
+            for node in where:
+                physnets[node].add(f'{rule_place.PREFIX}{name}')
         for name, where in host.get('physical_networks', {}).items():
             inner = (*path, 'physical_networks', name)
             if name in reserved:
                 self.problem(inner, 'is the name of a label; use '
-                                    'switch_nodes and node_labels')
+                                    'switch_nodes, places and node_labels')
             for node in self.node_list(inner, where, nodes):
                 physnets[node].add(name)
         for node in range(nodes):
@@ -479,6 +485,7 @@ class _Builder:
             legacy_pinning=dims.legacy_pinning,
             threads=dims.threads,
             switch_nodes=switch,
+            places=places,
             reserved_mib=reserved_mib,
             disk_gib=disk_gib,
             cpu_ratio=self.ratio(host, 'cpu'),
@@ -491,6 +498,23 @@ class _Builder:
             routers=routers['count'],
             router_ports=routers.get('ports', 1),
             other_ports=host.get('other_ports', 0))
+
+    def places(self, path: Path, entries: Mapping[str, Sequence[int]],
+               nodes: int, reserved: set[str]) -> dict[str, frozenset[int]]:
+        """The ``places`` of a host.
+
+        :param reserved: labels that are no places
+        """
+        for name in entries:
+            inner = (*path, 'places', name)
+            if not rule_place.NAME.fullmatch(name):
+                self.problem(inner, f'{name!r} is not the name of a place')
+            elif name == rule_place.VSWITCH:
+                self.problem(inner, 'use switch_nodes')
+            elif f'{rule_place.PREFIX}{name}' in reserved:
+                self.problem(inner, 'has a label that is of something else')
+        return {name: self.node_list((*path, 'places', name), where, nodes)
+                for name, where in entries.items()}
 
     def pci_config(self, path: Path, entries: Sequence[Mapping],
                    nodes: int) -> model.PCIConfig:
@@ -617,6 +641,10 @@ class _Builder:
             for name in data.get(key, {}):
                 self.known((*path, key, name), 'host', name, hosts)
             figures[key] = tuple(data.get(key, {}).items())
+        for name in data.get('places', {}):
+            self.known((*path, 'places', name), 'place', name, {
+                place for host in self.data['hosts']
+                for place in host.get('places', {})})
         devices = []
         for key, count in data.get('pci_devices', {}).items():
             if key.isdigit():
@@ -637,6 +665,7 @@ class _Builder:
             hosts=_tuple(data, 'host'), not_hosts=_tuple(data, 'not_host'),
             nodes=_tuple(data, 'nodes'), nodes_in=_tuple(data, 'nodes_in'),
             vswitch=data.get('vswitch'), pci=data.get('pci'),
+            places=tuple(data.get('places', {}).items()),
             pci_devices=tuple(devices) if 'pci_devices' in data else None,
             cores=data.get('cores'), reason=data.get('reason'),
             ports=figures['ports'], rules=figures['rules'],

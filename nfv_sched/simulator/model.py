@@ -122,6 +122,7 @@ class HostGroup:
     :ivar router_ports: ports of the virtual switch that each router takes
     :ivar other_ports: ports of the virtual switch that are neither a guest's
         nor one of these
+    :ivar places: NUMA nodes of each further place, by its name
     """
 
     key: str
@@ -142,6 +143,8 @@ class HostGroup:
     routers: int = 0
     router_ports: int = 1
     other_ports: int = 0
+    places: ty.Mapping[str, frozenset[int]] = dataclasses.field(
+        default_factory=dict)
 
     def cores_of(self, cpus: ty.Iterable[int]) -> int:
         """On how many physical cores some logical CPUs are."""
@@ -228,6 +231,7 @@ class Expectation:
     :ivar nodes_in: host NUMA nodes of which every guest NUMA node is on one
     :ivar vswitch: ``local``, ``partial`` or ``remote``: which of the guest's
         NUMA nodes are where the virtual switch runs
+    :ivar places: (place, the same of it) pairs
     :ivar pci: ``local``, ``partial`` or ``remote``: which of the guest's PCI
         devices are on its NUMA nodes
     :ivar pci_devices: (host NUMA node or None, devices there) pairs, all
@@ -247,6 +251,7 @@ class Expectation:
     nodes: tuple[int, ...] | None = None
     nodes_in: tuple[int, ...] | None = None
     vswitch: str | None = None
+    places: tuple[tuple[str, str], ...] = ()
     pci: str | None = None
     pci_devices: tuple[tuple[int | None, int], ...] | None = None
     cores: int | None = None

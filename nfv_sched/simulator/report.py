@@ -65,6 +65,7 @@ class NodeState:
     :ivar pages: (page size in KiB, pages for guests, free ones)
     :ivar devices: PCI devices: kind and physical network to (devices, free
         ones)
+    :ivar places: what else is there, by name
     """
 
     host: str
@@ -79,6 +80,7 @@ class NodeState:
     pages: tuple[tuple[int, int, int], ...]
     devices: ty.Mapping[tuple[str, str | None], tuple[int, int]] = (
         dataclasses.field(default_factory=dict))
+    places: tuple[str, ...] = ()
 
 
 def _devices(host: compute.ComputeHost):
@@ -113,7 +115,9 @@ def node_states(host: compute.ComputeHost) -> list[NodeState]:
                 (page.size_kb, page.total - page.reserved,
                  page.total - page.reserved - page.used)
                 for page in cell.mempages),
-            devices=devices.get(cell.id, {})))
+            devices=devices.get(cell.id, {}),
+            places=tuple(name for name, where in host.group.places.items()
+                         if cell.id in where)))
     if None in devices:
         states.append(NodeState(host.name, None, False, 0, 0, 0, 0, 0, 0, (),
                                 devices[None]))
@@ -167,6 +171,15 @@ def _has_devices(result: engine.Result) -> bool:
     return any(group.pci.devices for group in result.cloud.groups)
 
 
+def _has_places(result: engine.Result) -> bool:
+    return any(group.places for group in result.cloud.groups)
+
+
+def _places(found: ty.Mapping[str, str]) -> str:
+    """Where a server is: ``osd remote, nvme local``."""
+    return ', '.join(f'{name} {near}' for name, near in found.items())
+
+
 def _remark(server: engine.Server,
             outcomes: Sequence[engine.Outcome]) -> str:
     """What is to be said about a server: refusals, claims that failed."""
@@ -190,18 +203,20 @@ def _by_server(result: engine.Result) -> dict[str, list[engine.Outcome]]:
 def servers(result: engine.Result) -> Table:
     """One row a server, as it is in the end.
 
-    Columns about PCI devices are there if any host has devices.
+    Columns about PCI devices and places are there if any host has such.
     """
     outcomes = _by_server(result)
-    devices = _has_devices(result)
+    devices, places = _has_devices(result), _has_places(result)
     return Table(
         'servers', 'Servers',
         ('Server', 'Flavor', 'Status', 'Host', 'NUMA nodes', 'Pinned CPUs',
-         'vSwitch', *(('PCI', 'PCI devices') if devices else ()), 'Remark'),
+         'vSwitch', *(('Places',) if places else ()),
+         *(('PCI', 'PCI devices') if devices else ()), 'Remark'),
         [(server.name, server.flavor_name, server.status,
           server.host.name if server.host else '',
           _numbers(server.nodes), cpu_list(server.pinned_cpus),
           _policy(server.policy.vswitch, server.vswitch),
+          *((_places(server.places),) if places else ()),
           *((_policy(server.policy.pci, server.pci),
              _device_list(server.devices)) if devices else ()),
           _remark(server, outcomes.get(server.name, ())))
@@ -210,13 +225,15 @@ def servers(result: engine.Result) -> Table:
 
 def steps(result: engine.Result) -> Table:
     """One row for each thing that happened."""
-    devices = _has_devices(result)
+    devices, places = _has_devices(result), _has_places(result)
     return Table(
         'steps', 'Steps',
         ('Step', 'Action', 'Server', 'Result', 'From', 'To', 'NUMA nodes',
-         'vSwitch', *(('PCI', 'PCI devices') if devices else ()), 'Remark'),
+         'vSwitch', *(('Places',) if places else ()),
+         *(('PCI', 'PCI devices') if devices else ()), 'Remark'),
         [(str(o.step), o.action, o.server, 'done' if o.ok else 'refused',
           o.source or '', o.host or '', _numbers(o.nodes), o.vswitch or '',
+          *((_places(o.places),) if places else ()),
           *((o.pci or '', _device_list(o.devices)) if devices else ()),
           '; '.join(filter(None, (o.reason, *(
               note for note in o.notes if note not in o.reason)))))
@@ -242,9 +259,9 @@ def hosts(result: engine.Result, full: bool = False) -> Table:
     :param full: whether many hosts, too, have a row each; else hosts of one
         group are summed up
     """
-    devices = _has_devices(result)
-    columns = ('Host', 'Node', 'vSwitch', 'Free pCPUs', 'Free shared vCPUs',
-               'Free MiB', 'Free pages',
+    devices, places = _has_devices(result), _has_places(result)
+    columns = ('Host', 'Node', 'vSwitch', *(('Places',) if places else ()),
+               'Free pCPUs', 'Free shared vCPUs', 'Free MiB', 'Free pages',
                *(('Free PCI devices',) if devices else ()))
     if full or len(result.hosts) <= MANY_HOSTS:
         title = 'Left on the hosts'
@@ -256,6 +273,7 @@ def hosts(result: engine.Result, full: bool = False) -> Table:
     return Table('hosts', title, columns, [
         (s.host, '-' if s.node is None else str(s.node),
          'yes' if s.vswitch else '',
+         *((', '.join(s.places),) if places else ()),
          _of(s.pcpus_free, s.pcpus), _of(s.shared_free, s.shared),
          _of(s.memory_free, s.memory), _pages_text(s.pages),
          *((_free_devices(s),) if devices else ()))
@@ -288,7 +306,8 @@ def _summed(all_hosts: Sequence[compute.ComputeHost]) -> list[NodeState]:
             devices={
                 kind: (sum(s.devices[kind][0] for s in states),
                        sum(s.devices[kind][1] for s in states))
-                for kind in states[0].devices})
+                for kind in states[0].devices},
+            places=states[0].places)
         for (key, node), states in groups.items()]
 
 
@@ -401,6 +420,7 @@ def _server_document(server: engine.Server,
                          for vcpus, cpus in server.floating],
         'vswitch_policy': server.policy.vswitch,
         'vswitch': server.vswitch,
+        'places': server.places,
         'pci_policy': server.policy.pci,
         'pci': server.pci,
         'pci_devices': [{'address': address, 'numa_node': node}
@@ -423,6 +443,7 @@ def _host_document(host: compute.ComputeHost,
         'numa_nodes': [{
             'node': state.node,
             'vswitch': state.vswitch,
+            'places': list(state.places),
             'pcpus': state.pcpus,
             'pcpus_free': state.pcpus_free,
             'shared_vcpus': state.shared,

@@ -40,6 +40,7 @@ _PCI_ID = {'type': 'string', 'pattern': '^[0-9a-fA-F]{4}$'}
 _PCI_KIND = {'enum': ['VF', 'PF', 'standard']}
 _NUMA_POLICY = {'enum': ['required', 'socket', 'preferred', 'legacy']}
 _LOAD = {'type': 'integer', 'minimum': 0, 'maximum': 100000}
+_LOCALITY = {'enum': ['local', 'partial', 'remote']}
 
 _PCI_DEVICE = {
     'type': 'object',
@@ -101,6 +102,7 @@ _HOST = {
         'shared_cpus': {'type': ['string', 'integer']},
         'legacy_pinning': _BOOL,
         'switch_nodes': _NODES,
+        'places': {'type': 'object', 'additionalProperties': _NODES},
         'node_labels': _BOOL,
         'physical_networks': {'type': 'object',
                               'additionalProperties': _NODES},
@@ -201,8 +203,10 @@ _EXPECT_KEYS = {
     'not_host': _NAMES,
     'nodes': _NODES,
     'nodes_in': _NODES,
-    'vswitch': {'enum': ['local', 'partial', 'remote']},
-    'pci': {'enum': ['local', 'partial', 'remote']},
+    'vswitch': _LOCALITY,
+    'places': {'type': 'object', 'minProperties': 1,
+               'additionalProperties': _LOCALITY},
+    'pci': _LOCALITY,
     'pci_devices': {'type': 'object', 'additionalProperties': _COUNT},
     'cores': _COUNT,
     'reason': _NAME,

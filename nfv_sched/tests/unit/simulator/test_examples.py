@@ -57,8 +57,8 @@ class ExamplesTestCase(base.SimulatorTestCase):
     def test_they_are_found(self):
         found = examples.find()
         self.assertEqual(
-            ['all-policies', 'carrier-grade', 'network-nodes',
-             'network-nodes-ovn', *(
+            ['all-policies', 'carrier-grade', 'hyper-converged',
+             'network-nodes', 'network-nodes-ovn', *(
                  f'platform/{name}' for name in PLATFORM), 'ports-fill-up',
              'router-guest', 'thousand-hosts', 'two-hosts'], list(found))
         for path in found.values():
@@ -111,6 +111,20 @@ class ExamplesTestCase(base.SimulatorTestCase):
     def test_two_hosts(self):
         for seed in range(5):
             self.check(self.text('two-hosts'), seed)
+
+    def test_hyper_converged(self):
+        text = self.text('hyper-converged')
+        for seed in range(5):
+            self.check(text, seed)
+        # Without the place there is nothing to keep away from.
+        failures = self.run_cloud(
+            text.replace('places: {osd: [0]}', 'places: {osd: []}')).failures
+        self.assertTrue(any('(boot wide-late)' in failure
+                            for failure in failures))
+        # Nova's own filters keep nobody away.
+        failures = self.run_cloud(f'{text}\n{STOCK}').failures
+        self.assertTrue(any('(boot wide-late)' in failure
+                            for failure in failures))
 
     def test_ports_fill_up(self):
         text = self.text('ports-fill-up')

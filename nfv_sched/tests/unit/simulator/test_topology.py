@@ -112,6 +112,18 @@ class TopologyTestCase(base.SimulatorTestCase):
                          group.nodes[0].physnets)
         self.assertEqual(frozenset(), group.nodes[1].physnets)
 
+    def test_places(self):
+        group = self.group('cores: 4, memory: 4 GiB, node_labels: false, '
+                           'switch_nodes: [1], '
+                           'places: {osd: [0], nvme: [0, 1], fpga: []}')
+        first, second = group.nodes
+        self.assertEqual(frozenset(('nfv_osd', 'nfv_nvme')), first.physnets)
+        self.assertEqual(frozenset(('nfv_vswitch', 'nfv_nvme')),
+                         second.physnets)
+        self.assertEqual(
+            {'osd': frozenset([0]), 'nvme': frozenset([0, 1]),
+             'fpga': frozenset()}, dict(group.places))
+
     def test_numbered_names(self):
         group = self.group("cores: 4, memory: 4 GiB, count: 3")
         self.assertEqual(('h-1', 'h-2', 'h-3'), group.names)
