@@ -201,8 +201,9 @@ def _label_faults(
     if missing and len(wanted) > 1:
         faults.append(
             f'no label {", ".join(missing)}. Servers with several NUMA '
-            'nodes or with nfv:numa_node are refused there where labels '
-            'would be needed to hold them. Declare one for each NUMA node.')
+            'nodes, nfv:numa_node or nfv:numa_anti_affinity are refused '
+            'there where labels would be needed to hold them. Declare one '
+            'for each NUMA node.')
     return faults
 
 
