@@ -22,12 +22,17 @@ pages, and one VF.  *topology + PCI* is ``NFVTopologyFilter`` and
 ``PCINUMAAffinityFilter`` alone; *chain* is all filters and weighers of
 nfv-sched but those of network load, for which there is ``network.py``.
 
+Hosts that the guest fits alike are decided about once.  So there are two kinds
+of them: *alike*, with half of everything in use, and *mixed*, with random
+numbers of free CPUs, pages and VFs, some of them full.
+
 Usage: python benchmarks/chain.py [--hosts 100,1000,10000] [--rounds 5]
                                   [--profile] [--quick]
 """
 
 import argparse
 import cProfile
+import itertools
 import logging
 import math
 import pstats
@@ -69,30 +74,35 @@ REQUESTS = {
 }
 
 
-def topology(rng):
-    """A host topology with the switch on node 0."""
+def topology(rng, mixed):
+    """A host topology with the switch on node 0.
+
+    :param mixed: whether its usage is random
+    """
     cells = []
     for index in range(NODES):
         ids = list(range(index * CPUS, (index + 1) * CPUS))
         cells.append(objects.NUMACell(
             id=index, socket=index, cpuset=set(), pcpuset=set(ids),
             memory=131072, cpu_usage=0, memory_usage=0,
-            pinned_cpus=set(rng.sample(ids, CPUS // 2)),
+            pinned_cpus=set(rng.sample(
+                ids, rng.randrange(CPUS + 1) if mixed else CPUS // 2)),
             siblings=[set(ids[i:i + 2]) for i in range(0, CPUS, 2)],
             mempages=[
                 objects.NUMAPagesTopology(
                     size_kb=4, total=8 * 1024 * 1024, used=0, reserved=0),
                 objects.NUMAPagesTopology(
-                    size_kb=1048576, total=96, used=48, reserved=0)],
+                    size_kb=1048576, total=96, reserved=0,
+                    used=rng.randrange(97) if mixed else 48)],
             network_metadata=objects.NetworkMetadata(
                 physnets={f'nfv_node{index}', 'nfv_vswitch'} if index == 0
                 else {f'nfv_node{index}'}, tunneled=False)))
     return objects.NUMATopology(cells=cells)
 
 
-def host_states(topologies):
+def host_states(topologies, mixed=False):
     """Fresh HostStates, as Nova makes them for every request."""
-    states = []
+    states, rng = [], random.Random(2)
     for index, numa_topology in enumerate(topologies):
         state = host_manager.HostState(f'host{index}', 'node', 'cell')
         state.numa_topology = numa_topology
@@ -100,8 +110,9 @@ def host_states(topologies):
             numa_topology, objects.PciDevicePoolList(objects=[
                 objects.PciDevicePool(
                     vendor_id='8086', product_id='1515', numa_node=node,
-                    count=VFS, tags={'dev_type': 'type-VF',
-                                     'physical_network': 'physnet4'})
+                    count=rng.randrange(VFS + 1) if mixed else VFS,
+                    tags={'dev_type': 'type-VF',
+                          'physical_network': 'physnet4'})
                 for node in range(NODES)]))
         state.cpu_allocation_ratio = 1.0
         state.ram_allocation_ratio = 1.0
@@ -134,7 +145,8 @@ def request(extra_specs):
         instance_uuid='5f0c6e0e-6b2f-4a4b-8d7e-0f9c1a2b3c4d')
 
 
-def seconds(topologies, extra_specs, filter_classes, weigher_classes, rounds):
+def seconds(topologies, extra_specs, filter_classes, weigher_classes, rounds,
+            mixed=False):
     """Best CPU time of one pass over the hosts, and how many passed."""
     handler = nova_weights.HostWeightHandler()
     best, passed = math.inf, 0
@@ -142,7 +154,7 @@ def seconds(topologies, extra_specs, filter_classes, weigher_classes, rounds):
         'enabled_filters', [cls.__name__ for cls in filter_classes],
         'filter_scheduler')
     for _ in range(rounds):
-        states = host_states(topologies)
+        states = host_states(topologies, mixed)
         spec = request(extra_specs)
         enabled = [cls() for cls in filter_classes]
         weighers = [cls() for cls in weigher_classes]
@@ -206,27 +218,30 @@ def main():
     nova.conf.CONF([], project='nova', default_config_files=[])
     rng = random.Random(1)
     counts = [int(count) for count in options.hosts.split(',')]
-    all_topologies = [topology(rng) for _ in range(max(counts))]
+    all_topologies = {mixed: [
+        topology(rng, mixed) for _ in range(max(counts))]
+        for mixed in (False, True)}
 
-    row = '%-24s %6s %6s %10s %12s %10s %7s %7s'
-    print(row % ('guest', 'hosts', 'fit', 'stock us', 'topo+PCI us',
+    row = '%-24s %-6s %6s %6s %10s %12s %10s %7s %7s'
+    print(row % ('guest', 'kind', 'hosts', 'fit', 'stock us', 'topo+PCI us',
                  'chain us', 'ratio', 'chain'))
-    for count in counts:
-        topologies = all_topologies[:count]
+    for count, mixed in itertools.product(counts, (False, True)):
+        topologies = all_topologies[mixed][:count]
         stock, fit = seconds(
-            topologies, {}, STOCK, [], 1 if count > 1000 else options.rounds)
+            topologies, {}, STOCK, [], 1 if count > 1000 else options.rounds,
+            mixed)
         for name, extra_specs in REQUESTS.items():
             decision, _passed = seconds(
-                topologies, extra_specs, DECISION, [], options.rounds)
+                topologies, extra_specs, DECISION, [], options.rounds, mixed)
             chain, passed = seconds(
                 topologies, extra_specs, numa_only(filters.all_filters()),
-                numa_only(weights.all_weighers()), options.rounds)
+                numa_only(weights.all_weighers()), options.rounds, mixed)
             if not extra_specs and passed != fit:
                 sys.exit(f'stock Nova accepts {fit} hosts, not {passed}')
             if not passed:
                 sys.exit(f'{name}: all hosts are refused')
             print(row % (
-                name, count, passed, *(
+                name, 'mixed' if mixed else 'alike', count, passed, *(
                     f'{value / count * 1e6:.1f}'
                     for value in (stock, decision, chain)),
                 f'{stock / decision:.0f} x', f'{stock / chain:.0f} x'))
@@ -234,7 +249,7 @@ def main():
     if options.profile:
         for name in ('no key of ours', 'PCI and vSwitch strict'):
             print(f'\n{name}:')
-            profile(all_topologies[:counts[0]], REQUESTS[name])
+            profile(all_topologies[False][:counts[0]], REQUESTS[name])
 
 
 if __name__ == '__main__':
