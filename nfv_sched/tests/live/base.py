@@ -121,6 +121,10 @@ class LiveTestCase(testtools.TestCase):
         """Host NUMA nodes with the virtual switch."""
         return set(self.bed.hosts[host].physnets['nfv_vswitch'])
 
+    def place_nodes(self, host: str, place: str) -> set[int]:
+        """Host NUMA nodes with a place; empty if it is not declared."""
+        return set(self.bed.hosts[host].physnets.get(f'nfv_{place}', ()))
+
     def numa_nodes(self, host: str) -> int:
         """How many NUMA nodes a host has."""
         return len(self.bed.hosts[host].numa_nodes)

@@ -202,12 +202,12 @@ class DescriptionTest(testtools.TestCase):
         return str(self.assertRaises(errors.BedError, self.load, text))
 
     def test_labels(self):
-        hosts = self.load('hosts: {one: {vswitch: [1], numa_nodes: ['
-                          '{cores: 2, memory_mb: 1024},'
+        hosts = self.load('hosts: {one: {vswitch: [1], places: {osd: [0]},'
+                          'numa_nodes: [{cores: 2, memory_mb: 1024},'
                           '{cores: 2, memory_mb: 1024}]}}')
         self.assertEqual(
-            {'nfv_vswitch': [1], 'nfv_node0': [0], 'nfv_node1': [1]},
-            hosts['one'].physnets)
+            {'nfv_vswitch': [1], 'nfv_osd': [0], 'nfv_node0': [0],
+             'nfv_node1': [1]}, hosts['one'].physnets)
 
     def test_nonsense(self):
         node = '{cores: 2, memory_mb: 1024%s}'

@@ -29,6 +29,7 @@ DEFAULT = pathlib.Path(__file__).with_name('cloud.yaml')
 
 VSWITCH_LABEL = 'nfv_vswitch'
 NODE_LABEL = 'nfv_node%d'
+PLACE_LABEL = 'nfv_%s'
 
 VENDOR = '8086'
 PF_PRODUCT = '1572'
@@ -69,6 +70,8 @@ _SCHEMA = {
                 },
                 'disk_gb': {'type': 'integer', 'minimum': 1},
                 'vswitch': _NODES,
+                'places': {'type': 'object',
+                           'additionalProperties': _NODES},
                 'node_labels': {'type': 'boolean'},
                 'physnets': {'type': 'object',
                              'additionalProperties': _NODES},
@@ -173,6 +176,8 @@ def _host(name: str, entry: Mapping) -> Host:
     physnets = dict(entry.get('physnets', {}))
     if entry.get('vswitch'):
         physnets[VSWITCH_LABEL] = entry['vswitch']
+    physnets.update((PLACE_LABEL % place, where)
+                    for place, where in entry.get('places', {}).items())
     if entry.get('node_labels', True):
         physnets.update((NODE_LABEL % index, [index])
                         for index in range(len(nodes)))

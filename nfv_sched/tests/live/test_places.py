@@ -1,0 +1,168 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Guests at, and away from, the OSDs that hosts declare.
+
+compute-both declares none.
+"""
+
+from testtools import content
+
+from nfv_sched.tests.live import base
+from nfv_sched.tests import outcomes
+
+PLACE = 'osd'
+AT = outcomes.AT + PLACE
+AWAY = outcomes.AWAY_FROM + PLACE
+
+#: Dedicated CPUs of a NUMA node.
+NODE = 6
+
+
+class PlacesTestCase(base.LiveTestCase):
+
+    def wanted(self, key: str, host: str) -> set[int]:
+        """Host NUMA nodes where a policy wants the guest."""
+        there = self.place_nodes(host, PLACE)
+        if key == AT:
+            return there
+        return set(range(self.numa_nodes(host))) - there
+
+    def assert_kept(self, key: str, server) -> None:
+        """Every NUMA node of the guest is where it is wanted."""
+        host = self.show(server).compute_host
+        nodes = self.host_nodes(server)
+        self.assertTrue(nodes)
+        self.assertLessEqual(set(nodes), self.wanted(key, host),
+                             f'{key}: on NUMA nodes {nodes} of {host}')
+
+
+class OutcomesTest(PlacesTestCase):
+    """The table of outcomes, on each host that a row is about."""
+
+    def _run(self, key):
+        for outcome in outcomes.rows(key, full=False):
+            hosts = [host for host in self.hosts
+                     if self.place_nodes(host, PLACE) and outcome.suits(
+                         self.wanted(key, host), self.numa_nodes(host))]
+            self.assertNotEqual([], hosts, outcome.title)
+            for host in hosts:
+                # Of a failed test it says which row failed.
+                self.addDetail('row', content.text_content(
+                    f'{outcome.title}: on {host}'))
+                self._check(outcome, host)
+
+    def _check(self, outcome, host):
+        others = set(range(self.numa_nodes(host))) - self.wanted(
+            outcome.key, host)
+        node = min(others)
+        flavor = self.flavor(**base.pinned(**outcome.extra_specs(node)))
+        ends = outcome.ends[outcomes.Declares.ALL]
+        if ends is outcomes.Ends.REFUSED:
+            message = self.boot_refused(flavor, host=host)
+            self.assertIn(outcome.reason.format(node=node), message)
+            return
+        server = self.boot(flavor, host=host)
+        self.assertEqual(host, server.compute_host)
+        nodes = self.host_nodes(server)
+        self.assertEqual(outcome.guest_nodes, len(set(nodes)))
+        if ends is outcomes.Ends.WITH:
+            self.assert_kept(outcome.key, server)
+        else:
+            self.assertEqual([node], nodes)
+        self.delete(server)
+
+    def test_affinity(self):
+        self._run(AT)
+
+    def test_anti_affinity(self):
+        self._run(AWAY)
+
+    def test_host_without_the_place(self):
+        """Nobody can be at it, and everybody is away from it."""
+        message = self.boot_refused(
+            self.flavor(**base.pinned(**{AT: 'strict'})), host=base.BOTH)
+        self.assertIn(f'{AT}=strict', message)
+        flavor = self.flavor(NODE, **base.pinned(**{AWAY: 'strict'}))
+        servers = [self.boot(flavor, host=base.BOTH) for _ in range(2)]
+        self.assertEqual([0, 1], sorted(
+            node for server in servers for node in self.host_nodes(server)))
+
+
+class FullTest(PlacesTestCase):
+
+    def test_full_nodes(self):
+        """As many as there is room for, whichever host it is on.
+
+        Six NUMA nodes have no OSDs: one each of left and right, two each of
+        both and quad.
+        """
+        whole = self.flavor(NODE, **base.pinned(**{AWAY: 'strict'}))
+        # One after the other: see test_vswitch.
+        for _ in range(6):
+            self.assert_kept(AWAY, self.boot(whole))
+        message = self.boot_refused(
+            self.flavor(1, **base.pinned(**{AWAY: 'strict'})))
+        self.assertIn(f'{AWAY}=strict', message)
+        server = self.boot(self.flavor(1, **base.pinned(**{AWAY: 'prefer'})))
+        self.assertLessEqual(
+            set(self.host_nodes(server)),
+            self.place_nodes(server.compute_host, PLACE))
+
+    def test_multi_create(self):
+        """Guests of one request share the limits of a host."""
+        flavor = self.flavor(2, **base.pinned(**{AWAY: 'strict'}))
+        for server in self.request_many(flavor, 4):
+            self.assertEqual('ACTIVE', self.settled(server).status)
+            self.assert_kept(AWAY, server)
+
+
+class MovesTest(PlacesTestCase):
+
+    def boot_away(self):
+        server = self.boot(
+            self.flavor(**base.pinned(**{AWAY: 'strict'})), host=base.LEFT)
+        self.assertEqual([1], self.host_nodes(server))
+        return server
+
+    def test_cold_migration(self):
+        server = self.boot_away()
+        self.admin.compute.migrate_server(server)
+        self.wait_for(server, 'VERIFY_RESIZE')
+        self.assert_kept(AWAY, server)
+        self.admin.compute.confirm_server_resize(server)
+        self.wait_for(server, 'ACTIVE')
+        self.assertNotEqual(base.LEFT, self.show(server).compute_host)
+        self.assert_kept(AWAY, server)
+
+    def test_live_migration(self):
+        """To a host with two nodes of each kind."""
+        server = self.boot_away()
+        self.admin.compute.live_migrate_server(
+            server, host=base.QUAD, block_migration='auto')
+        self.wait_until(
+            lambda: self.show(server).compute_host == base.QUAD, 60,
+            f'{server.id} has moved')
+        self.wait_for(server, 'ACTIVE')
+        self.assertLessEqual(set(self.host_nodes(server)), {2, 3})
+
+    def test_resize(self):
+        """A guest beside the OSDs gets the policy and leaves them."""
+        server = self.boot(self.flavor(
+            **base.pinned(**{AT: 'strict'})), host=base.LEFT)
+        self.assertEqual([0], self.host_nodes(server))
+        self.admin.compute.resize_server(
+            server, self.flavor(4, **base.pinned(**{AWAY: 'strict'})).id)
+        self.wait_for(server, 'VERIFY_RESIZE')
+        self.assert_kept(AWAY, server)
+        self.admin.compute.confirm_server_resize(server)
+        self.wait_for(server, 'ACTIVE')
+        self.assert_kept(AWAY, server)
