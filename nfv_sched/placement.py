@@ -433,7 +433,10 @@ def _decide_candidate(
         return again()
     decisions = note.request_note.decisions
     key = id(terms), key
-    known = decisions.get(key)
+    try:
+        known = decisions.get(key)
+    except TypeError:  # the facts of a rule of others
+        return again()
     if known is None:
         known = decisions[key] = again()
     elif not known.accepted:

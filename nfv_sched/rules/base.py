@@ -260,6 +260,9 @@ class Rule(abc.ABC):
     def read(self, host: topology.HostTopology, names: Names) -> Facts:
         """What the rule has to know of a host; something hashable.
 
+        Hosts that are alike in this, and in what Nova looks at, are decided
+        about once: a rule must not look at anything else of a host.
+
         :param host: the host's NUMA nodes
         :param names: what the labels are called
         """
