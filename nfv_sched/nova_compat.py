@@ -249,7 +249,7 @@ class PerAggregates(ty.Generic[T]):
         self._known: dict[tuple[int, ...], tuple[T, ty.Any]] = {}
 
     def of(self, host_state) -> T:
-        """What is so for a host.
+        """The value for a host, worked out once for hosts of like aggregates.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``, or
             whatever else has ``aggregates``

@@ -391,27 +391,27 @@ class CellsRule(Rule):
 
     @property
     def where(self) -> str:
-        """The same, for what is said about host cells."""
+        """The noun as it follows the word for host cells."""
         return f' {self.noun}'
 
     def lacks(self, facts, ground):
-        """A host that does not say."""
+        """The reason for a host that does not declare these host cells."""
         return self.undeclared() if facts is None else None
 
     def applies(self, facts, ground):
-        """If there are such host cells."""
+        """Whether the host has such host cells."""
         return bool(facts)
 
     def narrow(self, facts, goal):
-        """No other host cells."""
+        """Masks without any other host cell."""
         return [mask & facts for mask in goal.masks]
 
     def kept(self, facts, ground, chosen):
-        """If no other is chosen."""
+        """Whether only such host cells are chosen."""
         return not candidates.mask_of(chosen) & ~facts
 
     def always(self, facts, ground, groups):
-        """If no other can be."""
+        """Whether the claim can choose no other host cell."""
         return ground.always_within(groups, facts)
 
     def labels(self, facts, ground):
@@ -423,13 +423,13 @@ class CellsRule(Rule):
         return Labels(own if self.strict else _NOWHERE, own)
 
     def degree(self, facts, ground, chosen):
-        """The part of the guest cells that are there."""
+        """The part of the guest cells that are on such host cells."""
         if not facts:
             return 0.0
         return (candidates.mask_of(chosen) & facts).bit_count() / len(chosen)
 
     def partly(self, facts, ground, must):
-        """As many guest cells as there is room for."""
+        """Labels that put as many guest cells there as fit."""
         cells = len(must.masks)
         if cells == 1:
             return
@@ -445,7 +445,7 @@ class CellsRule(Rule):
                 break
 
     def no_room(self, facts, ground, before):
-        """Which guest cells find no room there."""
+        """Why the guest cells do not all fit on such host cells."""
         host = ground.evaluation.host
         nodes = host.nodes(facts)
         cells = len(ground.evaluation.guest.cells)
@@ -469,7 +469,7 @@ class CellsRule(Rule):
             f'{before.where}{self.where}', ground.groups, ground.devices)
 
     def floating(self, host, names):
-        """Kept only where the whole host is one such node."""
+        """Kept only if the host has one NUMA node, and that is such."""
         one_node = host is not None and len(host.cells) == 1
         facts = self.read(host, names) if one_node else None
         if facts:

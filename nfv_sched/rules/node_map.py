@@ -62,7 +62,7 @@ class NodeMapRule(base.Rule):
         return tuple([host.bit_of(node) for _guest, node in self.pairs])
 
     def lacks(self, facts, ground):
-        """A host without one of the nodes."""
+        """The reason for a host that lacks one of the host nodes."""
         for (_guest, node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             if not bit:
@@ -73,14 +73,14 @@ class NodeMapRule(base.Rule):
         return None
 
     def narrow(self, facts, goal):
-        """One host cell for each guest cell that is mapped."""
+        """Masks with a single host cell for each mapped guest cell."""
         masks = list(goal.masks)
         for (guest, _node), bit in zip(self.pairs, facts):
             masks[guest] &= bit
         return masks
 
     def kept(self, facts, ground, chosen):
-        """If each is where it has to be."""
+        """Whether each mapped guest cell is on its host cell."""
         return all(1 << chosen[guest] == bit
                    for (guest, _node), bit in zip(self.pairs, facts))
 
@@ -109,7 +109,7 @@ class NodeMapRule(base.Rule):
         return True
 
     def labels(self, facts, ground):
-        """Those of the nodes; they hold a guest with one NUMA node."""
+        """The node labels; carried always by a guest with one node."""
         bits = 0
         for bit in facts:
             bits |= bit
@@ -118,7 +118,7 @@ class NodeMapRule(base.Rule):
         return base.Labels(own if single else frozenset(), own)
 
     def no_room(self, facts, ground, before):
-        """Which of the nodes has too little."""
+        """Which of the host nodes lacks room."""
         masks = self.narrow(facts, before)
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
@@ -138,13 +138,13 @@ class NodeMapRule(base.Rule):
             'needed', 'none')
 
     def assigned(self, facts):
-        """The mapping itself."""
+        """See :meth:`nfv_sched.rules.base.Rule.assigned`."""
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             yield guest, bit, key
 
     def floating(self, host, names):
-        """Kept only where the whole host is the node of guest node 0."""
+        """Kept only if the host has one NUMA node, that of guest node 0."""
         one_node = host is not None and len(host.cells) == 1
         for (guest, node), key in zip(self.pairs, self.keys_used):
             if guest or not one_node or host.cells[0].id != node:

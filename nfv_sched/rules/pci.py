@@ -50,7 +50,7 @@ class PCIRule(base.Rule):
         return (cls(text, degree == nfv_policy.STRICT, ours),)
 
     def lacks(self, facts, ground):
-        """A host that says nothing of PCI devices."""
+        """The reason for a host that reports no PCI devices."""
         if ground.devices is None:
             return reasons.Reason(
                 self.order, self.text, 'PCI devices needed',
@@ -58,15 +58,15 @@ class PCIRule(base.Rule):
         return None
 
     def applies(self, facts, ground):
-        """If the host has devices."""
+        """Whether the host reports PCI devices."""
         return ground.devices is not None
 
     def condition(self, facts, ground):
-        """That the devices are on the chosen host cells."""
+        """All devices on the chosen host cells."""
         return ground.devices.local
 
     def kept(self, facts, ground, chosen):
-        """If they are."""
+        """Whether all devices are on the chosen host cells."""
         return ground.devices.local.test(
             base.candidates.mask_of(chosen))
 
@@ -86,18 +86,18 @@ class PCIRule(base.Rule):
             for policy in {demand.claimed, demand.policy})
 
     def degree(self, facts, ground, chosen):
-        """The part of the devices that are there."""
+        """The part of the devices on the chosen host cells."""
         if ground.devices is None:
             return 0.0
         served = ground.devices.serve(base.candidates.mask_of(chosen))
         return served.local / served.total if served and served.total else 0.0
 
     def partly(self, facts, ground, must):
-        """Any host cells may be nearer to some of the devices."""
+        """Labels of any choice that strict rules allow."""
         return ground.label_sets(must)
 
     def no_room(self, facts, ground, before):
-        """Which request finds too few devices."""
+        """Which PCI request finds too few devices."""
         reason = shortage.devices_reason(
             ground.devices, before.masks, self.text, self.order,
             before.where, local=True)
@@ -107,7 +107,7 @@ class PCIRule(base.Rule):
             f'needed', 'none')
 
     def not_held(self, facts, ground, before):
-        """What Nova would have to know to take no other devices."""
+        """What is missing to keep the claim from other devices."""
         devices = ground.devices.devices
         if any(map(devices.has_unknown, range(len(devices.wanted)))):
             return reasons.Reason(
@@ -131,7 +131,7 @@ class PCIRule(base.Rule):
             'the claim could take other devices', own=True)
 
     def floating(self, host, names):
-        """Kept only where the whole host is one node."""
+        """Kept only if the host has one NUMA node."""
         if host is not None and len(host.cells) == 1:
             return 1.0
         if not self.strict:

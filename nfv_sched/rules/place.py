@@ -74,7 +74,7 @@ class PlaceRule(base.CellsRule):
 
     @classmethod
     def faults(cls, extra_specs):
-        """Names and values that cannot be, and contradictions."""
+        """Malformed names, unknown values, and contradictions."""
         errors: list[str] = []
         seen: dict[str, str] = {}
         for key, place, _away, value in _asked(extra_specs):
@@ -106,11 +106,11 @@ class PlaceRule(base.CellsRule):
                 else f'{PREFIX}{self.place}')
 
     def label(self, names):
-        """The label of the place, unless the guest is to be elsewhere."""
+        """The label of the place; None for anti-affinity."""
         return None if self.away else self._label(names)
 
     def read(self, host, names):
-        """The host cells of the place, or all others."""
+        """The host cells of the place; for anti-affinity, all others."""
         declared = self._declared(host, names)
         if self.away:
             return host.all_cells & ~declared
@@ -131,7 +131,7 @@ class PlaceRule(base.CellsRule):
             f'those are {", ".join(map(str, nodes))}' if nodes else 'none is')
 
     def floating(self, host, names):
-        """Kept on one node, and away from what the host has nowhere."""
+        """As for other host cells; anti-affinity to no place is kept."""
         if self.away and (host is None or not self._declared(host, names)):
             return 1.0
         return super().floating(host, names)

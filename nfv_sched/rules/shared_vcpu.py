@@ -66,7 +66,7 @@ class SharedVCPURule(base.Rule):
         return (cls(text, cell=cell, shared=asked.guest.cells[cell].shared),)
 
     def cpu_ratio(self, host, ratio, limit):
-        """So much that no shared core takes more than it may."""
+        """The ratio at which no shared core exceeds its limit."""
         most = limit(_LIMIT)
         return min([ratio, *(most * cell.shared_cores / cell.shared
                              for cell in host.cells if cell.shared)])
@@ -76,7 +76,7 @@ class SharedVCPURule(base.Rule):
         return all(cell.shared >= self.shared for cell in host.cells)
 
     def kept(self, facts, ground, chosen):
-        """If there is room on the shared CPUs of the chosen host cell."""
+        """Whether the chosen host cell has room on its shared CPUs."""
         return bool(
             ground.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
 

@@ -39,7 +39,7 @@ class ThreadsRule(base.Rule):
 
     @classmethod
     def of(cls, asked):
-        """If the guest wants siblings, or none."""
+        """A rule if the guest requires siblings, or isolates its CPUs."""
         guest = asked.guest
         siblings = asked.needs_threads or (
             guest is not None and guest.requires_siblings)
