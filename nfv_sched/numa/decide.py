@@ -233,6 +233,8 @@ class _Decider:
         self.rules = [(rule, rule.read(host, terms.names))
                       for rule in terms.rules]
         self.strict = terms.strict
+        if self.strict:
+            ground.strict_text = self._text()
 
     def decide(self, traces, held: Decision | None) -> Decision:
         """The decision; see :func:`decide`."""
@@ -399,7 +401,7 @@ class _Decider:
             must.rules[blamed][0].filters)
         if held is not None and self.strict:
             return Decision(False, reasons.Reason(
-                reasons.ENFORCEMENT, self._text(),
+                reasons.ENFORCEMENT, self.ground.strict_text,
                 'the NUMA nodes of the other servers of the request on '
                 'this host needed', 'full'), refused_by)
         return Decision(False, functools.partial(
@@ -418,12 +420,13 @@ class _Decider:
         return ', '.join(
             rule.text for rule in sorted(
                 self.terms.rules, key=lambda rule: rule.order)
-            if rule.strict) or 'NUMA topology'
+            if rule.strict)
 
     def _not_held(self, must: base.Goal,
                   blamed: int | None) -> reasons.Reason:
         """Why a choice that is possible cannot be held."""
-        ground, policy = self.ground, self._text()
+        ground = self.ground
+        policy = ground.strict_text
         if self.terms.limits_lost:
             return reasons.Reason(
                 reasons.ENFORCEMENT, policy,

@@ -53,6 +53,8 @@ class Ground:
         self.groups = groups
         self.host = evaluation.host
         self.stock = None if devices is None else devices.stock
+        #: The strict rules of the request, for reasons.
+        self.strict_text = 'NUMA topology'
         #: Labels that would do were not used, as CPUs could be pinned twice.
         self.pins_astray = False
         self._undecided = False

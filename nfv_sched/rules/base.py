@@ -135,6 +135,8 @@ class Ground(ty.Protocol):
     :ivar names: what the labels are called
     :ivar devices: the PCI devices that it can have; None if it asks for none,
         or the host says nothing of them
+    :ivar strict_text: the strict rules of the request, for reasons that
+        concern them all
     :ivar groups: host cells near each network of the request, as bitmasks
     :ivar stock: what Nova asks of the chosen host cells for the devices
     """
@@ -142,6 +144,7 @@ class Ground(ty.Protocol):
     evaluation: ty.Any
     names: Names
     devices: pci.Devices | None
+    strict_text: str
     groups: list[int]
     stock: candidates.Condition | None
 

@@ -129,11 +129,11 @@ class NodeMapRule(base.Rule):
         if ground.devices is not None and candidates.feasible(
                 masks, ground.groups):
             reason = shortage.devices_reason(
-                ground.devices, masks, self.text, self.order)
+                ground.devices, masks, ground.strict_text, self.order)
             if reason is not None:
                 return reason
         return reasons.Reason(
-            self.order, self.text,
+            self.order, ground.strict_text,
             'room that suits the node mapping, networks and PCI devices '
             'needed', 'none')
 

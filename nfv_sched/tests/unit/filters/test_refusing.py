@@ -209,7 +209,7 @@ ROWS = {
         MAPPED, dict(pinned=(0, 4)), dict(node=1, vswitch=None, pci=None),
         'nfv:numa_node.0=1: ', always=True),
     'mapped beside the device': Row(
-        MAPPED, {}, dict(node=0), 'nfv:numa_node.0=0: ', always=True),
+        MAPPED, {}, dict(node=0), 'nfv:numa_node.0=0', always=True),
     'mapped and no labels': Row(
         MAPPED, dict(switch=None, node_labels=False),
         dict(node=1, vswitch=None, pci=None, shared=False),
