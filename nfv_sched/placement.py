@@ -421,10 +421,11 @@ def _decide_candidate(
     key = None
     if traces is None and note.held is None and (
             evaluation.ratios.cpu == host_state.cpu_allocation_ratio):
+        stats = host_state.pci_stats
         key = shape.of(
             evaluation,
             [rule.read(view, terms.names) for rule in terms.rules],
-            getattr(host_state.pci_stats, 'pools', None), request.demands,
+            None if stats is None else stats.pools or (), request.demands,
             mapping)
     again = functools.partial(
         _decide_alone, note, host_state, request, view, terms, mapping,
@@ -442,7 +443,7 @@ def _decide_candidate(
     elif not known.accepted:
         # What there is too little of is the host's own.
         return dataclasses.replace(known, reason=lambda: reasons.resolve(
-            again().reason))
+            again().reason or known.reason))
     return known
 
 

@@ -114,10 +114,11 @@ class Evaluation:
         if self._static is None:
             cells = [cell.emptied() for cell in self.host.cells]
             masks = list(self._fitting(cells))
-            if self.guest.any_pages:
+            # The claim reads what Nova has not narrowed yet.
+            if self.pristine.any_pages:
                 sizes = {page.size_kb for cell in cells
                          for page in cell.pages}
-                for index, cell in enumerate(self.guest.cells):
+                for index, cell in enumerate(self.pristine.cells):
                     reserved = 0 if index else self.guest.reserved
                     for size in sizes if cell.pagesize else ():
                         masks[index] |= self._mask(

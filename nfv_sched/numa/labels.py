@@ -130,7 +130,7 @@ class Ground:
         count, hosts = len(guest.cells), len(self.host.cells)
         if count == 1 or not guest.isolates or count == hosts == 2:
             return True
-        if guest.any_pages:
+        if self.evaluation.pristine.any_pages:
             return False
         # All host cells that any guest cell can get.
         cells = self.evaluation.static_masks[0]

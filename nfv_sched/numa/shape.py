@@ -50,7 +50,8 @@ def of(
     """
     guest, host = evaluation.guest, evaluation.host
     masks, cells = evaluation.masks, host.cells
-    if guest.any_pages or not evaluation.uniform:
+    if evaluation.pristine.any_pages or guest.any_pages or (
+            not evaluation.uniform):
         return None
     several = len(guest.cells) > 1
     if several and (
@@ -103,9 +104,11 @@ def of_devices(
         most += demand.count
         if pci.SOCKET in (demand.policy, demand.claimed):
             near += [cell.socket for cell in cells]
+        of_demand = pci.providers(demand, mapping)
+        most = max(most, len(of_demand) + 1)
         providers.append(tuple([
             numbers.setdefault(provider, len(numbers))
-            for provider in pci.providers(demand, mapping)]))
+            for provider in of_demand]))
     found = []
     for pool in pools:
         count, provider = pool['count'], pool.get('rp_uuid')

@@ -87,7 +87,7 @@ class NodeMapRule(base.Rule):
     def always(self, facts, ground, groups):
         """See :meth:`nfv_sched.rules.base.Rule.always`."""
         evaluation = ground.evaluation
-        guest, cells = evaluation.guest, len(evaluation.guest.cells)
+        guest, cells = evaluation.pristine, len(evaluation.guest.cells)
         if (len(evaluation.host.cells) == cells and
                 evaluation.interchangeable and not guest.any_pages):
             # Nova keeps the order of the cells, and if the guest cells fit
