@@ -32,10 +32,15 @@ from nfv_sched.tests import strategies
 TOPOLOGY = 'NFVTopologyFilter'
 VSWITCH = 'VSwitchNUMAAffinityFilter'
 PCI = 'PCINUMAAffinityFilter'
+PLACE = 'PlaceNUMAAffinityFilter'
 SHARED = 'SharedVCPUFilter'
 THREADS = 'CPUThreadPolicyFilter'
 STOCK = 'NUMATopologyFilter'
 SWITCH_LABEL = 'nfv_vswitch'
+#: Places that hosts declare; requests may also ask for that of the switch.
+PLACES = ('osd', 'nvme')
+AT = 'nfv:numa_affinity.'
+AWAY = 'nfv:numa_anti_affinity.'
 MEMORY = 4096
 PHYSNET = 'physnet0'
 
@@ -96,6 +101,22 @@ def _guest(draw, nodes):
             shared if draw(st.integers(0, 9)) != 1
             else draw(st.integers(0, vcpus)))
     return vcpus, cells, specs
+
+
+def _place_keys():
+    """Keys of places; now and then a place is asked for and avoided.
+
+    One draw of all that there can be: hypothesis is not to like some better.
+    """
+    ones = [(prefix + place, value)
+            for prefix in (AWAY, AT) for place in (*PLACES, 'vswitch')
+            for value in ('strict', 'prefer')]
+    pairs = [(one, other) for one, other in itertools.combinations(ones, 2)
+             if one[0] != other[0]]
+    single = [(one,) for one in ones]
+    few = len(pairs) // len(single)
+    return st.sampled_from(
+        2 * few * single + pairs + 3 * len(pairs) * [()]).map(dict)
 
 
 @st.composite
@@ -165,6 +186,7 @@ def _mappings(draw, pools, requests, now):
 @st.composite
 def cases(draw):
     """A host, a guest, the filters that are enabled, and later states."""
+    place_keys = draw(_place_keys())
     nodes = draw(st.sampled_from((2, 2, 2, 3, 4, 1)))
     threads = draw(st.sampled_from((1, 1, 2)))
     alike = draw(st.integers(0, 3)) != 1
@@ -180,6 +202,7 @@ def cases(draw):
     if draw(st.integers(0, 2)) == 1:
         specs['nfv:vswitch_numa_affinity'] = draw(
             st.sampled_from(('strict', 'strict', 'prefer')))
+    specs.update(place_keys)
     pools, requests, mappings = [], [], None
     busy = draw(st.booleans())
     if draw(st.integers(0, 3)) != 1:
@@ -215,6 +238,11 @@ def cases(draw):
         'sockets': draw(st.sampled_from(('node', 'pair', None))),
         'labels': draw(st.sampled_from(('nodes', 'nodes', 'vswitch', 'no'))),
         'switch': sorted(switch),
+        'places': {
+            place: sorted(draw(st.lists(
+                st.integers(0, nodes - 1), unique=True, max_size=nodes,
+                min_size=draw(st.sampled_from((1, 1, 1, 0))))))
+            for place in PLACES},
         'physnet': sorted(draw(st.lists(st.integers(0, nodes - 1),
                                         unique=True, max_size=nodes))),
         'tunnel': sorted(draw(st.lists(st.integers(0, nodes - 1),
@@ -229,7 +257,7 @@ def cases(draw):
         'mappings': mappings,
         'network': network,
         'enabled': [TOPOLOGY] + [
-            name for name in (VSWITCH, PCI, SHARED, THREADS)
+            name for name in (VSWITCH, PCI, PLACE, SHARED, THREADS)
             if draw(st.integers(0, 4)) != 1] + (
                 [STOCK] if draw(st.integers(0, 5)) == 1 else []),
         'packing': draw(st.integers(0, 3)) == 1,
@@ -303,6 +331,9 @@ class Case:
             labels = set()
             if data['labels'] != 'no' and node in data['switch']:
                 labels.add(SWITCH_LABEL)
+            if data['labels'] != 'no':
+                labels.update('nfv_' + place for place, near in
+                              data['places'].items() if node in near)
             if data['labels'] == 'nodes':
                 labels.add('nfv_node%d' % node)
             if node in data['physnet']:
@@ -382,6 +413,35 @@ class Case:
             self.guest, self.network, self.specs, pci=self.requests)
 
 
+class Place:
+    """What one key of a place asks for, as the documentation has it.
+
+    :ivar label: by which the host declares the place, None if it does not
+    :ivar wanted: host nodes where the guest is to be
+    """
+
+    def __init__(self, data, key, value):
+        place = key.partition('.')[2]
+        declared = set(data['switch'] if place == 'vswitch'
+                       else data['places'][place])
+        if data['labels'] == 'no':
+            declared = set()
+        self.name = place
+        self.strict = value == 'strict'
+        self.away = key.startswith(AWAY)
+        self.label = 'nfv_' + place if declared else None
+        # A host that does not declare a place has none: nobody can be at it,
+        # and everybody is away from it.
+        self.wanted = declared
+        if self.away:
+            self.wanted = set(range(len(data['cells']))) - declared
+
+    @property
+    def nowhere(self):
+        """Whether every guest on the host is away from the place."""
+        return self.away and self.label is None
+
+
 class Oracle:
     """What the policies mean, for one case.
 
@@ -413,9 +473,17 @@ class Oracle:
         if SHARED in enabled and 'nfv:shared_vcpu' in specs:
             self.shared_vcpu = int(specs['nfv:shared_vcpu'])
         self.threads = specs.get('hw:cpu_thread_policy')
-        self.strict = bool(
+        self.all_places = [Place(self.data, key, value)
+                           for key, value in sorted(specs.items())
+                           if key.startswith((AT, AWAY))]
+        self.places = self.all_places if PLACE in enabled else []
+        others = bool(
             self.vswitch == 'strict' or self.pci == 'strict' or
             self.node_map or self.shared_vcpu is not None)
+        self.strict = others or any(place.strict for place in self.places)
+        #: What a guest whose CPUs float over two host nodes cannot keep.
+        self.needs_topology = others or any(
+            place.strict and not place.nowhere for place in self.places)
 
     def _network_nodes(self):
         """Where the switch of an unlabelled host is; empty if unknown."""
@@ -429,8 +497,15 @@ class Oracle:
 
     # -- the request
 
+    def at_and_away(self):
+        """Whether a place is both asked for and avoided."""
+        names = [place.name for place in self.all_places]
+        return len(set(names)) < len(names)
+
     def contradiction(self):
         """Whether no host at all can take the request."""
+        if self.at_and_away():
+            return True
         guest = self.case.guest
         cells = len(guest.cells) if guest else 0
         if any(node >= cells for node in self.node_map if cells):
@@ -555,13 +630,26 @@ class Oracle:
         return True
 
     def keeps(self, nodes):
-        """Whether the host nodes suit switch and node mapping."""
+        """Whether the host nodes suit switch, places and node mapping."""
         if self.vswitch == 'strict' and not set(nodes) <= self.switch:
+            return False
+        if self.strays(nodes) is not None:
             return False
         return all(nodes[cell] == node
                    for cell, node in self.node_map.items())
 
+    def strays(self, nodes):
+        """A strict place that the host nodes do not suit, or None."""
+        return next((place for place in self.places if place.strict and
+                     not set(nodes) <= place.wanted), None)
+
     # -- what a claim has done
+
+    def at_places(self, claimed):
+        """For each preferred place, the part of the guest that suits it."""
+        return [sum(node in place.wanted for node in claimed.nodes) /
+                len(claimed.nodes)
+                for place in self.places if not place.strict]
 
     def locality(self, claimed):
         """What of the guest is where it should be.
@@ -579,11 +667,16 @@ class Oracle:
         """What a claim has broken, as text; None if nothing."""
         nodes, case = claimed.nodes, self.case
         if not case.guest:
-            if self.strict and case.nodes > 1:
+            if self.needs_topology and case.nodes > 1:
                 return 'a strict policy without a guest NUMA topology'
-            return None
+            stray = self.strays((0,)) if case.nodes == 1 else None
+            return stray and 'place: %s' % stray.name
         if self.vswitch == 'strict' and not set(nodes) <= self.switch:
             return 'vswitch: %s not on %s' % (nodes, self.switch)
+        stray = self.strays(nodes)
+        if stray is not None:
+            return 'place %s: %s not on %s' % (
+                stray.name, nodes, stray.wanted)
         if not all(nodes[cell] == node
                    for cell, node in self.node_map.items()):
             return 'node mapping: %s not %s' % (nodes, self.node_map)

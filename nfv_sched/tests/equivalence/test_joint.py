@@ -57,7 +57,9 @@ class JointTestCase(base.TestCase):
         self.seen = dict.fromkeys((
             'run', 'accepted', 'refused', 'refused though possible',
             'strict accepted', 'claimed later', 'devices', 'several nodes',
-            'shared vCPU', 'preferred and got', 'preferred by Nova'), 0)
+            'shared vCPU', 'preferred and got', 'preferred by Nova',
+            'at a place', 'away from a place', 'places preferred',
+            'at and away'), 0)
 
     def configure(self, case):
         self.flags(shared_vcpus_per_core=case.data['per_core'],
@@ -69,12 +71,13 @@ class JointTestCase(base.TestCase):
         return [self.filters[name] for name in case.data['enabled']] + [
             self.passthrough]
 
-    @staticmethod
-    def verdict(case, filters):
-        """Run filters in this order.
+    def verdict(self, case, filters):
+        """Run filters in this order, in which they are enabled.
 
         :returns: the HostState, the RequestSpec, whether the host passes
         """
+        self.flags('filter_scheduler', enabled_filters=[
+            type(each).__name__ for each in filters])
         state, spec = case.state(), case.spec()
         return state, spec, all(
             each.host_passes(state, spec) for each in filters)
@@ -119,7 +122,8 @@ class JointTestCase(base.TestCase):
         state, spec, accepted = self.verdict(case, filters)
         self.check_order(case, filters, state, accepted)
         if oracle.contradiction():
-            if joint.SHARED in data['enabled']:
+            self.seen['at and away'] += oracle.at_and_away()
+            if joint.SHARED in data['enabled'] or oracle.at_and_away():
                 self.assertFalse(accepted)
             return
         if accepted:
@@ -176,11 +180,18 @@ class JointTestCase(base.TestCase):
             network_metadata=objects.NetworkMetadata(
                 physnets=physnets, tunneled=tunneled))
 
-    def label_sets(self, case, nodes):
-        """Labels of the host that may lead a claim to these host nodes."""
-        found = [()]
+    def label_sets(self, case, oracle, nodes):
+        """Labels of the host that may lead a claim to these host nodes.
+
+        Those that say where something is, of the switch and of the places
+        where the guest must be, and the names of the nodes.
+        """
+        where = {place.label for place in oracle.places
+                 if place.strict and not place.away and place.label}
         if case.data['labels'] in ('nodes', 'vswitch'):
-            found.append((joint.SWITCH_LABEL,))
+            where.add(joint.SWITCH_LABEL)
+        found = [labels for count in range(len(where) + 1)
+                 for labels in itertools.combinations(sorted(where), count)]
         if case.data['labels'] == 'nodes':
             found.append(tuple('nfv_node%d' % node for node in nodes))
         return found
@@ -192,8 +203,11 @@ class JointTestCase(base.TestCase):
         """
         nodes = set(range(case.nodes))
         for label in labels:
+            name = label.removeprefix('nfv_')
             if label == joint.SWITCH_LABEL:
                 nodes &= set(case.data['switch'])
+            elif name in joint.PLACES:
+                nodes &= set(case.data['places'][name])
             else:
                 nodes &= {int(label.removeprefix('nfv_node'))}
         return all(oracle.keeps((node,)) and
@@ -214,6 +228,14 @@ class TestStrict(JointTestCase):
         self.assertGreater(self.seen['several nodes'], cases // 50)
         self.assertGreater(self.seen['devices'], cases // 20)
         self.assertGreaterEqual(self.seen['shared vCPU'], cases // 500)
+        # Few cases have only one of them.
+        self.assertGreater(
+            self.seen['at a place'] + self.seen['away from a place'],
+            cases // 100)
+        self.assertGreater(self.seen['at and away'], cases // 500)
+        if cases >= 2000:
+            self.assertGreater(self.seen['at a place'], cases // 500)
+            self.assertGreater(self.seen['away from a place'], cases // 500)
 
     def check_accepted(self, case, oracle, state, spec):
         data = case.data
@@ -244,6 +266,10 @@ class TestStrict(JointTestCase):
             if usage is not data['now']:
                 self.seen['claimed later'] += 1
             self.seen['devices'] += len(claimed.devices)
+            for place in oracle.places:
+                if place.strict and place.label:
+                    self.seen['away from a place' if place.away
+                              else 'at a place'] += 1
             self.seen['several nodes'] += len(claimed.nodes) > 1
 
     def check_refused(self, case, oracle):
@@ -262,7 +288,7 @@ class TestStrict(JointTestCase):
         self.assertTrue(oracle.strict, 'a preference cost a host')
         self.seen['refused though possible'] += 1
         for nodes, candidate in possible:
-            for labels in self.label_sets(case, nodes):
+            for labels in self.label_sets(case, oracle, nodes):
                 if len(nodes) > 1 and not self.several_held(
                         case, oracle, labels, nodes, candidate):
                     continue
@@ -303,6 +329,10 @@ class TestStrict(JointTestCase):
                 oracle.keeps((0,)) and (
                     oracle.vswitch != 'strict' or 0 in oracle.switch),
                 'refused, but the host is one NUMA node')
+        else:
+            self.assertTrue(
+                oracle.needs_topology,
+                'refused, but the host has no such place')
 
 
 class TestPredicted(TestStrict):
@@ -315,8 +345,8 @@ class TestPredicted(TestStrict):
         cases = test_stock.CASES
         self.assertGreater(self.seen['run'], cases // 2)
         self.assertGreater(self.seen['strict accepted'], cases // 50)
-        self.assertGreater(
-            self.seen['refused though possible'], cases // 500)
+        self.assertGreaterEqual(
+            self.seen['refused though possible'], cases // 1000)
 
 
 class TestPreferred(JointTestCase):
@@ -328,7 +358,9 @@ class TestPreferred(JointTestCase):
         self.assertGreater(self.seen['run'], cases // 2)
         self.assertGreater(self.seen['preferred and got'], cases // 500)
         self.assertGreaterEqual(
-            self.seen['preferred by Nova'], cases // 500)
+            self.seen['preferred by Nova'], cases // 5000)
+        self.assertGreaterEqual(
+            self.seen['places preferred'], cases // 500)
 
     def check_refused(self, case, oracle):
         """Seen to by :class:`TestStrict`."""
@@ -343,8 +375,7 @@ class TestPreferred(JointTestCase):
                              record=False)
         if claimed is None:
             return
-        got = oracle.locality(claimed)
-        self.check_weights(case, oracle, state, spec, got)
+        self.check_weights(case, oracle, state, spec, claimed)
         if not any(key.startswith('nfv:') for key in case.specs):
             # Nova's own preference ranks, and does not steer the claim.
             self.assertFalse(limits is not None and any(
@@ -353,11 +384,13 @@ class TestPreferred(JointTestCase):
             return
         wanted = (oracle.pci == 'prefer', bool(
             oracle.vswitch == 'prefer' and oracle.switch))
-        if not any(wanted) or len(case.guest.cells) > 1 or \
+        places = oracle.at_places(claimed)
+        if not any(wanted) and not places or len(case.guest.cells) > 1 or \
                 data['labels'] != 'nodes' or \
                 oracle.strict and self.enforcement == 'claim' and \
                 oracle.pci == 'strict':
             return
+        found = self.score(oracle, claimed, wanted)
         best = (0, 0)
         for node, each in itertools.product(
                 range(case.nodes), case.candidates()):
@@ -367,19 +400,26 @@ class TestPreferred(JointTestCase):
                 case, data['now'], self.limits(
                     case, oracle, ['nfv_node%d' % node]), each)
             if other is not None and not oracle.broken(other, data['now']):
-                part = oracle.locality(other)
-                best = max(best, self.score(part, wanted))
-        self.assertGreaterEqual(self.score(got, wanted), best)
+                best = max(best, self.score(oracle, other, wanted))
+        self.assertGreaterEqual(found, best)
         self.seen['preferred and got'] += best > (0, 0)
+        self.seen['places preferred'] += bool(places) and best > (0, 0)
 
-    def score(self, part, wanted):
-        """Both come first, then the switch, then the devices."""
-        local, switch = (value if wish else 0.0
-                         for value, wish in zip(part, wanted))
+    def score(self, oracle, claimed, wanted):
+        """Both come first, then the switch, then the devices.
+
+        With places as many as can be come true.
+        """
+        local, switch = (value if wish else 0.0 for value, wish in zip(
+            oracle.locality(claimed), wanted))
+        places = oracle.at_places(claimed)
+        if places:
+            return sum(value == 1 for value in (local, switch, *places)), 0
         return local + switch, switch
 
-    def check_weights(self, case, oracle, state, spec, got):
+    def check_weights(self, case, oracle, state, spec, claimed):
         """The weighers say what the claim does."""
+        got = oracle.locality(claimed)
         weights = {
             name: weigher.weigh_objects(
                 [nova_weights.WeighedHost(state, 0.0)], spec)[0]
@@ -393,5 +433,10 @@ class TestPreferred(JointTestCase):
         if oracle.vswitch == 'prefer':
             self.assertAlmostEqual(
                 got[1], weights['VSwitchNUMAAffinityWeigher'])
+        places = oracle.at_places(claimed)
+        if places:
+            self.assertAlmostEqual(
+                sum(places) / len(places),
+                weights['PlaceNUMAAffinityWeigher'])
         if oracle.shared_vcpu is not None:
             self.assertLess(weights['SharedVCPUWeigher'], 1.0)
