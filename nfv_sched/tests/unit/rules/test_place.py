@@ -19,7 +19,9 @@ import itertools
 
 from nova.api.validation.extra_specs import validators
 from nova import exception
+from nova import objects
 from nova.scheduler import weights as nova_weights
+from nova.virt import hardware
 
 from nfv_sched.filters import place_numa_affinity
 from nfv_sched import request as nfv_request
@@ -520,6 +522,43 @@ class TestServersOfOneRequest(PlaceTestCase):
             weigher = place_weigher.PlaceNUMAAffinityWeigher()
             self.assertEqual(-1.0, weigher.weigh_objects(
                 [nova_weights.WeighedHost(host, 0.0)], spec)[0])
+
+
+class TestNarrowedPages(PlaceTestCase):
+    """Nova narrows a page request for the first server of several.
+
+    The claim of the next reads it as it was.
+    """
+
+    @staticmethod
+    def pages_host(name, sizes, **kwargs):
+        state = clouds.host(name, cpus=8, switch=None,
+                            physnets={'nfv_osd': (0,)}, **kwargs)
+        for cell, size in zip(state.numa_topology.cells, sizes):
+            cell.mempages = [
+                objects.NUMAPagesTopology(
+                    size_kb=4, total=8192 * 64, used=0, reserved=0),
+                objects.NUMAPagesTopology(
+                    size_kb=size, total=4 * 1048576 // size, used=0,
+                    reserved=0)]
+        return state
+
+    def test_no_claim_ends_at_the_place(self):
+        spec = clouds.spec(extra_specs={f'{AWAY}osd': 'strict'}, memory=1024)
+        spec.num_instances = 2
+        spec.numa_topology.cells[0].pagesize = -2
+        asked = spec.numa_topology.obj_clone()
+        first = self.pages_host('first', (2048, 2048))
+        self.assertEqual(['first'], self.passing([first], spec))
+        first.consume_from_request(spec)
+        self.assertEqual(2048, spec.numa_topology.cells[0].pagesize)
+        # The node with the place is the emptier one.
+        second = self.pages_host('second', (1048576, 2048), free={1: 6})
+        if self.passing([second], spec):
+            claimed = hardware.numa_fit_instance_to_host(
+                second.numa_topology, asked, provider_mapping={},
+                limits=second.limits['numa_topology'])
+            self.assertTrue(claimed is None or claimed.cells[0].id == 1)
 
 
 class TestWeigher(PlaceTestCase):
