@@ -63,6 +63,8 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
     """
     from nova.scheduler import utils
     try:
+        if not host_state.aggregates:
+            return default
         return utils.get_weight_multiplier(host_state, name, default)
     except Exception:
         LOG.exception('The aggregates of host %s cannot be read',

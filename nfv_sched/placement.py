@@ -664,11 +664,8 @@ def judge(
     :param name: the filter that asks; its rules count from now on
     :returns: the decision
     """
-    request_note = note.request_note
-    if name is not None and name not in settings(request_note).filters:
-        note.ran = _with(note, name)
-    terms = request_note.terms.get(note.ran) or terms_of(
-        request_note, request, note.ran)
+    note.ran = _with(note, name)
+    terms = terms_of(note.request_note, request, note.ran)
     known = note.judged(host_state, request, terms)
     if known is not None:
         return known
@@ -778,10 +775,9 @@ def _put_decision(
     labels = decision.labels
     ignore = decision.ignore_tunnel or request.tunnel_untrue
     ratio = None
-    view = note.view(host_state)
-    if view is not None:
-        lowered = note.cpu_ratio(host_state, view, terms_of(
-            note.request_note, request, note.ran))
+    terms = terms_of(note.request_note, request, note.ran)
+    if terms.capping:
+        lowered = note.cpu_ratio(host_state, note.view(host_state), terms)
         if lowered != host_state.cpu_allocation_ratio:
             ratio = lowered
     _put_limits(

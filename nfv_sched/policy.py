@@ -37,6 +37,9 @@ NUMA_NODE = 'nfv:numa_node.'
 NUMA_AFFINITY = 'nfv:numa_affinity.'
 NUMA_ANTI_AFFINITY = 'nfv:numa_anti_affinity.'
 
+# Names of places.
+PLACE_NAME = '[A-Za-z0-9_-]{1,64}'
+
 NAMESPACE = 'nfv:'
 
 # All keys of the namespace.  One that ends with a point takes a number, or

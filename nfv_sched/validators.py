@@ -94,7 +94,7 @@ def _place(prefix: str) -> ExtraSpecValidator:
         name=prefix + '{place}', description=_DESCRIPTIONS[prefix],
         parameters=[{
             'name': 'place',
-            'pattern': r'[A-Za-z0-9_-]{1,64}',
+            'pattern': policy.PLACE_NAME,
             'description': 'The place.',
         }],
         value=_AFFINITY)

@@ -51,8 +51,10 @@ TAKE_SECONDS = 60.0
 # Claims older than this are dropped whatever has been read.
 _LOST_SECONDS = 3600.0
 
-# So many guests that were never shown are asked about in one review.
+# So many guests that were never shown are asked about in one review, and for
+# so many seconds one by one: a cell may not answer.
 _REVIEWED = 500
+_REVIEW_SECONDS = 5.0
 
 
 class Claim(ty.NamedTuple):
@@ -395,10 +397,12 @@ class Claims:
         if not unshown:
             return
         gone = deleted([instance for _host, instance, _claim in unshown])
-        due = time.monotonic() - BUILD_SECONDS
+        began = time.monotonic()
         for host, instance, claim in unshown:
             if instance in gone or (
-                    claim.when < due and host_of(instance) != host):
+                    claim.when + BUILD_SECONDS < began
+                    and time.monotonic() < began + _REVIEW_SECONDS
+                    and host_of(instance) != host):
                 self._change(host, {instance: (claim, None)})
 
     def _change(self, host: str,

@@ -23,7 +23,7 @@ from nfv_sched.rules import base
 #: What a label begins with; the name of the place follows.
 PREFIX = 'nfv_'
 #: Names of places.
-NAME = re.compile(r'[A-Za-z0-9_-]{1,64}')
+NAME = re.compile(nfv_policy.PLACE_NAME)
 #: The place that has a label of its own.
 VSWITCH = 'vswitch'
 

@@ -1011,7 +1011,7 @@ class Simulation:
              lambda: f'vSwitch {expect.vswitch}'),
             (expect.places or None, lambda o: all(
                 o.places.get(name) == near for name, near in expect.places),
-             lambda: _places_text(dict(expect.places))),
+             lambda: places_text(dict(expect.places))),
             (expect.pci, lambda o: o.pci == expect.pci,
              lambda: f'PCI devices {expect.pci}'),
             (expect.pci_devices, lambda o: _per_node(o) ==
@@ -1055,7 +1055,11 @@ def _devices_text(per_node: Mapping[int | None, int]) -> str:
     return f'{{{", ".join(texts)}}}'
 
 
-def _places_text(places: Mapping[str, str]) -> str:
+def places_text(places: Mapping[str, str]) -> str:
+    """Where a server is: ``osd remote, nvme local``.
+
+    :param places: place -> local, partial or remote
+    """
     return ', '.join(f'{name} {near}' for name, near in places.items())
 
 
@@ -1069,7 +1073,7 @@ def _places(outcomes: Sequence[Outcome]) -> str:
         if outcome.vswitch is not None:
             text += f' ({outcome.vswitch})'
         if outcome.places:
-            text += f' ({_places_text(outcome.places)})'
+            text += f' ({places_text(outcome.places)})'
         if outcome.devices:
             text += f' PCI devices {_devices_text(_per_node(outcome))}'
             if outcome.pci is not None:

@@ -175,11 +175,6 @@ def _has_places(result: engine.Result) -> bool:
     return any(group.places for group in result.cloud.groups)
 
 
-def _places(found: ty.Mapping[str, str]) -> str:
-    """Where a server is: ``osd remote, nvme local``."""
-    return ', '.join(f'{name} {near}' for name, near in found.items())
-
-
 def _remark(server: engine.Server,
             outcomes: Sequence[engine.Outcome]) -> str:
     """What is to be said about a server: refusals, claims that failed."""
@@ -216,7 +211,7 @@ def servers(result: engine.Result) -> Table:
           server.host.name if server.host else '',
           _numbers(server.nodes), cpu_list(server.pinned_cpus),
           _policy(server.policy.vswitch, server.vswitch),
-          *((_places(server.places),) if places else ()),
+          *((engine.places_text(server.places),) if places else ()),
           *((_policy(server.policy.pci, server.pci),
              _device_list(server.devices)) if devices else ()),
           _remark(server, outcomes.get(server.name, ())))
@@ -233,7 +228,7 @@ def steps(result: engine.Result) -> Table:
          *(('PCI', 'PCI devices') if devices else ()), 'Remark'),
         [(str(o.step), o.action, o.server, 'done' if o.ok else 'refused',
           o.source or '', o.host or '', _numbers(o.nodes), o.vswitch or '',
-          *((_places(o.places),) if places else ()),
+          *((engine.places_text(o.places),) if places else ()),
           *((o.pci or '', _device_list(o.devices)) if devices else ()),
           '; '.join(filter(None, (o.reason, *(
               note for note in o.notes if note not in o.reason)))))

@@ -55,12 +55,8 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def weight_multiplier(self, host_state):
         """The option, or the metadata of the host's aggregates."""
-        # Nova asks for each host.
-        default = self._options[self.multiplier]
-        if not host_state.aggregates:
-            return default
         return nova_compat.weight_multiplier(
-            host_state, self.multiplier, default)
+            host_state, self.multiplier, self._options[self.multiplier])
 
     def weighed(
         self, request: nfv_request.Request,

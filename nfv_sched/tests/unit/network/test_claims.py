@@ -103,6 +103,24 @@ class ClaimsTest(base.TestCase):
             ([('host2', 'vm3')], ['vm2', 'vm3', 'vm3']),
             self.review(later=610, hosts={'vm3': 'host2'}))
 
+    def test_review_ends(self):
+        """A cell that does not answer does not hold up the next reading."""
+        for number in range(10):
+            self.claims.add('host1', f'vm{number}', TWO, 'p')
+        now = [time.monotonic() + 610]
+        asked = []
+
+        def host_of(instance):
+            asked.append(instance)
+            now[0] += 2
+            return ''
+
+        with fixtures.MonkeyPatch('time.monotonic', lambda: now[0]):
+            self.claims.review(
+                snapshots.snapshot(), lambda servers: set(), host_of)
+        self.assertEqual(3, len(asked))
+        self.assertEqual(7, len(self.claims._hosts['host1']))
+
     def test_review_of_what_is_shown(self):
         """Nobody is asked about that."""
         self.claims.add('host1', 'vm1', TWO, 'p')
