@@ -43,10 +43,10 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.network import ledger  # noqa: E402
-from nfv_sched.network import publisher  # noqa: E402
+from nfv_sched.ledger import names  # noqa: E402
+from nfv_sched.ledger import publisher  # noqa: E402
 from nfv_sched.network import usage  # noqa: E402
-from nfv_sched import nova_compat  # noqa: E402
+from nfv_sched.nova import database  # noqa: E402
 
 PORTS = 2
 RULES = 20
@@ -93,9 +93,9 @@ def serve(directory, hosts, pipe):
                 status, _headers, body = api.answer(
                     'POST', '/allocations', VERSION, json.dumps({
                         consumer: {
-                            'allocations': {ledger.provider_uuid(compute): {
-                                'resources': {ledger.PORTS: PORTS,
-                                              ledger.RULES: RULES}}},
+                            'allocations': {names.provider_uuid(compute): {
+                                'resources': {names.PORTS: PORTS,
+                                              names.RULES: RULES}}},
                             'consumer_generation': None, 'project_id': 'p',
                             'user_id': 'u'}
                         for consumer, compute in question[start:start + 100]
@@ -151,11 +151,11 @@ def main():
     if args.quick:
         args.hosts, args.guests, args.threads = 40, 2, 2
     logging.disable(logging.WARNING)
-    nodes = [nova_compat.ComputeNode(
+    nodes = [database.ComputeNode(
         uuid=identifier(1, number), name=f'node{number}',
         host=f'host{number}', hypervisor_type='QEMU', cell=None,
         aggregates=[], numa_topology=None) for number in range(args.hosts)]
-    publisher.nova_compat = types.SimpleNamespace(
+    publisher.database = types.SimpleNamespace(
         compute_nodes=lambda: (nodes, []),
         moving_instance=lambda cell, consumer: None,
         plugged_ports=lambda cell, instances: {},
@@ -190,7 +190,7 @@ def main():
             own = time.process_time() - own
             ours.send('figures')
             requests, after = ours.recv()
-            allocated = sum(report.accounts[ledger.PORTS].allocated
+            allocated = sum(report.accounts[names.PORTS].allocated
                             for report in done.hosts)
             if done.failed or allocated != sum(Reader.guests) * PORTS:
                 raise RuntimeError(done)

@@ -46,14 +46,14 @@ import warnings
 
 warnings.simplefilter('ignore')
 
-from nfv_sched.network import ledger  # noqa: E402
-from nfv_sched.network import ledger_reader  # noqa: E402
+from nfv_sched.ledger import names as ledger_names  # noqa: E402
+from nfv_sched.ledger import reader as ledger_reader  # noqa: E402
 
 DEVICE = 'CUSTOM_PCI_8086_1572'
 
 #: Amount that a guest takes of each resource class, and what a host has.
 OF_HOST = {'VCPU': (1, 128), 'MEMORY_MB': (1024, 262144), 'DISK_GB': (1, 900)}
-OF_LEDGER = {ledger.PORTS: (2, 254), ledger.RULES: (20, 16384)}
+OF_LEDGER = {ledger_names.PORTS: (2, 254), ledger_names.RULES: (20, 16384)}
 OF_DEVICE = {DEVICE: (0, 8)}
 
 #: Kinds of clouds: name -> nested providers of each host.
@@ -61,7 +61,7 @@ CLOUDS = {'stock': (), 'ledger': ('ledger',), 'PCI': ('device',),
           'PCI, ledger': ('device', 'ledger')}
 
 #: Amounts that were asked for, as many as nfv-sched took at most.
-AMOUNTS = [(name, number) for name in (ledger.PORTS, ledger.RULES)
+AMOUNTS = [(name, number) for name in (ledger_names.PORTS, ledger_names.RULES)
            for number in range(1, 17)]
 
 QUERY = ('resources=DISK_GB:10,MEMORY_MB:2048,VCPU:2'
@@ -113,9 +113,10 @@ class Cloud:
 
     def define(self):
         """Make classes and trait known, by name."""
-        for path in (f'/resource_classes/{ledger.PORTS}',
-                     f'/resource_classes/{ledger.RULES}',
-                     f'/resource_classes/{DEVICE}', f'/traits/{ledger.TRAIT}'):
+        for path in (f'/resource_classes/{ledger_names.PORTS}',
+                     f'/resource_classes/{ledger_names.RULES}',
+                     f'/resource_classes/{DEVICE}',
+                     f'/traits/{ledger_names.TRAIT}'):
             status, _headers, body = self._api.answer('PUT', path, {
                 'OpenStack-API-Version': 'placement 1.36'}, b'')
             if not status.startswith('201'):
@@ -165,9 +166,9 @@ class Cloud:
                     OF_DEVICE)
             if 'ledger' in self._nested:
                 rows[models.ResourceProviderTrait].append({
-                    'trait_id': traits[ledger.TRAIT],
+                    'trait_id': traits[ledger_names.TRAIT],
                     'resource_provider_id': add(
-                        name + '_nfv_ledger', ledger.provider_uuid(node),
+                        name + '_nfv_ledger', ledger_names.provider_uuid(node),
                         root, root, OF_LEDGER)})
         with self._engine.begin() as connection:
             for model, values in rows.items():
@@ -185,13 +186,13 @@ def look_up(body):
     summaries = json.loads(body)['provider_summaries']
     nodes = [node for node, summary in summaries.items()
              if summary['parent_provider_uuid'] is None]
-    ledger.provider_uuid.cache_clear()
+    ledger_names.provider_uuid.cache_clear()
     for node in nodes:  # they are the same for every request
-        ledger.provider_uuid(node)
+        ledger_names.provider_uuid(node)
     begun = time.process_time()
     reading = ledger_reader.Reading(summaries, 0.0, 0.0)
-    left = [(reading.left(node, ledger.PORTS), reading.left(
-        node, ledger.RULES)) for node in nodes]
+    left = [(reading.left(node, ledger_names.PORTS), reading.left(
+        node, ledger_names.RULES)) for node in nodes]
     return time.process_time() - begun, left
 
 
@@ -222,7 +223,7 @@ def measure(nested, hosts, guests, limit, rounds, pipe):
                              for used, total in OF_LEDGER.values())
             if left != [expected] * min(hosts, limit):
                 raise RuntimeError('the summaries do not have the ledgers')
-            find = f'/resource_providers?required={ledger.TRAIT}'
+            find = f'/resource_providers?required={ledger_names.TRAIT}'
             took = size = 0
             for path in [find] + [f'{find}&resources={name}:{amount}'
                                   for name, amount in AMOUNTS]:

@@ -49,10 +49,10 @@ from nova.scheduler.weights import ram as ram_weigher  # noqa: E402
 
 from nfv_sched.filters import security_rule_limit  # noqa: E402
 from nfv_sched.filters import vswitch_port_limit  # noqa: E402
-from nfv_sched import load  # noqa: E402
-from nfv_sched.network import ledger  # noqa: E402
+from nfv_sched.ledger import names as ledger_names  # noqa: E402
 from nfv_sched.network import neutron  # noqa: E402
 from nfv_sched.network import usage  # noqa: E402
+from nfv_sched.network import visit  # noqa: E402
 from nfv_sched.weights import dhcp_server  # noqa: E402
 from nfv_sched.weights import router  # noqa: E402
 from nfv_sched.weights import vswitch_port  # noqa: E402
@@ -110,10 +110,11 @@ class Source:
 def summaries(states):
     """What Placement says of the ledgers of all hosts."""
     return {
-        ledger.provider_uuid(state.uuid): {
-            'resources': {ledger.PORTS: {'capacity': 196, 'used': 24},
-                          ledger.RULES: {'capacity': 16384, 'used': 768}},
-            'traits': [ledger.TRAIT], 'parent_provider_uuid': state.uuid,
+        ledger_names.provider_uuid(state.uuid): {
+            'resources': {
+                ledger_names.PORTS: {'capacity': 196, 'used': 24},
+                ledger_names.RULES: {'capacity': 16384, 'used': 768}},
+            'traits': [ledger_names.TRAIT], 'parent_provider_uuid': state.uuid,
             'root_provider_uuid': state.uuid}
         for state in states}
 
@@ -159,8 +160,8 @@ def seconds(names, aggregates, classes, answer, rounds):
         left, spec = host_states(names, aggregates), request()
         begun = time.process_time()
         if answer is not None:
-            load.placement_asked(spec)
-            load.placement_answered(spec, answer)
+            visit.placement_asked(spec)
+            visit.placement_answered(spec, answer)
         for host_filter in filters:
             left = list(host_filter.filter_all(left, spec))
         handler.get_weighed_objects(weighers, left, spec)

@@ -20,13 +20,13 @@ from nova import exception
 from oslo_log import log as logging
 
 from nfv_sched import conf
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 from nfv_sched import reasons
 from nfv_sched.request import RequestNote
 
 LOG = logging.getLogger(__name__)
 
-CONF = nova_compat.CONF
+CONF = scheduler.CONF
 conf.register_opts(CONF)
 
 _LOGGED_HOSTS_BYTES = 4096

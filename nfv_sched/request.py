@@ -21,7 +21,7 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.network import demand as network_demand
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
@@ -89,7 +89,7 @@ class RequestNote:
     :ivar instance: UUID of the server that is placed now
     :ivar asked: when Nova was about to ask Placement for candidates, seconds
         of ``time.monotonic()``; None if that is not known
-    :ivar ledgers: ``network.ledger_reader.Reading``, what Placement answered;
+    :ivar ledgers: ``ledger.reader.Reading``, what Placement answered;
         None if that is not known
     :ivar network: what the filters of network limits know
     :ivar taken: (host, UUID of the server) of room that was taken; see
@@ -185,7 +185,7 @@ class RequestNote:
         demands: tuple[pci.Demand, ...] = ()
         try:
             demands = pci.demands(
-                requests, nova_compat.pci_alias_policy if is_move else None)
+                requests, scheduler.pci_alias_policy if is_move else None)
         except pci.OddDevicesError as exc:
             error = error or reasons.Reason(
                 reasons.REQUEST, 'PCI devices', str(exc))

@@ -17,10 +17,10 @@ contradictions between keys are found at scheduling, by
 :mod:`nfv_sched.policy`.
 """
 
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 from nfv_sched import policy
 
-ExtraSpecValidator = nova_compat.extra_spec_validator_class()
+ExtraSpecValidator = scheduler.extra_spec_validator_class()
 
 _AFFINITY = {
     'type': str,

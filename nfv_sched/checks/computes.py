@@ -23,7 +23,8 @@ from oslo_upgradecheck import upgradecheck
 from nfv_sched.checks import findings
 from nfv_sched.checks import scheduler
 from nfv_sched.network import limits
-from nfv_sched import nova_compat
+from nfv_sched.nova import database
+from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.numa import topology
 from nfv_sched import text
 
@@ -43,7 +44,7 @@ class Computes:
         self._read: tuple[list, list[str]] | None = None
         self._error: str | None = None
 
-    def nodes(self) -> list[nova_compat.ComputeNode]:
+    def nodes(self) -> list[database.ComputeNode]:
         """All that manage guests, by host.
 
         :raises UnreadError: if none is known
@@ -67,7 +68,7 @@ class Computes:
             raise UnreadError(self._error)
         if self._read is None:
             try:
-                self._read = nova_compat.compute_nodes()
+                self._read = database.compute_nodes()
             except Exception as exc:
                 self._error = ('see [api_database] connection: '
                                f'{text.brief(exc)}.')
@@ -75,13 +76,13 @@ class Computes:
         return self._read
 
 
-def _view(node: nova_compat.ComputeNode) -> topology.HostTopology | None:
+def _view(node: database.ComputeNode) -> topology.HostTopology | None:
     """What a compute node reports of its NUMA nodes.
 
     :raises OddTopologyError: if that cannot be read
     """
     try:
-        return topology.host_topology(nova_compat.numa_topology(node))
+        return topology.host_topology(database.numa_topology(node))
     except topology.OddTopologyError:
         raise
     except Exception as exc:
@@ -89,7 +90,7 @@ def _view(node: nova_compat.ComputeNode) -> topology.HostTopology | None:
 
 
 def _views(
-    nodes: Iterable[nova_compat.ComputeNode],
+    nodes: Iterable[database.ComputeNode],
 ) -> dict[str, topology.HostTopology]:
     """Those that can be read, by host."""
     views = {}
@@ -237,7 +238,7 @@ def _overrides(name: str) -> bool:
     return name in limits.Limits._fields or name in (
         'shared_vcpus_per_core',
     ) or name.endswith('_weight_multiplier') and (
-        name in nova_compat.CONF.nfv_sched)
+        name in nova_scheduler.CONF.nfv_sched)
 
 
 def _is_number(value: str) -> bool:

@@ -28,7 +28,7 @@ from oslo_upgradecheck import upgradecheck
 from nfv_sched.checks import findings
 from nfv_sched import conf as nfv_conf
 from nfv_sched import filters as nfv_filters
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 from nfv_sched import policy
 from nfv_sched import text
 from nfv_sched.weights import pci_numa_affinity
@@ -351,7 +351,7 @@ def validators() -> upgradecheck.Result:
     from nfv_sched import validators as nfv_validators
     ours = {validator.name for validator in nfv_validators.register()}
     try:
-        known = nova_compat.known_extra_specs()
+        known = scheduler.known_extra_specs()
     except Exception as exc:
         return findings.conclude([findings.failure(
             'The extra-spec validators cannot be loaded, and nova-api will '

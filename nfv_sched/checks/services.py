@@ -21,9 +21,9 @@ from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import findings
 from nfv_sched.checks import scheduler
+from nfv_sched.ledger import client as ledger_client
+from nfv_sched.ledger import publisher
 from nfv_sched.network import neutron as nfv_neutron
-from nfv_sched.network import providers
-from nfv_sched.network import publisher
 from nfv_sched import text
 
 Action = publisher.Action
@@ -79,9 +79,9 @@ def placement(conf) -> upgradecheck.Result:
     :param conf: configuration object
     """
     try:
-        with contextlib.closing(providers.Client(conf)) as client:
+        with contextlib.closing(ledger_client.Client(conf)) as client:
             published = client.providers()
-    except providers.PlacementError as exc:
+    except ledger_client.PlacementError as exc:
         return findings.conclude([findings.failure(
             'Placement cannot be read with the section [placement] of '
             f'nova.conf, whose user {_USER}: {text.brief(exc)}.')], '')
@@ -99,7 +99,7 @@ def ledger(conf) -> upgradecheck.Result:
         return findings.conclude(
             [], 'Not in use: [nfv_sched] ledger is none.')
     try:
-        with contextlib.closing(providers.Client(conf)) as client:
+        with contextlib.closing(ledger_client.Client(conf)) as client:
             undefined = client.undefined()
         if undefined:
             return findings.conclude([findings.failure(
@@ -107,7 +107,7 @@ def ledger(conf) -> upgradecheck.Result:
                 'nfv-sched-ledger has not done a round yet. Start it.')], '')
         with contextlib.closing(publisher.Publisher(conf)) as worker:
             done = worker.round(dry_run=True)
-    except (providers.PlacementError, publisher.RoundError) as exc:
+    except (ledger_client.PlacementError, publisher.RoundError) as exc:
         return findings.conclude([findings.warning(
             'What is published could not be compared with what should be: '
             f'{text.brief(exc)}.')], '')

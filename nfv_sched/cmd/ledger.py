@@ -48,20 +48,20 @@ _HEADERS = ('host', 'action', 'ports', 'reserved', 'allocated',
 def table(done, dry_run: bool = False) -> str:
     """What was done in a round, for people.
 
-    :param done: ``nfv_sched.network.publisher.Round``
+    :param done: ``nfv_sched.ledger.publisher.Round``
     :param dry_run: whether it would be done
     """
-    from nfv_sched.network import ledger
+    from nfv_sched.ledger import names
     rows = [_HEADERS]
     for report in done.hosts:
         figures = []
-        for name in (ledger.PORTS, ledger.RULES):
+        for name in (names.PORTS, names.RULES):
             account = report.accounts.get(name)
             if account is None:
                 figures += ['', '', '']
                 continue
             inventory = account.inventory()
-            unlimited = inventory.total >= ledger.UNLIMITED
+            unlimited = inventory.total >= names.UNLIMITED
             figures += ['unlimited' if unlimited else str(inventory.total),
                         str(inventory.reserved), str(account.allocated)]
         rows.append(
@@ -84,7 +84,7 @@ def once(dry_run: bool) -> int:
     :param dry_run: only say what would be done
     :returns: exit code
     """
-    from nfv_sched.network import publisher
+    from nfv_sched.ledger import publisher
     worker = publisher.Publisher()
     try:
         done = worker.round(dry_run)
@@ -104,7 +104,7 @@ def serve() -> int:
     """
     from oslo_service import service
 
-    from nfv_sched.network import publisher
+    from nfv_sched.ledger import publisher
 
     class Ledger(service.Service):
         """The service; made before the fork, started after it."""
@@ -134,12 +134,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     # Before anything asks oslo.service for its default, which is eventlet.
     backend.init_backend(backend.BackendType.THREADING)
-    from nfv_sched import nova_compat
+    from nfv_sched.nova import database
+    from nfv_sched.nova import scheduler
 
-    conf = nova_compat.CONF
+    conf = scheduler.CONF
     conf.register_cli_opts(_CLI_OPTS)
     try:
-        nova_compat.read_configuration(
+        database.read_configuration(
             list(sys.argv[1:] if argv is None else argv), PROG, _DESCRIPTION)
         if conf.once:
             # Not among the table, where oslo.log writes by itself.

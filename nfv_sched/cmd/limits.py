@@ -113,9 +113,9 @@ class Show(cli.Lister):
     def take_action(self, parsed_args):
         args = [f'--config-file={name}' for name in parsed_args.config_file]
         # Nova is imported by now only if somebody wants this command.
-        from nfv_sched import nova_compat
-        nova_compat.read_configuration(args, cli.NFVSched.NAME, '')
-        return _COLUMNS, self._rows(nova_compat, parsed_args)
+        from nfv_sched.nova import database
+        database.read_configuration(args, cli.NFVSched.NAME, '')
+        return _COLUMNS, self._rows(database, parsed_args)
 
     def run(self, parsed_args) -> int:
         self._failures: list[str] = []
@@ -124,12 +124,12 @@ class Show(cli.Lister):
             self.app.stderr.write(f'error: {failure}\n')
         return 1 if self._failures else code
 
-    def _rows(self, nova_compat, parsed_args) -> list[tuple]:
+    def _rows(self, database, parsed_args) -> list[tuple]:
         from nfv_sched.network import limits
         from nfv_sched.network import neutron
-        conf = nova_compat.CONF
+        conf = database.CONF
         try:
-            nodes, failures = nova_compat.compute_nodes()
+            nodes, failures = database.compute_nodes()
         except Exception as exc:
             self._failures.append(
                 f"Nova's database cannot be read, see [api_database] "
@@ -163,29 +163,29 @@ class Show(cli.Lister):
 
     def _books(self, conf, computes: list[str]) -> dict[str, dict[str, Book]]:
         """How each ledger stands, by UUID of the compute node."""
-        from nfv_sched.network import providers
+        from nfv_sched.ledger import client as ledger_client
         threads = conf.nfv_sched.ledger_threads
         try:
             with contextlib.closing(
-                    providers.Client(conf, threads)) as client:
+                    ledger_client.Client(conf, threads)) as client:
                 published = {provider.compute: provider.uuid
                              for provider in client.providers()}
                 known = [uuid for uuid in computes if uuid in published]
                 with futures.ThreadPoolExecutor(threads) as pool:
                     return dict(zip(known, pool.map(
                         lambda uuid: _book(client, published[uuid]), known)))
-        except providers.PlacementError as exc:
+        except ledger_client.PlacementError as exc:
             self._failures.append(f'Placement cannot be read: {exc}')
             return {}
 
 
 def _book(client, provider: str) -> dict[str, Book]:
     """How each resource class of a ledger stands."""
-    from nfv_sched.network import providers
+    from nfv_sched.ledger import client as ledger_client
     try:
         _generation, inventories = client.inventories(provider)
         _generation, allocations = client.allocations(provider)
-    except providers.NotFoundError:
+    except ledger_client.NotFoundError:
         return {}  # gone since it was listed
     books = {}
     for name, inventory in inventories.items():
@@ -199,15 +199,15 @@ def _book(client, provider: str) -> dict[str, Book]:
 
 def _row(node, limits, snapshot, books: dict[str, Book] | None):
     """The row of a host, and how full it is in percent."""
-    from nfv_sched.network import ledger
+    from nfv_sched.ledger import names
     books = books or {}
     shown = snapshot.host(node.host) if snapshot is not None else None
     ports = _figures(
         shown and shown.vswitch_ports + limits.vswitch_physical_ports,
-        limits.vswitch_ports_per_node, books.get(ledger.PORTS))
+        limits.vswitch_ports_per_node, books.get(names.PORTS))
     rules = _figures(
         shown and shown.rules, limits.security_rules_per_node,
-        books.get(ledger.RULES))
+        books.get(names.RULES))
     sources = ([] if shown is None else [f'neutron ({snapshot.source})']) + (
         ['ledger'] if books else [])
     return (
@@ -217,8 +217,8 @@ def _row(node, limits, snapshot, books: dict[str, Book] | None):
         ', '.join(sources) or None,
         None if snapshot is None else round(snapshot.age(), 1),
         ', '.join(filter(None, (
-            _overdrawn('ports', ports, books.get(ledger.PORTS)),
-            _overdrawn('rules', rules, books.get(ledger.RULES))))) or None,
+            _overdrawn('ports', ports, books.get(names.PORTS)),
+            _overdrawn('rules', rules, books.get(names.RULES))))) or None,
     ), max(ports.fullness, rules.fullness)
 
 

@@ -75,19 +75,20 @@ class Probe(cli.Command):
         if parsed_args.claims <= parsed_args.room:
             return self._failed('--claims must be more than --room')
         # Nova is imported by now only if somebody wants this command.
-        from nfv_sched.network import probe
-        from nfv_sched.network import providers
-        from nfv_sched import nova_compat
+        from nfv_sched.ledger import client
+        from nfv_sched.ledger import probe
+        from nfv_sched.nova import database
+        from nfv_sched.nova import scheduler
         try:
-            nova_compat.parse_configuration(
+            database.parse_configuration(
                 [f'--config-file={name}' for name in parsed_args.config_file],
                 cli.NFVSched.NAME, '')
-            with probe.Probe(nova_compat.CONF, parsed_args.room,
+            with probe.Probe(scheduler.CONF, parsed_args.room,
                              parsed_args.claims) as made:
                 bursts = [self._burst(made, parsed_args)
                           for _ in range(parsed_args.bursts)]
         except (cfg.Error, probe.ProbeError,
-                providers.PlacementError) as exc:
+                client.PlacementError) as exc:
             return self._failed(str(exc))
         return self._conclude(bursts, parsed_args.room)
 

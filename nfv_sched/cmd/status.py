@@ -138,11 +138,12 @@ def _bound(conf) -> None:
 
 def _check() -> int:
     """Run all checks with the configuration that was read."""
-    from nfv_sched import nova_compat
-    conf = nova_compat.CONF
+    from nfv_sched.nova import database
+    from nfv_sched.nova import scheduler as nova_scheduler
+    conf = nova_scheduler.CONF
     _bound(conf)
     try:
-        nova_compat.prepare_database()
+        database.prepare_database()
     except Exception as exc:
         print(f'{PROG}: nova.conf cannot be used: {exc}', file=sys.stderr)
         return UNUSABLE
@@ -160,13 +161,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not sys.warnoptions:
         warnings.simplefilter('ignore')
     from nfv_sched import conf as nfv_conf
-    from nfv_sched import nova_compat
+    from nfv_sched.nova import database
+    from nfv_sched.nova import scheduler as nova_scheduler
 
-    conf = nova_compat.CONF
+    conf = nova_scheduler.CONF
     nfv_conf.register_opts(conf)
     conf.register_cli_opts(_CLI_OPTS)
     try:
-        nova_compat.parse_configuration(
+        database.parse_configuration(
             list(sys.argv[1:] if argv is None else argv), PROG, _DESCRIPTION)
     except cfg.Error as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)

@@ -24,19 +24,19 @@ from oslo_log import log as logging
 
 from nfv_sched import conf
 from nfv_sched.network import turn
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
-from nfv_sched import placement
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
 from nfv_sched.rules import base as rules_base
+from nfv_sched import visit
 
 LOG = logging.getLogger(__name__)
 
-CONF = nova_compat.CONF
+CONF = scheduler.CONF
 conf.register_opts(CONF)
 
 
@@ -94,7 +94,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         host_states = list(filter_obj_list)
         index = getattr(self._pass, 'index', None)
         self._pass.index = None
-        if not host_states or nova_compat.request_is_rebuild(spec_obj):
+        if not host_states or scheduler.request_is_rebuild(spec_obj):
             return host_states
         request_note = nfv_request.note_of(spec_obj)
         request_note.begin(index, spec_obj)
@@ -156,7 +156,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                 'a readable record of the host needed', str(exc))
         except Exception:
             return self._unusable(host_state)
-        if decision.accepted or placement.left_to_others(
+        if decision.accepted or visit.left_to_others(
                 request_note, type(self).__name__, decision):
             return None
         return decision.reason
@@ -187,6 +187,6 @@ class RuleFilter(NFVHostFilter):
 
     def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""
-        return placement.judge(
-            placement.note_of(host_state, request_note), host_state, request,
+        return visit.judge(
+            visit.note_of(host_state, request_note), host_state, request,
             self.rule.filters[0])

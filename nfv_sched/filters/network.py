@@ -17,14 +17,14 @@ import math
 import typing as ty
 
 from nfv_sched.filters import base
-from nfv_sched import load
-from nfv_sched.network import claims
+from nfv_sched.ledger import names
 from nfv_sched.network import demand as network_demand
-from nfv_sched.network import ledger
 from nfv_sched.network import limits as network_limits
+from nfv_sched.network import recent
 from nfv_sched.network import turn
 from nfv_sched.network import usage
-from nfv_sched import nova_compat
+from nfv_sched.network import visit
+from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched import reasons
 from nfv_sched import request as nfv_request
@@ -60,8 +60,8 @@ class _Common:
     __slots__ = ('network', 'need', 'hosts', 'allowances')
 
     def __init__(
-        self, network: load.NetworkNote, need: int,
-        allowances: nova_compat.PerAggregates[_Allowance],
+        self, network: visit.NetworkNote, need: int,
+        allowances: scheduler.PerAggregates[_Allowance],
     ):
         self.network = network
         self.need = need
@@ -87,7 +87,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def __init__(self):
         super().__init__()
-        load.watch_placement()
+        visit.watch_placement()
 
     @abc.abstractmethod
     def need(self, demand: network_demand.NetworkDemand) -> int:
@@ -149,12 +149,12 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def _begin(self, request: nfv_request.Request,
                request_note: nfv_request.RequestNote) -> '_Common':
-        network = load.of(request_note, request)
+        network = visit.of(request_note, request)
         need = self.need(network.demand)
-        return _Common(network, need, nova_compat.PerAggregates(
+        return _Common(network, need, scheduler.PerAggregates(
             functools.partial(self._allowance, network, need)))
 
-    def _allowance(self, network: load.NetworkNote, need: int,
+    def _allowance(self, network: visit.NetworkNote, need: int,
                    host_state) -> '_Allowance':
         """What the limits of a host mean for the guest."""
         limits = network.limits.of(host_state)
@@ -191,8 +191,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             if reason is not None and guest is None:
                 return reason
             left = free
-            if claims.CLAIMS.any_on(host_state.host):
-                free -= self.unseen(*claims.CLAIMS.unseen(
+            if recent.CLAIMS.any_on(host_state.host):
+                free -= self.unseen(*recent.CLAIMS.unseen(
                     network.snapshot, host_state.host, network.instance))
         in_ledger = None
         # A limit that is too low for any guest needs no figures.
@@ -207,15 +207,15 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
                 # the resize is confirmed. It adds nothing, so it is not
                 # refused for that.
                 if min(free - own, in_ledger - perhaps) >= need:
-                    ledger.claim(host_state, self.resource_class, need)
+                    names.claim(host_state, self.resource_class, need)
                 in_ledger = None
             else:
-                free = claims.left(in_ledger, surely, perhaps, free, need)
+                free = recent.left(in_ledger, surely, perhaps, free, need)
                 if free >= need:
-                    ledger.claim(host_state, self.resource_class, need)
+                    names.claim(host_state, self.resource_class, need)
         if free < need:
             return functools.partial(allowance.full, free)
-        load.watch(host_state, network)
+        visit.watch(host_state, network)
         self.leave(turn.contest(host_state, network), left, in_ledger,
                    allowance.full)
         return None

@@ -13,8 +13,8 @@
 
 from nfv_sched.filters import base
 from nfv_sched.numa import decide
-from nfv_sched import placement
 from nfv_sched import reasons
+from nfv_sched import visit
 
 _NO_CANDIDATES = decide.Decision(False, reasons.Reason(
     reasons.HOST, 'Placement', 'an allocation candidate needed'))
@@ -45,9 +45,9 @@ class NFVTopologyFilter(base.NFVHostFilter):
             if request.plain and None not in (
                     host_state.cpu_allocation_ratio,
                     host_state.ram_allocation_ratio):
-                decision = placement.judge_plain(
+                decision = visit.judge_plain(
                     host_state, request, request_note)
                 if decision is not None:
                     return decision
-        return placement.judge(
-            placement.note_of(host_state, request_note), host_state, request)
+        return visit.judge(
+            visit.note_of(host_state, request_note), host_state, request)

@@ -12,7 +12,7 @@
 """The filter that keeps nodes from having too many security-group rules."""
 
 from nfv_sched.filters import network
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names
 from nfv_sched import reasons
 
 
@@ -25,7 +25,7 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
     than ``security_rules_per_port`` is refused.
     """
 
-    resource_class = ledger.RULES
+    resource_class = names.RULES
     order = reasons.SECURITY_RULES
     noun = 'security-group rules'
 

@@ -12,7 +12,7 @@
 """The filter that keeps virtual switches from having too many ports."""
 
 from nfv_sched.filters import network
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names
 from nfv_sched import reasons
 
 
@@ -28,7 +28,7 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
     refused.
     """
 
-    resource_class = ledger.PORTS
+    resource_class = names.PORTS
     order = reasons.VSWITCH_PORTS
     noun = 'vSwitch ports'
 

@@ -20,7 +20,7 @@ import math
 import typing as ty
 
 from nfv_sched.network import demand
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 
 _PHYSICAL_PORTS = 'vswitch_physical_ports'
 
@@ -78,7 +78,7 @@ def of_host(host_state, options: Limits) -> Limits:
     :param options: what the options say
     """
     limits = Limits(*(
-        nova_compat.aggregate_limit(host_state, name, default)
+        scheduler.aggregate_limit(host_state, name, default)
         for name, default in zip(Limits._fields, options)))
     return limits._replace(
         vswitch_physical_ports=_physical_ports(host_state, options))
@@ -86,15 +86,15 @@ def of_host(host_state, options: Limits) -> Limits:
 
 def _physical_ports(host_state, options: Limits) -> int:
     numbers = [
-        number for number in nova_compat.aggregate_numbers(
+        number for number in scheduler.aggregate_numbers(
             host_state, _PHYSICAL_PORTS) if math.isfinite(number)]
     return max(int(max(numbers, default=options.vswitch_physical_ports)), 0)
 
 
-def by_host(options: Limits) -> nova_compat.PerAggregates[Limits]:
+def by_host(options: Limits) -> scheduler.PerAggregates[Limits]:
     """The limits of many hosts; those with the same aggregates are alike.
 
     :param options: what the options say
     """
-    return nova_compat.PerAggregates(
+    return scheduler.PerAggregates(
         functools.partial(of_host, options=options))

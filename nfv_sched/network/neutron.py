@@ -43,16 +43,16 @@ from openstack import exceptions as sdk_exceptions
 from oslo_log import log as logging
 import urllib3
 
+from nfv_sched import background
 from nfv_sched import conf as nfv_conf
-from nfv_sched.network import background
-from nfv_sched.network import claims
 from nfv_sched.network import demand
+from nfv_sched.network import recent
 from nfv_sched.network import usage
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 
 LOG = logging.getLogger(__name__)
 
-CONF = nova_compat.CONF
+CONF = scheduler.CONF
 nfv_conf.register_opts(CONF)
 
 _GROUP = 'neutron'  # section of nova.conf
@@ -132,9 +132,9 @@ class Doubts:
     def __init__(
         self, conf=CONF,
         deleted: Callable[[Iterable[str]], set[str]] = (
-            nova_compat.deleted_servers),
+            scheduler.deleted_servers),
         connected: Callable[[Sequence[str] | None], bool] = (
-            nova_compat.has_connected_servers),
+            scheduler.has_connected_servers),
     ):
         self._conf = conf
         self._deleted = deleted
@@ -814,8 +814,8 @@ class _Refresher(background.Refresher[usage.Snapshot]):
         LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
                   len(snapshot.hosts), len(snapshot.ports), snapshot.source)
         try:
-            claims.CLAIMS.review(snapshot, nova_compat.deleted_servers,
-                                 nova_compat.host_of_server)
+            recent.CLAIMS.review(snapshot, scheduler.deleted_servers,
+                                 scheduler.host_of_server)
         except Exception as exc:
             LOG.debug('Nova does not say where servers are: %s', exc)
         self._doubted = False

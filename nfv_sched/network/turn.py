@@ -13,14 +13,14 @@
 
 Filters run long before Nova claims a host.  By then others may have taken the
 room that was found; the claim that this process keeps in mind
-(:mod:`nfv_sched.network.claims`) has to be made right before Nova's own.
+(:mod:`nfv_sched.network.recent`) has to be made right before Nova's own.
 """
 
 from collections.abc import Callable
 import math
 import weakref
 
-from nfv_sched.network import claims
+from nfv_sched.network import recent
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched.request import RequestNote
@@ -80,9 +80,9 @@ class Contested(list):
                 return True  # it is placed, and Nova looks for alternates
             network.attempt = None
             if before is not None:
-                claims.CLAIMS.release(before.host, network.instance)
+                recent.CLAIMS.release(before.host, network.instance)
         network.asked.add(host_state.host)
-        left = claims.CLAIMS.take(
+        left = recent.CLAIMS.take(
             network.snapshot if network.fresh else None, host_state.host,
             network.instance, network.demand, self.ports, self.rules,
             self._host_state, answer)
@@ -102,12 +102,12 @@ class Contested(list):
                 refusals.tell(network.filter, note, 0)
         return False
 
-    def _answer(self) -> claims.Answer | None:
+    def _answer(self) -> recent.Answer | None:
         """What Placement said of the ledger of the host."""
         if self.ledger_ports is None and self.ledger_rules is None:
             return None
         ledgers = self.network.ledgers
-        return claims.Answer(ledgers.asked, ledgers.answered,
+        return recent.Answer(ledgers.asked, ledgers.answered,
                              self.ledger_ports, self.ledger_rules)
 
 
@@ -120,7 +120,7 @@ def give_back(request_note: RequestNote) -> None:
     if request_note.instance in request_note.placed:
         return  # Nova decides once more when the last server is placed
     for host, instance in taken:
-        claims.CLAIMS.release(host, instance)
+        recent.CLAIMS.release(host, instance)
     request_note.taken = []
 
 

@@ -27,10 +27,10 @@ from nova.objects import fields
 from oslo_serialization import jsonutils
 from oslo_utils import timeutils
 
-from nfv_sched.simulator import ledger
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import pci
+from nfv_sched.simulator import placement
 
 NAMESPACE = uuid.UUID('4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11')
 HYPERTHREADING = 'HW_CPU_HYPERTHREADING'
@@ -192,31 +192,31 @@ class ComputeHost:
             'created_at': None,
         }
 
-    def provider(self) -> ledger.Provider:
+    def provider(self) -> placement.Provider:
         """The resource provider that nova-compute would report."""
         group = self.group
         shared = sum(len(node.shared) for node in group.nodes)
         dedicated = 0 if group.legacy_pinning else sum(
             len(node.dedicated) for node in group.nodes)
         inventories = {
-            'MEMORY_MB': ledger.Inventory(
+            'MEMORY_MB': placement.Inventory(
                 self.node.memory_mb, group.reserved_mib, group.ram_ratio)}
         if shared:
-            inventories['VCPU'] = ledger.Inventory(
+            inventories['VCPU'] = placement.Inventory(
                 shared, 0, group.cpu_ratio)
         if dedicated:
-            inventories['PCPU'] = ledger.Inventory(dedicated)
+            inventories['PCPU'] = placement.Inventory(dedicated)
         if group.disk_gib:
-            inventories['DISK_GB'] = ledger.Inventory(
+            inventories['DISK_GB'] = placement.Inventory(
                 group.disk_gib, 0, group.disk_ratio)
         traits = set(group.traits) | _DRIVER_TRAITS
         if group.threads > 1:
             traits.add(HYPERTHREADING)
         if group.disabled:
             traits.add(DISABLED)
-        return ledger.Provider(self.uuid, self.name, inventories, traits)
+        return placement.Provider(self.uuid, self.name, inventories, traits)
 
-    def report_devices(self) -> list[ledger.Provider]:
+    def report_devices(self) -> list[placement.Provider]:
         """Report the PCI devices to the scheduler, and to Placement if set.
 
         :returns: the resource providers of the devices
@@ -229,10 +229,10 @@ class ComputeHost:
             lambda name: stable_uuid('provider', name))
         self._report_pools()
         return [
-            ledger.Provider(
+            placement.Provider(
                 data.uuid, data.name,
-                {name: ledger.Inventory(values['total'],
-                                        values.get('reserved', 0))
+                {name: placement.Inventory(values['total'],
+                                           values.get('reserved', 0))
                  for name, values in data.inventory.items()},
                 set(data.traits), parent=self.uuid) for data in found]
 

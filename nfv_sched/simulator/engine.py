@@ -34,11 +34,11 @@ from oslo_serialization import jsonutils
 
 from nfv_sched import policy
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import ledger as ledger_mod
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import placement as ledger_mod
 from nfv_sched.simulator import scheduler
 
 ACTIVE = 'ACTIVE'

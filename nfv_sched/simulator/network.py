@@ -23,17 +23,17 @@ import dataclasses
 import time
 import typing as ty
 
-from nfv_sched.network import claims
+from nfv_sched.ledger import inventory as ledger_inventory
+from nfv_sched.ledger import names as ledger_names
 from nfv_sched.network import demand
-from nfv_sched.network import ledger
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
-from nfv_sched.network import publication
+from nfv_sched.network import recent
 from nfv_sched.network import usage
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import ledger as simulated_ledger
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import placement as simulated_ledger
 
 CONF = nova_api.CONF
 
@@ -98,12 +98,12 @@ def replaced(figures: Figures) -> Iterator[None]:
 
     :param figures: in place of the figures from Neutron
     """
-    before = neutron.SOURCE, claims.CLAIMS
-    neutron.SOURCE, claims.CLAIMS = figures, claims.Claims()
+    before = neutron.SOURCE, recent.CLAIMS
+    neutron.SOURCE, recent.CLAIMS = figures, recent.Claims()
     try:
         yield
     finally:
-        neutron.SOURCE, claims.CLAIMS = before
+        neutron.SOURCE, recent.CLAIMS = before
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ class Network:
 
         :param servers: all servers
         """
-        claims.CLAIMS.clear()
+        recent.CLAIMS.clear()
         figures = self._figures
         figures.fresh = self._state == UP
         if self._state == UP:
@@ -293,7 +293,7 @@ class Network:
         found = {}
         for name, host in self._hosts.items():
             provider = self._placement.providers.get(
-                ledger.provider_uuid(host.uuid))
+                ledger_names.provider_uuid(host.uuid))
             found[name] = Load(
                 snapshot.host(name), self._limits[name],
                 None if provider is None else dict(provider.used))
@@ -354,20 +354,20 @@ class Network:
         """Do what the ledger service does in one round."""
         providers = self._placement.providers
         for host in self._hosts.values():
-            uuid = ledger.provider_uuid(host.uuid)
+            uuid = ledger_names.provider_uuid(host.uuid)
             if uuid not in providers:
                 self._placement.add(simulated_ledger.Provider(
-                    uuid, f'{host.name}_nfv_ledger', {}, {ledger.TRAIT},
+                    uuid, f'{host.name}_nfv_ledger', {}, {ledger_names.TRAIT},
                     parent=host.uuid))
         allocations: dict[str, dict[str, Mapping[str, int]]] = {}
         for consumer, held in self._placement.allocations.items():
             for uuid, amounts in held.items():
                 allocations.setdefault(uuid, {})[consumer] = amounts
         for host in self._hosts.values():
-            uuid = ledger.provider_uuid(host.uuid)
+            uuid = ledger_names.provider_uuid(host.uuid)
             of_host = allocations.get(uuid, {})
             usage_of_host = snapshot.host(host.name)
-            accounts = publication.accounts(
+            accounts = ledger_inventory.accounts(
                 usage_of_host, usage_of_host.guests,
                 self._limits[host.name], of_host,
                 {consumer: self.migrations[consumer] for consumer in of_host

@@ -378,5 +378,5 @@ def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
 
 def live_migration_carries_limits() -> bool:
     """Whether the limits reach the claim of a live migration."""
-    from nfv_sched import nova_compat
-    return nova_compat.live_migration_carries_limits()
+    from nfv_sched.nova import scheduler as nova_scheduler
+    return nova_scheduler.live_migration_carries_limits()

@@ -21,7 +21,7 @@ import dataclasses
 import math
 import typing as ty
 
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names as ledger_names
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import engine
 from nfv_sched.simulator import model
@@ -355,7 +355,8 @@ def network_loads(result: engine.Result, full: bool = False) -> Table:
             _span(load.usage.routers for load in loads)]
         if claims:
             row += [_known(_claimed(load, resource_class) for load in loads)
-                    for resource_class in (ledger.PORTS, ledger.RULES)]
+                    for resource_class in (
+                        ledger_names.PORTS, ledger_names.RULES)]
         rows.append(tuple(row))
     return Table(
         'network', title,
@@ -389,8 +390,8 @@ def _network_document(name: str, load: network.Load,
         'security_rules_limit': limit(load.limits.security_rules_per_node),
         'dhcp_servers': network.dhcp_servers(cloud, load),
         'routers': load.usage.routers,
-        'claimed_ports': _claimed(load, ledger.PORTS),
-        'claimed_rules': _claimed(load, ledger.RULES),
+        'claimed_ports': _claimed(load, ledger_names.PORTS),
+        'claimed_rules': _claimed(load, ledger_names.RULES),
     }
 
 

@@ -15,7 +15,7 @@
 Candidates, filters, weighers, multi-create, alternates and selections are
 Nova's own code.  Replaced are only its sources: compute nodes, services,
 aggregates and instances come from the simulated hosts, Placement is the
-:class:`~nfv_sched.simulator.ledger.Ledger`.
+:class:`~nfv_sched.simulator.placement.Ledger`.
 
 As in Nova, host states are made afresh for every request.  What is kept is
 the parsed NUMA topology of a compute node that has not changed since.
@@ -28,9 +28,9 @@ from nova import exception
 from nova import objects
 
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import ledger as ledger_mod
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import placement as ledger_mod
 
 NOT_ENOUGH = 'There are not enough hosts available.'
 

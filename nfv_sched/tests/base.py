@@ -19,8 +19,8 @@ from oslo_config import fixture as config_fixture
 import testtools
 
 from nfv_sched import conf
-from nfv_sched.network import claims
 from nfv_sched.network import neutron
+from nfv_sched.network import recent
 
 CONF = nova.conf.CONF
 objects.register_all()
@@ -43,7 +43,7 @@ class TestCase(testtools.TestCase):
         self.log = self.useFixture(fixtures.FakeLogger(
             'nfv_sched'))
         # What a weigher or filter may have started.
-        self.addCleanup(claims.CLAIMS.clear)
+        self.addCleanup(recent.CLAIMS.clear)
         self.addCleanup(neutron.SOURCE.stop)
 
     def flags(self, group='nfv_sched', **options):

@@ -17,15 +17,15 @@ from nova.scheduler import weights
 from oslo_log import log as logging
 
 from nfv_sched import conf
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
-from nfv_sched import placement
 from nfv_sched import request as nfv_request
 from nfv_sched.rules import base as rules_base
+from nfv_sched import visit
 
 LOG = logging.getLogger(__name__)
 
-CONF = nova_compat.CONF
+CONF = scheduler.CONF
 conf.register_opts(CONF)
 
 
@@ -55,7 +55,7 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def weight_multiplier(self, host_state):
         """The option, or the metadata of the host's aggregates."""
-        return nova_compat.weight_multiplier(
+        return scheduler.weight_multiplier(
             host_state, self.multiplier, self._options[self.multiplier])
 
     def weighed(
@@ -67,7 +67,7 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def weigh(
-        self, note: placement.HostNote, host_state,
+        self, note: visit.HostNote, host_state,
         request: nfv_request.Request, decision: decide.Decision,
         terms: decide.Terms,
     ) -> float:
@@ -97,8 +97,8 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         request_note: nfv_request.RequestNote,
     ) -> float:
         try:
-            note = placement.note_of(host_state, request_note)
-            decision, terms = placement.decide(
+            note = visit.note_of(host_state, request_note)
+            decision, terms = visit.decide(
                 note, host_state, request, self.rule.filters[0])
             if not decision.accepted:
                 return 0.0

@@ -18,15 +18,15 @@ from nova.scheduler import weights
 from oslo_log import log as logging
 
 from nfv_sched import conf
-from nfv_sched.network import claims
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
+from nfv_sched.network import recent
 from nfv_sched.network import usage
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 
 LOG = logging.getLogger(__name__)
 
-CONF = nova_compat.CONF
+CONF = scheduler.CONF
 conf.register_opts(CONF)
 
 
@@ -44,11 +44,11 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def __init__(self):
         super().__init__()
-        self._multipliers: nova_compat.PerAggregates[float] | None = None
+        self._multipliers: scheduler.PerAggregates[float] | None = None
 
-    def _read_multipliers(self) -> nova_compat.PerAggregates[float]:
-        return nova_compat.PerAggregates(functools.partial(
-            nova_compat.weight_multiplier, name=self.multiplier,
+    def _read_multipliers(self) -> scheduler.PerAggregates[float]:
+        return scheduler.PerAggregates(functools.partial(
+            scheduler.weight_multiplier, name=self.multiplier,
             default=CONF.nfv_sched[self.multiplier]))
 
     def weight_multiplier(self, host_state):
@@ -88,13 +88,13 @@ def ports_of(snapshot: usage.Snapshot, host_states: list) -> list[float]:
     limits = network_limits.by_host(network_limits.defaults(CONF))
     shown = snapshot.hosts
     ports = []
-    placed = claims.CLAIMS.any_on
+    placed = recent.CLAIMS.any_on
     for host_state in host_states:
         name = host_state.host
         used = limits.of(host_state).vswitch_physical_ports
         if name in shown:
             used += shown[name].vswitch_ports
         if placed(name):
-            used += claims.CLAIMS.unseen(snapshot, name)[0]
+            used += recent.CLAIMS.unseen(snapshot, name)[0]
         ports.append(float(used))
     return ports

@@ -11,8 +11,8 @@
 #    under the License.
 """The weigher for pinned guests with one vCPU on shared CPUs."""
 
-from nfv_sched import placement
 from nfv_sched.rules import shared_vcpu
+from nfv_sched import visit
 from nfv_sched.weights import base
 
 
@@ -30,6 +30,6 @@ class SharedVCPUWeigher(base.NFVHostWeigher):
 
     def weigh(self, note, host_state, request, decision, terms):
         """See the class."""
-        evaluation, chosen = placement.expected(
+        evaluation, chosen = visit.expected(
             note, host_state, request, decision, terms)
         return self.weighed(request)[0].left(evaluation, chosen)

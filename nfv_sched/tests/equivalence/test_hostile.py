@@ -28,8 +28,8 @@ from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
 
 from nfv_sched.filters import all_filters
-from nfv_sched import load
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names
+from nfv_sched.network import visit
 from nfv_sched import reasons
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_stock
@@ -241,7 +241,7 @@ SNAPSHOTS = (
     snapshots.snapshot(routers={'host1': 251}))
 
 SUMMARIES = snapshots.summaries(
-    {strategies.ROOT: {ledger.PORTS: 3, ledger.RULES: 300}})
+    {strategies.ROOT: {names.PORTS: 3, names.RULES: 300}})
 
 
 @st.composite
@@ -350,8 +350,8 @@ class TestHostile(base.TestCase):
         spec.flavor._obj_extra_specs = dict(specs)
         spec.image.properties = objects.ImageMetaProps(**properties)
         spec.pci_requests._obj_requests = copy.deepcopy(requests)
-        load.placement_asked(spec)
-        load.placement_answered(spec, SUMMARIES)
+        visit.placement_asked(spec)
+        visit.placement_answered(spec, SUMMARIES)
         return spec
 
     def test_nothing_raises(self):

@@ -13,11 +13,11 @@
 
 from oslo_config import cfg
 
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 from nfv_sched.tests.example_rule import rule
 from nfv_sched.weights import base
 
-nova_compat.CONF.register_opt(cfg.FloatOpt(
+scheduler.CONF.register_opt(cfg.FloatOpt(
     'even_nodes_weight_multiplier', default=1000.0,
     help='Multiplier of the weigher of even NUMA nodes.'), 'nfvx')
 

@@ -60,8 +60,8 @@ import sqlalchemy as sa
 from testtools import content
 
 from nfv_sched import conf
-from nfv_sched.network import claims
 from nfv_sched.network import neutron
+from nfv_sched.network import recent
 from nfv_sched.tests.functional import economy
 
 CONF = nova.conf.CONF
@@ -304,7 +304,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         none they try again and again, with longer and longer pauses.
         """
         neutron.SOURCE.stop()
-        claims.CLAIMS.clear()
+        recent.CLAIMS.clear()
 
     # -- the cloud ----------------------------------------------------------
 

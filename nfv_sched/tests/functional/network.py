@@ -26,8 +26,8 @@ import time
 import fixtures
 from oslo_utils import uuidutils
 
-from nfv_sched.network import claims
 from nfv_sched.network import neutron
+from nfv_sched.network import recent
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.unit.network import neutron_api
 
@@ -105,7 +105,7 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
                    group='nfv_sched')
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.network.neutron._Refresher.FIRST_PAUSE', 3600.0))
-        self.addCleanup(claims.CLAIMS.clear)
+        self.addCleanup(recent.CLAIMS.clear)
         self.addCleanup(neutron.SOURCE.stop)
 
     def setUp(self):
@@ -179,6 +179,6 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
 
     def forget(self):
         """Let time pass, until all guests are built or gone."""
-        claims.CLAIMS.clear()
+        recent.CLAIMS.clear()
         neutron.SOURCE.forget()
         self.read_neutron()

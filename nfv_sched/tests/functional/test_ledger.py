@@ -29,9 +29,9 @@ from nova.scheduler import utils
 from oslo_messaging import rpc
 from oslo_utils import uuidutils
 
-from nfv_sched.network import claims
-from nfv_sched.network import ledger
-from nfv_sched.network import publisher
+from nfv_sched.ledger import names
+from nfv_sched.ledger import publisher
+from nfv_sched.network import recent
 from nfv_sched.tests import functional
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
@@ -70,17 +70,17 @@ class LedgerTestCase(network.NetworkCloudTestCase):
         self.assertFalse(done.failed, done)
 
     def provider(self, host):
-        return ledger.provider_uuid(self.compute_rp_uuids[host])
+        return names.provider_uuid(self.compute_rp_uuids[host])
 
     def used(self, host):
         """Ports and rules that are allocated from the ledger of a host."""
         usages = self._get_provider_usages(self.provider(host))
-        return usages[ledger.PORTS], usages[ledger.RULES]
+        return usages[names.PORTS], usages[names.RULES]
 
     def capacity(self, host):
         """Ports of a host that guests may have allocated."""
         inventory = self._get_provider_inventory(
-            self.provider(host))[ledger.PORTS]
+            self.provider(host))[names.PORTS]
         return inventory['total'] - inventory['reserved']
 
     def assertExact(self, **held):
@@ -108,8 +108,8 @@ class LedgerTestCase(network.NetworkCloudTestCase):
         answer = self.placement.put(f'/allocations/{consumer}', {
             'allocations': {self.provider(host): {
                 'resources': {
-                    ledger.PORTS: ports,
-                    ledger.RULES: ports * network.DEFAULT_RULES}}},
+                    names.PORTS: ports,
+                    names.RULES: ports * network.DEFAULT_RULES}}},
             'consumer_generation': None,
             'project_id': self.neutron.tenant_id,
             'user_id': self.neutron.tenant_id}, version='1.28')
@@ -328,7 +328,7 @@ class SlowTest(LedgerTestCase):
         self.assertLessEqual(self.tried, 3)
 
 
-class Strangers(claims.Claims):
+class Strangers(recent.Claims):
     """Schedulers that know nothing of each other's guests."""
 
     def add(self, host, instance, demand):
@@ -360,7 +360,7 @@ class RaceTest(LedgerTestCase):
 
         with mock.patch.object(self.scheduler.manager, '_schedule', record):
             self.delete_all([self.guest()['id']])
-        claims.CLAIMS.clear()
+        recent.CLAIMS.clear()
         return specs[0]
 
     def race(self, spec, schedulers, count=50):
@@ -416,10 +416,10 @@ class RaceTest(LedgerTestCase):
         spec = self.spec()
         self.read_neutron()
         schedulers = [self.scheduler.manager, manager.SchedulerManager()]
-        ours = claims.CLAIMS
+        ours = recent.CLAIMS
         for title, known in (('one process', ours),
                              ('two processes', Strangers())):
-            with self.row(title), mock.patch.object(claims, 'CLAIMS', known):
+            with self.row(title), mock.patch.object(recent, 'CLAIMS', known):
                 placed, reasons, lost = self.race(spec, schedulers)
                 with contextlib.ExitStack() as stack:
                     for consumer in placed:

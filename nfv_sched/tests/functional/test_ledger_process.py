@@ -31,7 +31,7 @@ from placement.tests.functional.fixtures import placement as placement_fixtures
 import sqlalchemy as sa
 import testtools
 
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names
 from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.network import neutron_api
 
@@ -124,8 +124,8 @@ class ProcessTestCase(testtools.TestCase):
         """What is published of the ports of the host, as text."""
         _status, _headers, data = self._placement(
             'GET', '/resource_providers/'
-            f'{ledger.provider_uuid(uuids.compute)}/inventories/'
-            f'{ledger.PORTS}')
+            f'{names.provider_uuid(uuids.compute)}/inventories/'
+            f'{names.PORTS}')
         return data.decode()
 
     def start(self, *args, module='nfv_sched.cmd.ledger'):
@@ -214,8 +214,8 @@ class ProcessTest(ProcessTestCase):
         self.start('--once').communicate(timeout=60)
         answer = self._placement(
             'PUT', f'/allocations/{uuids.server}', json.dumps({
-                'allocations': {ledger.provider_uuid(uuids.compute): {
-                    'resources': {ledger.PORTS: 4}}},
+                'allocations': {names.provider_uuid(uuids.compute): {
+                    'resources': {names.PORTS: 4}}},
                 'project_id': uuids.project, 'user_id': uuids.user}))
         self.assertIn('204', str(answer[0]), answer)
         code, rows, err = self.limits()

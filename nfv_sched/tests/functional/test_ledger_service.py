@@ -28,9 +28,9 @@ from nova.tests.functional.api import client
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.cmd import ledger as command
-from nfv_sched.network import ledger
-from nfv_sched.network import providers
-from nfv_sched.network import publisher
+from nfv_sched.ledger import client as ledger_client
+from nfv_sched.ledger import names
+from nfv_sched.ledger import publisher
 from nfv_sched.tests.functional import base
 from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.network import neutron_api
@@ -80,9 +80,9 @@ class LedgerTestCase(base.CloudTestCase):
 
     def provider(self, host):
         """UUID of the provider of a host in the ledger."""
-        return ledger.provider_uuid(self.compute_rp_uuids[host])
+        return names.provider_uuid(self.compute_rp_uuids[host])
 
-    def inventory(self, host, resource_class=ledger.PORTS):
+    def inventory(self, host, resource_class=names.PORTS):
         """Total and reserved, None if there is no such provider."""
         answer = self.placement.get(
             f'/resource_providers/{self.provider(host)}/inventories')
@@ -94,7 +94,7 @@ class LedgerTestCase(base.CloudTestCase):
     def allocate(self, consumer, host, ports=0, rules=0, status=204):
         """Allocate from the ledger as the scheduler does."""
         resources = {name: amount for name, amount in (
-            (ledger.PORTS, ports), (ledger.RULES, rules)) if amount}
+            (names.PORTS, ports), (names.RULES, rules)) if amount}
         answer = self.placement.put(f'/allocations/{consumer}', {
             'allocations': {
                 self.provider(host): {'resources': resources}},
@@ -159,7 +159,7 @@ class PublicationTest(LedgerTestCase):
                          self.publish())
         self.assertEqual((20, 5), self.inventory('host1'))
         self.assertEqual((20, 2), self.inventory('host2'))
-        self.assertEqual((100, 0), self.inventory('host1', ledger.RULES))
+        self.assertEqual((100, 0), self.inventory('host1', names.RULES))
         provider = self.placement.get(
             f'/resource_providers/{self.provider("host1")}',
             version='1.14').body
@@ -167,12 +167,12 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual(self.compute_rp_uuids['host1'],
                          provider['parent_provider_uuid'])
         self.assertEqual(
-            [ledger.TRAIT], self.placement.get(
+            [names.TRAIT], self.placement.get(
                 f'/resource_providers/{self.provider("host1")}/traits',
                 version='1.6').body['traits'])
         inventory = self.placement.get(
             f'/resource_providers/{self.provider("host1")}/inventories/'
-            f'{ledger.PORTS}').body
+            f'{names.PORTS}').body
         self.assertEqual((1, 20, 1, 1.0), tuple(inventory[key] for key in (
             'min_unit', 'max_unit', 'step_size', 'allocation_ratio')))
 
@@ -184,7 +184,7 @@ class PublicationTest(LedgerTestCase):
         def look(method, path):
             if method == 'PUT' and path.endswith('/traits'):
                 found.append(self.inventory('host1'))
-                found.append(self.inventory('host1', ledger.RULES))
+                found.append(self.inventory('host1', names.RULES))
 
         self.placement_api.before = look
         self.publish()
@@ -202,15 +202,15 @@ class PublicationTest(LedgerTestCase):
             {'host1': Action.UNCHANGED, 'host2': Action.UNCHANGED},
             self.publish(made))
         self.assertEqual(
-            [('GET', f'/resource_providers?required={ledger.TRAIT}')],
+            [('GET', f'/resource_providers?required={names.TRAIT}')],
             self.placement_api.requests)
         # Another instance has to read, but nothing to write either.
         self.placement_api.requests.clear()
         self.publish()
         self.assertEqual(
-            ['PUT /resource_classes/' + ledger.PORTS,
-             'PUT /resource_classes/' + ledger.RULES,
-             'PUT /traits/' + ledger.TRAIT],
+            ['PUT /resource_classes/' + names.PORTS,
+             'PUT /resource_classes/' + names.RULES,
+             'PUT /traits/' + names.TRAIT],
             [' '.join(request) for request in self.placement_api.writes()])
 
     def test_nova_leaves_it_alone(self):
@@ -233,7 +233,7 @@ class PublicationTest(LedgerTestCase):
         ports = self.bind('host1', 3, uuids.guest, groups=[self.group(10)])
         self.publish(made)
         self.assertEqual((20, 2), self.inventory('host1'))
-        self.assertEqual((100, 0), self.inventory('host1', ledger.RULES))
+        self.assertEqual((100, 0), self.inventory('host1', names.RULES))
         # 18 are left for guests, 15 for others than this one.
         self.allocate(uuids.too_large, 'host1', 16, status=409)
         self.allocate(uuids.just_right, 'host1', 15)
@@ -292,7 +292,7 @@ class PublicationTest(LedgerTestCase):
                 self.publish(publisher_)
                 self.assertEqual((20, 2), self.inventory('host1'), owner)
                 self.assertEqual(
-                    (100, 0), self.inventory('host1', ledger.RULES))
+                    (100, 0), self.inventory('host1', names.RULES))
         # It has not given back what it uses.
         self.allocate(uuids.too_large, 'host1', 15, status=409)
         self.allocate(uuids.just_right, 'host1', 14)
@@ -339,7 +339,7 @@ class PublicationTest(LedgerTestCase):
             for _ in range(4):
                 self.assertRaises(publisher.RoundError, made.round)
             self.assertEqual((20, 7), self.inventory('host1'))
-            self.assertEqual((100, 50), self.inventory('host1', ledger.RULES))
+            self.assertEqual((100, 50), self.inventory('host1', names.RULES))
         self.neutron_api.faults = {}
         self.publish(made)
         self.assertEqual((20, 7), self.inventory('host1'))
@@ -358,7 +358,7 @@ class PublicationTest(LedgerTestCase):
         self.publish(made)
         self.assertEqual((20, 2 + 2 + 3), self.inventory('host1'))
         self.assertEqual((100, 20 + 30),
-                         self.inventory('host1', ledger.RULES))
+                         self.inventory('host1', names.RULES))
         for port in attached:
             self.neutron_api.ports.remove(port)
         self.publish(made)
@@ -384,13 +384,13 @@ class PublicationTest(LedgerTestCase):
         self.publish(made)
         path = f'/resource_providers/{self.provider("host1")}/inventories'
         body = self.placement.get(path).body
-        body['inventories'][ledger.PORTS]['reserved'] = 0
-        del body['inventories'][ledger.RULES]
+        body['inventories'][names.PORTS]['reserved'] = 0
+        del body['inventories'][names.RULES]
         body['inventories']['VGPU'] = {'total': 1}
         self.assertEqual(200, self.placement.put(path, body).status)
         self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
         self.assertEqual((20, 2), self.inventory('host1'))
-        self.assertEqual((100, 0), self.inventory('host1', ledger.RULES))
+        self.assertEqual((100, 0), self.inventory('host1', names.RULES))
         self.assertEqual((1, 0), self.inventory('host1', 'VGPU'))
 
     def test_limit_below_what_is_used(self):
@@ -404,7 +404,7 @@ class PublicationTest(LedgerTestCase):
                    group='nfv_sched')
         self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
         self.assertEqual((12, 4), self.inventory('host1'))
-        self.assertEqual((60, 10), self.inventory('host1', ledger.RULES))
+        self.assertEqual((60, 10), self.inventory('host1', names.RULES))
         self.allocate(uuids.another, 'host1', 1, status=409)
         self.release(uuids.guest)
         self.neutron_api.ports.clear()
@@ -429,7 +429,7 @@ class PublicationTest(LedgerTestCase):
         self.publish(made)
         self.flags(vswitch_ports_per_node=0, group='nfv_sched')
         self.publish(made)
-        self.assertEqual((ledger.UNLIMITED, 0), self.inventory('host1'))
+        self.assertEqual((names.UNLIMITED, 0), self.inventory('host1'))
         self.allocate(uuids.guest, 'host1', 1000)
         self.flags(vswitch_ports_per_node=20, group='nfv_sched')
         self.publish(made)
@@ -505,7 +505,7 @@ class PublicationTest(LedgerTestCase):
             'uuid': uuids.other, 'name': 'other'})
         self.assertEqual(200, self.placement.put(
             f'/resource_providers/{uuids.other}/traits', {
-                'traits': [ledger.TRAIT], 'resource_provider_generation': 0},
+                'traits': [names.TRAIT], 'resource_provider_generation': 0},
             version='1.6').status)
         self.assertEqual({'host1': Action.UNCHANGED}, self.publish())
         self.assertEqual(200, self.placement.get(
@@ -545,7 +545,7 @@ class PublicationTest(LedgerTestCase):
             {'host1': Action.UNCHANGED, 'host2_nfv_ledger': Action.IN_USE},
             self.publish(made))
         self.assertEqual((20, 2), self.inventory('host2'))
-        self.assertEqual([ledger.TRAIT], self.traits('host2'))
+        self.assertEqual([names.TRAIT], self.traits('host2'))
         self.release(uuids.guest)
         self.assertEqual(
             {'host1': Action.UNCHANGED, 'host2_nfv_ledger': Action.REMOVED},
@@ -586,7 +586,7 @@ class PublicationTest(LedgerTestCase):
         body['traits'] = ['CUSTOM_OTHER']
         self.placement.put(path, body, version='1.6')
         self.assertEqual({'host1': Action.CREATED}, self.publish(made))
-        self.assertEqual({'CUSTOM_OTHER', ledger.TRAIT},
+        self.assertEqual({'CUSTOM_OTHER', names.TRAIT},
                          set(self.traits('host1')))
         objects.ComputeNode.get_first_node_by_host_for_old_compat(
             self.ctxt, 'host1').destroy()
@@ -608,7 +608,7 @@ class PublicationTest(LedgerTestCase):
             self.assertRaises(publisher.RoundError, made.round)
         self.assertEqual((20, 2), self.inventory('host2'))
         # One cell of two: its hosts are not among those that are known.
-        real = publisher.nova_compat.compute_nodes
+        real = publisher.database.compute_nodes
 
         def half():
             nodes, _failures = real()
@@ -616,7 +616,7 @@ class PublicationTest(LedgerTestCase):
                     ['cell2 did not answer'])
 
         with fixtures.MonkeyPatch(
-                'nfv_sched.nova_compat.compute_nodes', half):
+                'nfv_sched.nova.database.compute_nodes', half):
             done = made.round()
         self.assertEqual(['cell2 did not answer'], done.failures)
         self.assertTrue(done.failed)
@@ -661,7 +661,7 @@ class PublicationTest(LedgerTestCase):
         self.allocate(uuids.guest, 'host1', 3)
         second = self.second_node('host1')
         self.publish(made, dry_run=True)
-        self.assertEqual([ledger.TRAIT], self.traits('host1'))
+        self.assertEqual([names.TRAIT], self.traits('host1'))
         for _ in range(2):
             self.assertEqual(
                 {'host1': Action.LEFT_OUT, 'host2': Action.UNCHANGED},
@@ -669,7 +669,8 @@ class PublicationTest(LedgerTestCase):
             self.assertEqual([], self.traits('host1'))
             # There are allocations.
             self.assertEqual((20, 2), self.inventory('host1'))
-        with contextlib.closing(providers.Client(publisher.CONF)) as client:
+        with contextlib.closing(
+                ledger_client.Client(publisher.CONF)) as client:
             self.assertEqual([self.provider('host2')], [
                 provider.uuid for provider in client.providers()])
         second.destroy()
@@ -677,7 +678,7 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual(
             {'host1': Action.CREATED, 'host2': Action.UNCHANGED},
             self.publish(made))
-        self.assertEqual([ledger.TRAIT], self.traits('host1'))
+        self.assertEqual([names.TRAIT], self.traits('host1'))
         self.assertEqual((20, 4), self.inventory('host1'))
 
     def test_second_compute_node_and_more_room(self):
@@ -693,7 +694,7 @@ class PublicationTest(LedgerTestCase):
         second.destroy()
         self.unbind(ports)
         self.assertEqual({'host1': Action.CREATED}, self.publish())
-        self.assertEqual([ledger.TRAIT], self.traits('host1'))
+        self.assertEqual([names.TRAIT], self.traits('host1'))
         self.assertEqual((20, 7), self.inventory('host1'))
         self.assertEqual({'host1': Action.CHANGED}, self.publish())
         self.assertEqual((20, 2), self.inventory('host1'))
@@ -714,7 +715,7 @@ class ReturnTest(LedgerTestCase):
             f'/resource_providers/{self.provider(host)}/allocations').body
         found = body['allocations'].get(consumer, {'resources': {}})
         return tuple(found['resources'].get(name, 0)
-                     for name in (ledger.PORTS, ledger.RULES))
+                     for name in (names.PORTS, names.RULES))
 
     def rounds(self, count=3):
         """Do rounds; returns what became of the host in the last."""
@@ -730,7 +731,7 @@ class ReturnTest(LedgerTestCase):
             f'/allocations/{server["id"]}', version='1.38').body
         body['allocations'][self.provider('host1')] = {
             'resources': {name: amount for name, amount in (
-                (ledger.PORTS, ports), (ledger.RULES, rules)) if amount}}
+                (names.PORTS, ports), (names.RULES, rules)) if amount}}
         body['consumer_type'] = 'INSTANCE'
         self.assertEqual(204, self.placement.put(
             f'/allocations/{server["id"]}', body, version='1.38').status)
@@ -834,7 +835,7 @@ class ReturnTest(LedgerTestCase):
         self.rounds()
         self.assertEqual((2, 8), self.claimed(uuids.guest))
         self.assertEqual((2, 0), self.claimed(uuids.other))
-        self.assertEqual((100, 0), self.inventory('host1', ledger.RULES))
+        self.assertEqual((100, 0), self.inventory('host1', names.RULES))
         self.allocate(uuids.large, 'host1', 1, 93, status=409)
         self.allocate(uuids.large, 'host1', 1, 92)
 
@@ -1053,7 +1054,7 @@ class RaceTest(LedgerTestCase):
     def test_host_that_another_has_published(self):
         """It is not taken for a leftover by one that knows less of Nova."""
         self.start_host('host1')
-        real = publisher.nova_compat.compute_nodes
+        real = publisher.database.compute_nodes
 
         def outdated():
             result = real()
@@ -1063,7 +1064,7 @@ class RaceTest(LedgerTestCase):
             return result
 
         patch = fixtures.MonkeyPatch(
-            'nfv_sched.nova_compat.compute_nodes', outdated)
+            'nfv_sched.nova.database.compute_nodes', outdated)
         patch.setUp()
         self.publish()
         self.assertEqual((20, 2), self.inventory('host2'))
@@ -1111,7 +1112,7 @@ class MoveTest(LedgerTestCase):
         body = self.placement.get(
             f'/allocations/{server["id"]}', version='1.28').body
         body['allocations'][self.provider('host1')] = {
-            'resources': {ledger.PORTS: 3, ledger.RULES: 30}}
+            'resources': {names.PORTS: 3, names.RULES: 30}}
         self.assertEqual(204, self.placement.put(
             f'/allocations/{server["id"]}', body, version='1.28').status)
         return server
@@ -1164,7 +1165,7 @@ class MoveTest(LedgerTestCase):
         # where nothing was allocated without the filters.
         self.publish(made)
         self.assertEqual((20, 2), self.inventory('host1'))
-        self.assertEqual((100, 0), self.inventory('host1', ledger.RULES))
+        self.assertEqual((100, 0), self.inventory('host1', names.RULES))
         # It is the migration of this guest and of no other.
         self.bind('host1', 1, uuids.old_guest)
         self.publish(made)
@@ -1185,13 +1186,13 @@ class FindTest(LedgerTestCase):
 
     def setUp(self):
         super().setUp()
-        self.client = providers.Client(publisher.CONF)
+        self.client = ledger_client.Client(publisher.CONF)
         self.addCleanup(self.client.close)
 
     def test_nothing_published(self):
         """Placement knows neither the trait nor the resource classes."""
         self.assertEqual([], self.client.providers())
-        answer = self.placement.put(f'/traits/{ledger.TRAIT}', {},
+        answer = self.placement.put(f'/traits/{names.TRAIT}', {},
                                     version='1.6')
         self.assertEqual(201, answer.status)
         self.assertEqual([], self.client.providers())
@@ -1207,7 +1208,7 @@ class FindTest(LedgerTestCase):
     def test_refused(self):
         """A 400 for any other reason does not mean that there is none."""
         self.placement_api.fault = lambda method, path: 400
-        self.assertRaises(providers.PlacementError, self.client.providers)
+        self.assertRaises(ledger_client.PlacementError, self.client.providers)
 
 
 class FailureTest(LedgerTestCase):
@@ -1216,7 +1217,7 @@ class FailureTest(LedgerTestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.publisher.Keeper.FIRST_PAUSE', 0.05))
+            'nfv_sched.ledger.publisher.Keeper.FIRST_PAUSE', 0.05))
         self.flags(ledger_publish_interval=0.1, group='nfv_sched')
 
     def keep(self):
@@ -1305,7 +1306,7 @@ class FailureTest(LedgerTestCase):
             self.placement_api.fault = lambda method, path, body=body: (
                 body if 'required=' in path else None)
             error = self.assertRaises(publisher.RoundError, made.round)
-            self.assertIn(f'GET /resource_providers?required={ledger.TRAIT}: '
+            self.assertIn(f'GET /resource_providers?required={names.TRAIT}: '
                           'the answer is ', str(error))
         self.placement_api.fault = lambda method, path: None
         self.assertEqual({'host1': Action.UNCHANGED}, self.publish(made))
@@ -1355,7 +1356,7 @@ class FailureTest(LedgerTestCase):
             self.start_host(host)
         made = self.publisher()
         with fixtures.MonkeyPatch(
-                'nfv_sched.network.publication.accounts', None):
+                'nfv_sched.ledger.inventory.accounts', None):
             done = made.round()
         self.assertEqual([Action.FAILED] * 3,
                          [report.action for report in done.hosts])

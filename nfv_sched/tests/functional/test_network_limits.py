@@ -19,9 +19,9 @@ import fixtures
 from nova.tests.functional.libvirt import base as libvirt_base
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nfv_sched.network import claims
 from nfv_sched.network import neutron
-from nfv_sched import nova_compat
+from nfv_sched.network import recent
+from nfv_sched.nova import scheduler
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
 
@@ -332,7 +332,7 @@ class MovesTest(network.NetworkCloudTestCase):
         be there.
         """
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.claims.BUILD_SECONDS', 0.0))
+            'nfv_sched.network.recent.BUILD_SECONDS', 0.0))
         for host in ('host1', 'host2'):
             self.start_host(host)
         server = self.guest(nics=5, host='host1')
@@ -356,7 +356,7 @@ class MovesTest(network.NetworkCloudTestCase):
         self.assertEqual((6, 24), self.on_host('host2'))
         self.read_neutron()
         self.refused('vSwitch ports: 1 needed, 0 of 10 free', host='host2')
-        self.assertEqual({}, claims.CLAIMS._hosts)
+        self.assertEqual({}, recent.CLAIMS._hosts)
 
     def test_ports_of_others(self):
         """Anybody can say that a port is a server's."""
@@ -370,11 +370,11 @@ class MovesTest(network.NetworkCloudTestCase):
                       project=project)
         self.make_room()
         uuid = self.server['id']
-        self.assertEqual('host1', nova_compat.host_of_server(uuid))
-        self.assertEqual('', nova_compat.host_of_server(uuids.other))
-        self.assertTrue(nova_compat.has_connected_servers([uuid]))
-        self.assertFalse(nova_compat.has_connected_servers([uuids.other]))
-        self.assertEqual(set(), nova_compat.deleted_servers([uuid]))
+        self.assertEqual('host1', scheduler.host_of_server(uuid))
+        self.assertEqual('', scheduler.host_of_server(uuids.other))
+        self.assertTrue(scheduler.has_connected_servers([uuid]))
+        self.assertFalse(scheduler.has_connected_servers([uuids.other]))
+        self.assertEqual(set(), scheduler.deleted_servers([uuid]))
         self.cold_migrate(self.server)
         self.assertEqual('host2', self.host(self.server))
         self._revert_resize(self.server)
@@ -449,7 +449,7 @@ class OutageTest(network.NetworkCloudTestCase):
             lambda handler, query, body: handler.reply({'ports': []}))
         self.assertIsNone(neutron.SOURCE.renew(time.monotonic(), 20.0))
         self.assertIn('not believed', self.log.output)
-        claims.CLAIMS.clear()
+        recent.CLAIMS.clear()
         self.refused(full)
 
     def test_deny_and_allow(self):

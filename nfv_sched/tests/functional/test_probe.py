@@ -29,8 +29,8 @@ from placement.tests.functional.fixtures import placement as placement_fixtures
 
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import probe as command
-from nfv_sched.network import ledger
-from nfv_sched.network import probe
+from nfv_sched.ledger import names
+from nfv_sched.ledger import probe
 from nfv_sched.tests import base
 from nfv_sched.tests import placement_api
 
@@ -57,7 +57,7 @@ class ProbeTest(base.TestCase):
             cli.NFVSched, 'configure_logging'))
         # Options are registered by now, and arguments read.
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.nova_compat.parse_configuration',
+            'nfv_sched.nova.database.parse_configuration',
             lambda args, prog, description: base.CONF(
                 args, project='nova', default_config_files=[])))
         self.before = self.everything()
@@ -194,7 +194,7 @@ class ProbeTest(base.TestCase):
             raise KeyboardInterrupt()
 
         with fixtures.MonkeyPatch(
-                'nfv_sched.network.probe.Probe._granted', interrupt):
+                'nfv_sched.ledger.probe.Probe._granted', interrupt):
             with contextlib.suppress(KeyboardInterrupt):
                 code, out, _err = self.probe()
                 self.assertNotIn(code, (0, None))
@@ -248,7 +248,7 @@ class ProbeTest(base.TestCase):
         self.api.before = look
         self.assertEqual(0, self.probe('--bursts', '1')[0])
         self.assertEqual([(None, [probe.NAME], [probe.NAME])], found)
-        self.assertNotIn(ledger.TRAIT, found[0][2])
+        self.assertNotIn(names.TRAIT, found[0][2])
 
     def test_arguments(self):
         code, _out, err = self.probe('--claims', '7')

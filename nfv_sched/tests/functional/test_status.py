@@ -26,7 +26,7 @@ import sqlalchemy as sa
 
 from nfv_sched.checks import computes
 from nfv_sched.checks import services
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_ledger_process
 from nfv_sched.tests.functional import test_ledger_service
@@ -229,7 +229,7 @@ class LedgerTest(ResultMixin, test_ledger_service.LedgerTestCase):
     def test_never_published(self):
         self.start_host('host1')
         self.assertResult(
-            self.check(), FAILURE, ledger.PORTS, ledger.RULES, ledger.TRAIT,
+            self.check(), FAILURE, names.PORTS, names.RULES, names.TRAIT,
             'nfv-sched-ledger has not done a round yet')
         self.assertEqual([], self.placement_api.writes())
 

@@ -24,7 +24,7 @@ from nova.virt import hardware
 from nfv_sched.filters import all_filters
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.tests import base
 from nfv_sched.tests import outcomes
 from nfv_sched.tests import strategies
@@ -473,7 +473,7 @@ class TestMoves(FilterTestCase):
     def test_limits_that_a_live_migration_loses(self):
         # As on releases before 2026.2, where a move may be such a one.
         self.useFixture(fixtures.MockPatchObject(
-            nova_compat, 'live_migration_carries_limits', lambda: False))
+            nova_scheduler, 'live_migration_carries_limits', lambda: False))
         moved = clouds.spec('strict', move=True)
         self.assertEqual(['host1'], self.passing([clouds.host()], moved))
         self.flags(moves_without_limits='refuse')

@@ -28,12 +28,12 @@ from nfv_sched.filters import pci_numa_affinity
 from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.filters import vswitch_port_limit
-from nfv_sched import load
-from nfv_sched.network import claims
+from nfv_sched.ledger import names as ledger_names
 from nfv_sched.network import demand as network_demand
-from nfv_sched.network import ledger
+from nfv_sched.network import recent
 from nfv_sched.network import turn
 from nfv_sched.network import usage
+from nfv_sched.network import visit
 from nfv_sched import request as nfv_request
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
@@ -267,7 +267,8 @@ class TestPorts(NetworkTestCase):
         """What names a server is not its own where it is not, or not its."""
         for port, host in (({'project': 'q'}, 'host1'), ({}, 'host2')):
             self.useFixture(fixtures.MonkeyPatch(
-                'nfv_sched.nova_compat.host_of_server', {UUIDS[0]: host}.get))
+                'nfv_sched.nova.scheduler.host_of_server',
+                {UUIDS[0]: host}.get))
             self.neutron({'number': 4},
                          {'number': 4, 'instance': UUIDS[0], **port})
             self.assertEqual(
@@ -312,7 +313,7 @@ class TestPorts(NetworkTestCase):
         self.passing([passed], self.spec())
         for each in host, passed:
             self.assertTrue(each.allocation_candidates)
-        self.assertEqual({}, claims.CLAIMS._hosts)
+        self.assertEqual({}, recent.CLAIMS._hosts)
         self.flags(stale_snapshot_policy='deny')
         source.value = None
         self.assertEqual(
@@ -430,7 +431,7 @@ class TestPlaced(NetworkTestCase):
             host.consume_from_request(spec)
             self.assertEqual((2 * index + 2, 0), self.unseen())
         self.assertEqual({UUIDS[0], UUIDS[1]},
-                         set(claims.CLAIMS._hosts['host1']))
+                         set(recent.CLAIMS._hosts['host1']))
         spec.instance_uuid = UUIDS[2]
         self.assertEqual([], self.passing([host], spec, index=2))
         # Nova undoes the whole request.
@@ -446,11 +447,11 @@ class TestPlaced(NetworkTestCase):
         self.passing([host], spec, index=1)
         objects.Selection.from_host_state(host)
         self.assertEqual({UUIDS[0], UUIDS[1]},
-                         set(claims.CLAIMS._hosts['host1']))
+                         set(recent.CLAIMS._hosts['host1']))
 
     def unseen(self):
         snapshot = self.source.value
-        return claims.CLAIMS.unseen(snapshot, 'host1')
+        return recent.CLAIMS.unseen(snapshot, 'host1')
 
     def test_with_steering(self):
         """Limits with labels notice it too, in whatever order."""
@@ -469,7 +470,7 @@ class TestPlaced(NetworkTestCase):
                 [host], spec, *filters))
             selection = self.select(host, spec)
             self.assertEqual({UUIDS[number]},
-                             set(claims.CLAIMS._hosts[host.host]))
+                             set(recent.CLAIMS._hosts[host.host]))
             self.assertIn('nfv_vswitch', selection.limits.numa_topology
                           .network_metadata.physnets)
 
@@ -502,7 +503,7 @@ class TestContested(NetworkTestCase):
     @staticmethod
     def place_other(ports):
         """A server that our filters have not seen comes to host1."""
-        claims.CLAIMS.add('host1', UUIDS[3], network_demand.NetworkDemand(
+        recent.CLAIMS.add('host1', UUIDS[3], network_demand.NetworkDemand(
             vswitch_ports=ports))
 
     def requests(self, number, ports, *names, **kwargs):
@@ -539,7 +540,7 @@ class TestContested(NetworkTestCase):
         self.assertEqual(
             'vSwitch ports: 2 needed, 1 of 10 free (1 host)',
             error.kwargs['reason'])
-        claims.CLAIMS.clear()
+        recent.CLAIMS.clear()
         first, second = self.requests(2, 2, 'host1', groups=['a'])
         self.assertEqual('host1', self.claim(*first))
         error = self.assertRaises(
@@ -573,7 +574,7 @@ class TestContested(NetworkTestCase):
         self.assertEqual(['host1'], self.passing(hosts, spec, index=1))
         self.place_other(2)
         self.assertIsNone(self.claim(hosts, spec))
-        self.assertEqual({UUIDS[3]}, set(claims.CLAIMS._hosts['host1']))
+        self.assertEqual({UUIDS[3]}, set(recent.CLAIMS._hosts['host1']))
 
     def test_placed_past_us(self):
         """Another filter may replace the candidates: its servers count."""
@@ -611,23 +612,23 @@ class TestContested(NetworkTestCase):
             [1], [candidate['number'] for candidate in list(
                 host.allocation_candidates)])
         self.assertTrue(host.allocation_candidates)
-        self.assertEqual({UUIDS[0]}, set(claims.CLAIMS._hosts['host1']))
+        self.assertEqual({UUIDS[0]}, set(recent.CLAIMS._hosts['host1']))
 
     def test_lost_claim(self):
         """A host where Nova's claim failed is given back."""
         (hosts, spec), = self.requests(1, 2, 'host1', 'host2')
         self.assertTrue(hosts[0].allocation_candidates)
-        self.assertEqual({UUIDS[0]}, set(claims.CLAIMS._hosts['host1']))
+        self.assertEqual({UUIDS[0]}, set(recent.CLAIMS._hosts['host1']))
         self.assertTrue(hosts[1].allocation_candidates)
-        self.assertNotIn('host1', claims.CLAIMS._hosts)
-        self.assertEqual({UUIDS[0]}, set(claims.CLAIMS._hosts['host2']))
+        self.assertNotIn('host1', recent.CLAIMS._hosts)
+        self.assertEqual({UUIDS[0]}, set(recent.CLAIMS._hosts['host2']))
 
     def test_alternates(self):
         """Alternates take nothing."""
         (hosts, spec), = self.requests(1, 2, 'host1', 'host2')
         self.claim(hosts, spec)
         self.assertTrue(hosts[1].allocation_candidates)
-        self.assertEqual(['host1'], list(claims.CLAIMS._hosts))
+        self.assertEqual(['host1'], list(recent.CLAIMS._hosts))
 
     def test_alternates_of_a_changed_request(self):
         """Alternates take nothing if the request was read anew either."""
@@ -636,7 +637,7 @@ class TestContested(NetworkTestCase):
         spec.flavor = objects.Flavor(name='other', extra_specs={})
         self.assertEqual(['host1', 'host2'], self.passing(hosts, spec))
         self.assertTrue(hosts[1].allocation_candidates)
-        self.assertEqual(['host1'], list(claims.CLAIMS._hosts))
+        self.assertEqual(['host1'], list(recent.CLAIMS._hosts))
 
     def test_again(self):
         """A server that is asked for once more does not stand in its way."""
@@ -649,7 +650,7 @@ class TestContested(NetworkTestCase):
     def test_long_multi_create(self):
         """A request keeps what it took while it goes on."""
         hosts, spec = self.hosts('host1'), self.spec(1)
-        now, step = time.monotonic(), 0.8 * claims.TAKE_SECONDS
+        now, step = time.monotonic(), 0.8 * recent.TAKE_SECONDS
         for index in range(3):
             spec.instance_uuid = UUIDS[index]
             with fixtures.MonkeyPatch(
@@ -680,7 +681,7 @@ class TestContested(NetworkTestCase):
         self.assertTrue(hosts[0].allocation_candidates)
         now = time.monotonic()
         self.useFixture(fixtures.MonkeyPatch(
-            'time.monotonic', lambda: now + claims.TAKE_SECONDS + 1))
+            'time.monotonic', lambda: now + recent.TAKE_SECONDS + 1))
         self.assertEqual(['host1'], self.passing(
             self.hosts('host1'), self.spec(3, instance=UUIDS[1])))
 
@@ -713,7 +714,7 @@ class TestContested(NetworkTestCase):
         objects.Selection.from_host_state(hosts[0])
         now = time.monotonic()
         self.useFixture(fixtures.MonkeyPatch(
-            'time.monotonic', lambda: now + claims.TAKE_SECONDS + 1))
+            'time.monotonic', lambda: now + recent.TAKE_SECONDS + 1))
         self.assertEqual([], self.passing(
             self.hosts('host1'), self.spec(2, instance=UUIDS[1]), index=1))
 
@@ -733,10 +734,10 @@ class TestContested(NetworkTestCase):
         hosts, spec = self.hosts('host1'), self.spec(2)
         self.assertEqual(['host1'], self.passing(hosts, spec))
         self.assertEqual('host1', self.claim(hosts, spec))
-        self.assertEqual({UUIDS[0]}, set(claims.CLAIMS._hosts['host1']))
+        self.assertEqual({UUIDS[0]}, set(recent.CLAIMS._hosts['host1']))
         spec.instance_uuid = UUIDS[1]
         self.assertEqual([], self.passing(hosts, spec, index=1))
-        self.assertEqual({}, claims.CLAIMS._hosts)
+        self.assertEqual({}, recent.CLAIMS._hosts)
 
     def test_last_pass_without_hosts(self):
         """Without alternates the servers of a request stay all the same."""
@@ -748,7 +749,7 @@ class TestContested(NetworkTestCase):
         # The last server's own room does not stand in its way.
         self.assertEqual(['host1'], self.passing(hosts, spec, index=2))
         turn.give_back(nfv_request.note_of(spec))
-        self.assertEqual(set(UUIDS[:3]), set(claims.CLAIMS._hosts['host1']))
+        self.assertEqual(set(UUIDS[:3]), set(recent.CLAIMS._hosts['host1']))
 
     def test_other_filters(self):
         """A look at the candidates by our own filters takes nothing."""
@@ -759,7 +760,7 @@ class TestContested(NetworkTestCase):
         self.assertEqual(['host1'], self.passing(
             [host], spec, PORTS, nfv_topology.NFVTopologyFilter(),
             vswitch_numa_affinity.VSwitchNUMAAffinityFilter(), RULES))
-        self.assertEqual({}, claims.CLAIMS._hosts)
+        self.assertEqual({}, recent.CLAIMS._hosts)
 
 
 class TestLedger(NetworkTestCase):
@@ -768,19 +769,20 @@ class TestLedger(NetworkTestCase):
     def setUp(self):
         super().setUp()
         self.flags(ledger='placement', security_rules_per_node=100)
-        self.provider = ledger.provider_uuid(UUIDS[5])
+        self.provider = ledger_names.provider_uuid(UUIDS[5])
         self.summaries = {}
 
     def ledgers(self, ports=100, rules=1000, **others):
         """From now on Placement says what the ledger of host1 has left."""
         self.summaries = snapshots.summaries({
-            UUIDS[5]: {ledger.PORTS: ports, ledger.RULES: rules}}, **others)
+            UUIDS[5]: {ledger_names.PORTS: ports,
+                       ledger_names.RULES: rules}}, **others)
 
     def spec(self, *args, **kwargs):
         """A request for which Placement was asked."""
         spec = super().spec(*args, **kwargs)
-        load.placement_asked(spec)
-        load.placement_answered(spec, self.summaries)
+        visit.placement_asked(spec)
+        visit.placement_answered(spec, self.summaries)
         return spec
 
     def claimed(self, host):
@@ -833,7 +835,7 @@ class TestLedger(NetworkTestCase):
     def test_no_inventory(self):
         """What the ledger of a host does not have cannot be claimed there."""
         self.ledgers()
-        del self.summaries[self.provider]['resources'][ledger.PORTS]
+        del self.summaries[self.provider]['resources'][ledger_names.PORTS]
         self.neutron()
         self.assertEqual('vSwitch ports: 1 needed, 0 of 10 free (1 host)',
                          self.refused([self.host()], self.spec()))
@@ -851,7 +853,7 @@ class TestLedger(NetworkTestCase):
         """If Nova says nothing, Neutron decides, and the log is told once."""
         self.neutron({'number': 6})
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.ledger_reader._told', threading.Event()))
+            'nfv_sched.ledger.reader._told', threading.Event()))
         for number in range(2):
             host = self.host()
             spec = super().spec(2, instance=UUIDS[number])
@@ -903,7 +905,7 @@ class TestLedger(NetworkTestCase):
         self.neutron({'number': 8})
         host = self.host()
         self.assertEqual(['host1'], self.passing([host], self.spec()))
-        self.assertEqual({'resources': {ledger.PORTS: 1}},
+        self.assertEqual({'resources': {ledger_names.PORTS: 1}},
                          self.claimed(host)[0])
         self.assertTrue(host.allocation_candidates)
 
@@ -933,14 +935,14 @@ class TestLedger(NetworkTestCase):
         self.ledgers()
         self.assertEqual(['host1'], self.passing(
             [host], self.spec(2, move=True)))
-        self.assertEqual([{'resources': {ledger.PORTS: 2}}],
+        self.assertEqual([{'resources': {ledger_names.PORTS: 2}}],
                          self.claimed(host))
 
     def test_multi_create(self):
         """What a request has placed itself its summaries do not have."""
         for shown in 0, 8:
             with self.subTest(shown=shown):
-                claims.CLAIMS.clear()
+                recent.CLAIMS.clear()
                 self.ledgers(ports=5)
                 self.neutron({'number': shown})
                 host, spec = self.host(), self.spec(2)
@@ -978,13 +980,13 @@ class TestLedger(NetworkTestCase):
         """It may be in the answer or not: what Neutron shows decides."""
         for shown, passing in ((4, ['host1']), (6, [])):
             with self.subTest(shown=shown):
-                claims.CLAIMS.clear()
+                recent.CLAIMS.clear()
                 self.neutron({'number': shown})
                 self.ledgers(ports=3)
                 spec = super().spec(2)
-                load.placement_asked(spec)
+                visit.placement_asked(spec)
                 self.place(2)
-                load.placement_answered(spec, self.summaries)
+                visit.placement_answered(spec, self.summaries)
                 self.assertEqual(passing, self.passing(
                     [self.host()], spec, index=None))
 
@@ -993,9 +995,9 @@ class TestLedger(NetworkTestCase):
         self.useFixture(snapshots.Source(None))
         self.ledgers(ports=3)
         spec = super().spec(2)
-        load.placement_asked(spec)
+        visit.placement_asked(spec)
         self.place(2)
-        load.placement_answered(spec, self.summaries)
+        visit.placement_answered(spec, self.summaries)
         host = self.host()
         self.assertEqual(['host1'], self.passing([host], spec, PORTS))
         self.assertTrue(host.allocation_candidates)
@@ -1007,7 +1009,7 @@ class TestLedger(NetworkTestCase):
         """Each takes its part of what the ledger has left, or is told."""
         for shown in 0, 8, None:
             with self.subTest(shown=shown):
-                claims.CLAIMS.clear()
+                recent.CLAIMS.clear()
                 if shown is None:
                     self.useFixture(snapshots.Source(None))
                 else:
@@ -1048,7 +1050,7 @@ class TestLedger(NetworkTestCase):
         self.neutron({'number': 50}, age=1000)
         host = self.host()
         self.assertEqual(['host1'], self.passing([host], self.spec()))
-        self.assertEqual([{'resources': {ledger.PORTS: 1}}],
+        self.assertEqual([{'resources': {ledger_names.PORTS: 1}}],
                          self.claimed(host))
 
 

@@ -14,7 +14,7 @@
 Answers what Placement answers, with its generations of providers and
 consumers and its capacity checks; one request at a time.
 ``test_placement_model`` among the functional tests compares it with Placement.
-It stands where a connection does (:func:`nfv_sched.network.providers.Client`
+It stands where a connection does (:func:`nfv_sched.ledger.client.Client`
 asks it for everything), so that thousands of sequences can be tried.
 """
 

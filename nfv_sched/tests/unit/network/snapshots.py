@@ -15,7 +15,7 @@ import time
 
 import fixtures
 
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
 from nfv_sched.simulator import network as simulated
@@ -112,10 +112,10 @@ def summaries(rooms, used=7):
             'resources': {'VCPU': {'capacity': 64, 'used': 8}},
             'traits': ['HW_CPU_X86_AVX2'],
             'parent_provider_uuid': None, 'root_provider_uuid': node}
-        found[ledger.provider_uuid(node)] = {
+        found[names.provider_uuid(node)] = {
             'resources': {
                 name: {'capacity': amount + used, 'used': used}
                 for name, amount in left.items()},
-            'traits': [ledger.TRAIT],
+            'traits': [names.TRAIT],
             'parent_provider_uuid': node, 'root_provider_uuid': node}
     return found

@@ -32,10 +32,10 @@ import types
 
 import fixtures
 
-from nfv_sched.network import ledger
-from nfv_sched.network import publisher
-from nfv_sched.network import unused
-from nfv_sched import nova_compat
+from nfv_sched.ledger import names as ledger_names
+from nfv_sched.ledger import publisher
+from nfv_sched.ledger import unused
+from nfv_sched.nova import database
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.network import placement_model
 from nfv_sched.tests.unit.network import snapshots
@@ -48,7 +48,7 @@ PHYSICAL = 1
 ROUNDS = 2
 # Rounds of the two publishers, in turn, after which all has to be right.
 ENOUGH = 2 * (ROUNDS + unused.ROUNDS + 1)
-CLASSES = (ledger.PORTS, ledger.RULES)
+CLASSES = (ledger_names.PORTS, ledger_names.RULES)
 
 
 class Guest:
@@ -91,8 +91,8 @@ class World:
 
     def __init__(self, rng):
         self.rng = rng
-        self.limits = {ledger.PORTS: rng.randint(5, 12),
-                       ledger.RULES: rng.randint(15, 60)}
+        self.limits = {ledger_names.PORTS: rng.randint(5, 12),
+                       ledger_names.RULES: rng.randint(15, 60)}
         self.placement = placement_model.Placement()
         self.placement.names.add('VCPU')
         for host in HOSTS:
@@ -117,8 +117,8 @@ class World:
     # What the publishers read.
 
     def nodes(self):
-        """See ``nova_compat.compute_nodes``."""
-        return [nova_compat.ComputeNode(
+        """See ``database.compute_nodes``."""
+        return [database.ComputeNode(
             f'{host}-node', host, host, 'QEMU', None, [], None)
             for host in HOSTS], []
 
@@ -138,7 +138,7 @@ class World:
         return snapshots.snapshot(ports, self.rules)
 
     def plugged(self, servers):
-        """See ``nova_compat.plugged_ports``."""
+        """See ``database.plugged_ports``."""
         return {name: list(self.guests[name].ports) if name in self.guests
                 else [] for name in servers}
 
@@ -146,18 +146,18 @@ class World:
 
     def amounts(self, ports):
         """Ports and rules of the ports with these groups."""
-        return {ledger.PORTS: len(ports), ledger.RULES: sum(
+        return {ledger_names.PORTS: len(ports), ledger_names.RULES: sum(
             self.rules[group] for groups in ports for group in groups)}
 
     def held(self, consumer, host, name):
         """What a consumer has from the ledger of a host."""
         found = self.placement.consumers.get(consumer)
         return 0 if found is None else found.allocations.get(
-            ledger.provider_uuid(f'{host}-node'), {}).get(name, 0)
+            ledger_names.provider_uuid(f'{host}-node'), {}).get(name, 0)
 
     def uncovered_on(self, host, name):
         """What is on a host, and nobody has allocated."""
-        total = self.dhcp[host] + PHYSICAL if name == ledger.PORTS else 0
+        total = self.dhcp[host] + PHYSICAL if name == ledger_names.PORTS else 0
         for consumer, guest in self.guests.items():
             held = self.held(consumer, host, name) + (
                 self.held(guest.migration, host, name)
@@ -184,10 +184,10 @@ class World:
     def _claim(self, consumer, host, ports, more_rules=0):
         """Claim what a guest needs on a host; whether it was granted."""
         amounts = self.amounts(ports)
-        amounts[ledger.RULES] += more_rules
-        uuid = ledger.provider_uuid(f'{host}-node')
+        amounts[ledger_names.RULES] += more_rules
+        uuid = ledger_names.provider_uuid(f'{host}-node')
         provider = self.placement.providers.get(uuid)
-        if provider is None or ledger.TRAIT not in provider.traits:
+        if provider is None or ledger_names.TRAIT not in provider.traits:
             return False
         allocations = {f'{host}-node': {'resources': {'VCPU': 1}}}
         amounts = {name: amount for name, amount in amounts.items() if amount}
@@ -221,10 +221,10 @@ class World:
         name = self._guest(lambda guest: guest.pending())
         if name is not None:
             guest = self.guests[name]
-            before = self.uncovered_on(guest.host, ledger.PORTS)
+            before = self.uncovered_on(guest.host, ledger_names.PORTS)
             guest.ports[guest.pending()[0]][0] = guest.host
             if not guest.reverted and before != self.uncovered_on(
-                    guest.host, ledger.PORTS):
+                    guest.host, ledger_names.PORTS):
                 raise AssertionError(f'the claim of {name} was not kept')
 
     def attach(self):
@@ -424,7 +424,7 @@ class Run:
         self.rng = random.Random(seed)
         self.world = World(self.rng)
         self.test = test
-        self.hosts = {ledger.provider_uuid(f'{host}-node'): host
+        self.hosts = {ledger_names.provider_uuid(f'{host}-node'): host
                       for host in HOSTS}
         self.written = dict.fromkeys(HOSTS, 0)
         self.confirmed = dict.fromkeys(HOSTS, 0)
@@ -452,11 +452,11 @@ class Run:
         return types.SimpleNamespace(read=read, close=lambda: None)
 
     def moving(self, cell, consumer):
-        """See ``nova_compat.moving_instance``."""
+        """See ``database.moving_instance``."""
         return self.world.migrations.get(consumer)
 
     def idle(self, cell, instance):
-        """See ``nova_compat.is_idle``."""
+        """See ``database.is_idle``."""
         self.acting.asked[instance] = self.world.moment
         guest = self.world.guests.get(instance)
         return guest is None or not guest.pending()
@@ -558,7 +558,7 @@ class Run:
     def inventory(self, host, name):
         """An inventory in the ledger of a host, None if there is none."""
         provider = self.world.placement.providers.get(
-            ledger.provider_uuid(f'{host}-node'))
+            ledger_names.provider_uuid(f'{host}-node'))
         return provider and provider.inventories.get(name)
 
     def check_end(self):
@@ -566,7 +566,7 @@ class Run:
         world = self.world
         for host, name in world.grown:
             used = world.placement.used(
-                ledger.provider_uuid(f'{host}-node'), name)
+                ledger_names.provider_uuid(f'{host}-node'), name)
             uncovered = world.uncovered_on(host, name)
             limit = world.limits[name]
             inventory = self.inventory(host, name)
@@ -597,19 +597,19 @@ class SequencesTest(base.TestCase):
         logging.getLogger('nfv_sched').setLevel(logging.WARNING)
         for name, value in (
             # What is released silently is found after so many rounds.
-            ('nfv_sched.network.publisher._ROUNDS', ROUNDS),
-            ('nfv_sched.network.providers._connect',
+            ('nfv_sched.ledger.publisher._ROUNDS', ROUNDS),
+            ('nfv_sched.ledger.client._connect',
              lambda conf: self.sequence.connect(conf)),
             ('nfv_sched.network.neutron.Reader',
              lambda conf, stopped, doubts: self.sequence.reader(
                  conf, stopped)),
-            ('nfv_sched.nova_compat.compute_nodes',
+            ('nfv_sched.nova.database.compute_nodes',
              lambda: self.sequence.world.nodes()),
-            ('nfv_sched.nova_compat.moving_instance',
+            ('nfv_sched.nova.database.moving_instance',
              lambda cell, consumer: self.sequence.moving(cell, consumer)),
-            ('nfv_sched.nova_compat.plugged_ports',
+            ('nfv_sched.nova.database.plugged_ports',
              lambda cell, servers: self.sequence.world.plugged(servers)),
-            ('nfv_sched.nova_compat.is_idle',
+            ('nfv_sched.nova.database.is_idle',
              lambda cell, consumer: self.sequence.idle(cell, consumer)),
         ):
             self.useFixture(fixtures.MonkeyPatch(name, value))
@@ -619,9 +619,9 @@ class SequencesTest(base.TestCase):
         random.seed(seed)  # for what the publishers leave to chance
         run = self.sequence = Run(self, seed)
         world, rng = run.world, run.rng
-        self.flags(vswitch_ports_per_node=world.limits[ledger.PORTS],
+        self.flags(vswitch_ports_per_node=world.limits[ledger_names.PORTS],
                    vswitch_physical_ports=PHYSICAL,
-                   security_rules_per_node=world.limits[ledger.RULES])
+                   security_rules_per_node=world.limits[ledger_names.RULES])
         for stepper in run.steppers:
             self.addCleanup(stepper.publisher.close)
         with contextlib.ExitStack() as ends:

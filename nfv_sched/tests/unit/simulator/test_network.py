@@ -13,9 +13,9 @@
 
 """The simulated network loads the hosts as Neutron and Placement would say."""
 
-from nfv_sched.network import claims
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names
 from nfv_sched.network import neutron
+from nfv_sched.network import recent
 from nfv_sched.network import usage
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import network
@@ -170,7 +170,7 @@ shared_cores_per_node: 4
                   expect: {ports: {east: 4, west: 5}, rules: {west: 3}}
                 """, OPTIONS % option + head)
             self.assertEqual(2, result.loads['west'].usage.sriov_ports)
-        self.assertEqual({ledger.PORTS: 1, ledger.RULES: 3},
+        self.assertEqual({names.PORTS: 1, names.RULES: 3},
                          result.loads['west'].claimed)
 
     def test_services(self):
@@ -217,12 +217,12 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                       failures[1])
 
     def test_nothing_is_left_behind(self):
-        before = neutron.SOURCE, claims.CLAIMS
+        before = neutron.SOURCE, recent.CLAIMS
         self.met('- {boot: s, flavor: f, networks: [lan], count: 3, '
                  'multi_create: true, expect: {placed: 3}}\n',
                  OPTIONS % 'ledger: placement' + HEAD)
-        self.assertEqual(before, (neutron.SOURCE, claims.CLAIMS))
-        self.assertEqual({}, claims.CLAIMS._hosts)
+        self.assertEqual(before, (neutron.SOURCE, recent.CLAIMS))
+        self.assertEqual({}, recent.CLAIMS._hosts)
 
         def fail(done, total):
             raise ZeroDivisionError
@@ -235,7 +235,7 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
             simulation._progress = fail
             self.assertRaises(ZeroDivisionError, simulation.run)
             self.assertIs(inside, neutron.SOURCE)
-        self.assertEqual(before, (neutron.SOURCE, claims.CLAIMS))
+        self.assertEqual(before, (neutron.SOURCE, recent.CLAIMS))
 
 
 class LimitsTest(NetworkTestCase):
@@ -372,7 +372,7 @@ class LedgerTest(NetworkTestCase):
                 self.assertEqual(
                     (load.usage.guest_ports, load.usage.rules),
                     tuple(load.claimed.get(name, 0)
-                          for name in (ledger.PORTS, ledger.RULES)))
+                          for name in (names.PORTS, names.RULES)))
 
     def test_after_each_step(self):
         steps = """\
@@ -429,15 +429,15 @@ class LedgerTest(NetworkTestCase):
                 """, head)) as simulation:
             simulation.run()
             providers = [
-                simulation.ledger.providers[ledger.provider_uuid(host.uuid)]
+                simulation.ledger.providers[names.provider_uuid(host.uuid)]
                 for host in simulation.hosts.values()]
         for provider, reserved, used in zip(providers, (10, 4), (2, 1)):
-            inventory = provider.inventories[ledger.PORTS]
+            inventory = provider.inventories[names.PORTS]
             self.assertEqual(
                 (20, reserved, used),
                 (inventory.total, inventory.reserved,
-                 provider.used[ledger.PORTS]))
-            self.assertEqual({ledger.TRAIT}, provider.traits)
+                 provider.used[names.PORTS]))
+            self.assertEqual({names.TRAIT}, provider.traits)
             self.assertEqual('QEMU', next(
                 host.node.hypervisor_type
                 for host in simulation.hosts.values()
@@ -454,7 +454,7 @@ class LedgerTest(NetworkTestCase):
             - {attach: a, network: lan, count: 2}
             - {cold_migrate: a}
             """, self.HEAD))
-        self.assertEqual(3, result.loads['west'].claimed[ledger.PORTS])
+        self.assertEqual(3, result.loads['west'].claimed[names.PORTS])
         self.assertEqual({}, result.loads['east'].claimed)
 
     def test_more_than_the_limit(self):
@@ -466,8 +466,8 @@ class LedgerTest(NetworkTestCase):
                    expect: {refused: 1, reason: '0 of 20 free'}}
                 """, self.HEAD)) as simulation:
             self.assertEqual([], simulation.run().failures)
-            inventory = simulation.ledger.providers[ledger.provider_uuid(
-                simulation.hosts['east'].uuid)].inventories[ledger.PORTS]
+            inventory = simulation.ledger.providers[names.provider_uuid(
+                simulation.hosts['east'].uuid)].inventories[names.PORTS]
         self.assertEqual((20, 20), (inventory.total, inventory.reserved))
 
     def test_no_limit(self):
@@ -476,9 +476,9 @@ class LedgerTest(NetworkTestCase):
                 OPTIONS % 'ledger: placement, vswitch_ports_per_node: 0' +
                 HEAD)) as simulation:
             simulation.run()
-            provider = simulation.ledger.providers[ledger.provider_uuid(
+            provider = simulation.ledger.providers[names.provider_uuid(
                 simulation.hosts['east'].uuid)]
-        self.assertEqual(ledger.UNLIMITED - 1, provider.free(ledger.PORTS))
+        self.assertEqual(names.UNLIMITED - 1, provider.free(names.PORTS))
 
 
 class OutageTest(NetworkTestCase):
@@ -538,8 +538,8 @@ class OutageTest(NetworkTestCase):
                 """ % state, self.HEAD % ', ledger: placement')
             # Neutron alone knows their rules.
             self.assertEqual(
-                {ledger.PORTS: 2, **(
-                    {ledger.RULES: 20} if state == 'stale' else {})},
+                {names.PORTS: 2, **(
+                    {names.RULES: 20} if state == 'stale' else {})},
                 result.loads['west'].claimed)
 
     def test_hosts_that_have_no_ledger_yet(self):

@@ -18,10 +18,10 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nfv_sched.network import ledger
+from nfv_sched.ledger import client
+from nfv_sched.ledger import inventory as ledger_inventory
+from nfv_sched.ledger import names as ledger_names
 from nfv_sched.network import limits
-from nfv_sched.network import providers
-from nfv_sched.network import publication
 from nfv_sched.network import usage
 from nfv_sched.tests import base
 
@@ -46,23 +46,23 @@ def host_usage(guests=(), others=0, rules=0):
 def allocation(ports=0, rules=0):
     """What one consumer has allocated."""
     return {name: amount for name, amount in (
-        (ledger.PORTS, ports), (ledger.RULES, rules)) if amount}
+        (ledger_names.PORTS, ports), (ledger_names.RULES, rules)) if amount}
 
 
 def inventories(host, allocations=None, migrations=None, **kwargs):
     """(total, reserved) of ports and of rules."""
-    accounts = publication.accounts(
+    accounts = ledger_inventory.accounts(
         host, host.guests, host_limits(**kwargs), allocations or {},
         migrations or {})
     return tuple(tuple(accounts[name].inventory())
-                 for name in (ledger.PORTS, ledger.RULES))
+                 for name in (ledger_names.PORTS, ledger_names.RULES))
 
 
 class InventoryTest(base.TestCase):
     """From an account to what is published."""
 
     def inventory(self, limit, allocated, unallocated):
-        return tuple(publication.Account(
+        return tuple(ledger_inventory.Account(
             limit, allocated, unallocated).inventory())
 
     def test_inventory(self):
@@ -76,8 +76,8 @@ class InventoryTest(base.TestCase):
             # Half a port is none.
             ((10, 2), (10.9, 0, 2)),
             ((1, 1), (0.5, 0, 0)),
-            ((ledger.UNLIMITED, 0), (math.inf, 10, 10)),
-            ((ledger.UNLIMITED, 0), (1e12, 10, 10)),
+            ((ledger_names.UNLIMITED, 0), (math.inf, 10, 10)),
+            ((ledger_names.UNLIMITED, 0), (1e12, 10, 10)),
         ):
             self.assertEqual(expected, self.inventory(*account), account)
 
@@ -87,26 +87,26 @@ class InventoryTest(base.TestCase):
             (False, (math.inf, 10 ** 6, 0)),
         ):
             self.assertEqual(
-                expected, publication.Account(*account).overdrawn)
+                expected, ledger_inventory.Account(*account).overdrawn)
 
     def test_to_placement(self):
         self.assertEqual(
             {'total': 10, 'reserved': 3, 'min_unit': 1, 'max_unit': 10,
              'step_size': 1, 'allocation_ratio': 1.0},
-            publication.Inventory(10, 3).to_placement())
-        self.assertEqual(7, publication.Inventory(10, 3).capacity)
+            ledger_inventory.Inventory(10, 3).to_placement())
+        self.assertEqual(7, ledger_inventory.Inventory(10, 3).capacity)
 
     @given(st.one_of(st.just(math.inf),
                      st.floats(0.001, 1e10, allow_nan=False)),
            st.integers(0, 10 ** 6), st.integers(0, 10 ** 6))
     def test_placement_accepts_it(self, limit, allocated, unallocated):
         """And what it lets in never exceeds the limit."""
-        account = publication.Account(limit, allocated, unallocated)
+        account = ledger_inventory.Account(limit, allocated, unallocated)
         total, reserved = inventory = account.inventory()
-        self.assertTrue(1 <= total <= ledger.UNLIMITED)
+        self.assertTrue(1 <= total <= ledger_names.UNLIMITED)
         self.assertTrue(0 <= reserved <= total)
         self.assertGreaterEqual(total, allocated)
-        if limit < ledger.UNLIMITED:
+        if limit < ledger_names.UNLIMITED:
             self.assertEqual(max(math.floor(limit) - unallocated, 0),
                              inventory.capacity)
 
@@ -116,15 +116,15 @@ class UpdateTest(base.TestCase):
 
     def update(self, existing, wanted, can_raise=False):
         """(total, reserved) of ports, and whether that is all."""
-        written, complete = publication.update(
+        written, complete = ledger_inventory.update(
             {name: inventory.to_placement()
              for name, inventory in existing.items()}, wanted, can_raise)
         return {name: (inventory['total'], inventory['reserved'])
                 for name, inventory in written.items()}, complete
 
     def test_update(self):
-        inventory = publication.Inventory
-        existing = {ledger.PORTS: inventory(20, 5)}
+        inventory = ledger_inventory.Inventory
+        existing = {ledger_names.PORTS: inventory(20, 5)}
         for expected, wanted, can_raise in (
             (((20, 6), True), (20, 6), False),
             (((20, 4), True), (20, 4), True),
@@ -134,35 +134,37 @@ class UpdateTest(base.TestCase):
             (((20, 5), False), (25, 9), False),
         ):
             written, complete = self.update(
-                existing, {ledger.PORTS: inventory(*wanted)}, can_raise)
-            self.assertEqual(expected, (written[ledger.PORTS], complete))
+                existing, {ledger_names.PORTS: inventory(*wanted)}, can_raise)
+            self.assertEqual(expected, (written[ledger_names.PORTS], complete))
 
     def test_each_class_by_itself(self):
-        inventory = publication.Inventory
+        inventory = ledger_inventory.Inventory
         self.assertEqual(
-            ({ledger.PORTS: (20, 5), ledger.RULES: (100, 60),
+            ({ledger_names.PORTS: (20, 5), ledger_names.RULES: (100, 60),
               'VGPU': (1, 0)}, False),
             self.update(
-                {ledger.PORTS: inventory(20, 5),
-                 ledger.RULES: inventory(100, 50), 'VGPU': inventory(1, 0)},
-                {ledger.PORTS: inventory(20, 4),
-                 ledger.RULES: inventory(100, 60)}))
+                {ledger_names.PORTS: inventory(20, 5),
+                 ledger_names.RULES: inventory(100, 50),
+                 'VGPU': inventory(1, 0)},
+                {ledger_names.PORTS: inventory(20, 4),
+                 ledger_names.RULES: inventory(100, 60)}))
 
     def test_not_published_yet(self):
-        inventory = publication.Inventory
-        wanted = {ledger.PORTS: inventory(20, 4)}
+        inventory = ledger_inventory.Inventory
+        wanted = {ledger_names.PORTS: inventory(20, 4)}
         self.assertEqual(({}, False), self.update({}, wanted))
-        self.assertEqual(({ledger.PORTS: (20, 4)}, True),
+        self.assertEqual(({ledger_names.PORTS: (20, 4)}, True),
                          self.update({}, wanted, True))
 
     def test_ratio_changed_by_hand(self):
         """What there is room for is what Placement makes of it."""
-        existing = publication.Inventory(20, 5).to_placement()
+        existing = ledger_inventory.Inventory(20, 5).to_placement()
         existing['allocation_ratio'] = 2.0
-        wanted = publication.Inventory(20, 4)
+        wanted = ledger_inventory.Inventory(20, 4)
         self.assertEqual(
-            ({ledger.PORTS: wanted.to_placement()}, True), publication.update(
-                {ledger.PORTS: existing}, {ledger.PORTS: wanted}, False))
+            ({ledger_names.PORTS: wanted.to_placement()}, True),
+            ledger_inventory.update({ledger_names.PORTS: existing},
+                                    {ledger_names.PORTS: wanted}, False))
 
 
 class AccountsTest(base.TestCase):
@@ -232,7 +234,7 @@ class AccountsTest(base.TestCase):
     def test_guest_whose_port_counted_elsewhere(self):
         """What it is covered by does not depend on what it counts as."""
         host = host_usage([('vm1', 2, 20)], others=1, rules=10)
-        accounts = publication.accounts(
+        accounts = ledger_inventory.accounts(
             host, {'vm1': usage.Guest(('a', 'b', 'c'), 30)}, host_limits(),
             {'vm1': allocation(3, 30)}, {})
         self.assertEqual([(20, 2), (100, 0)], [
@@ -260,13 +262,13 @@ class AccountsTest(base.TestCase):
         """
         host = host_usage([(name, *figures) for name, figures in
                            guests.items()], others, rules)
-        accounts = publication.accounts(
+        accounts = ledger_inventory.accounts(
             host, host.guests, host_limits(limit, physical, limit * 4),
             {name: allocation(*figures)
              for name, figures in consumers.items()}, migrations)
         for index, name, there in (
-            (0, ledger.PORTS, physical + others),
-            (1, ledger.RULES, rules),
+            (0, ledger_names.PORTS, physical + others),
+            (1, ledger_names.RULES, rules),
         ):
             account = accounts[name]
             allocated = sum(
@@ -299,10 +301,10 @@ class NameTest(base.TestCase):
     def test_name(self):
         name = str(uuid.uuid4())
         self.assertEqual('compute1.example.org_nfv_ledger',
-                         providers.name_of('compute1.example.org', name))
+                         client.name_of('compute1.example.org', name))
         for length in range(180, 256):
             self.assertLessEqual(
-                len(providers.name_of('x' * length, name)), 200)
+                len(client.name_of('x' * length, name)), 200)
         self.assertNotEqual(
-            providers.name_of('x' * 200 + 'a', name),
-            providers.name_of('x' * 200 + 'b', str(uuid.uuid4())))
+            client.name_of('x' * 200 + 'a', name),
+            client.name_of('x' * 200 + 'b', str(uuid.uuid4())))

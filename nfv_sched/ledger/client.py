@@ -27,7 +27,7 @@ from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import loading as ks_loading
 from keystoneauth1 import session as ks_session
 
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names
 
 _GROUP = 'placement'  # section of nova.conf
 _MICROVERSION = '1.38'
@@ -107,9 +107,9 @@ def name_of(hypervisor: str, uuid: str) -> str:
     return hypervisor + _SUFFIX
 
 
-_DEFINITIONS = (f'/resource_classes/{ledger.PORTS}',
-                f'/resource_classes/{ledger.RULES}',
-                f'/traits/{ledger.TRAIT}')
+_DEFINITIONS = (f'/resource_classes/{names.PORTS}',
+                f'/resource_classes/{names.RULES}',
+                f'/traits/{names.TRAIT}')
 
 
 class Client:
@@ -143,21 +143,21 @@ class Client:
 
     def providers(self) -> list[Provider]:
         """All providers of the ledger."""
-        path = f'/resource_providers?required={ledger.TRAIT}'
+        path = f'/resource_providers?required={names.TRAIT}'
         try:
             found = self._request('GET', path, read=lambda answer: [
                 _provider(found)
                 for found in _list(answer['resource_providers'])])
         except PlacementError as exc:
             # Nobody has created the trait, hence no provider that has it, yet.
-            if exc.status == 400 and ledger.TRAIT in exc.detail:
+            if exc.status == 400 and names.TRAIT in exc.detail:
                 return []
             raise
         # Whoever else uses the trait has to look after it.
         return [
             provider for provider in found
             if provider.compute and (
-                provider.uuid == ledger.provider_uuid(provider.compute))]
+                provider.uuid == names.provider_uuid(provider.compute))]
 
     def create(self, compute: str, hypervisor: str) -> int | None:
         """Create the provider of a compute node.
@@ -170,7 +170,7 @@ class Client:
             inventories and allocations
         :raises NoParentError: if the compute node has no provider yet
         """
-        uuid = ledger.provider_uuid(compute)
+        uuid = names.provider_uuid(compute)
         try:
             return self._request('POST', '/resource_providers', {
                 'uuid': uuid, 'name': name_of(hypervisor, uuid),
@@ -215,7 +215,7 @@ class Client:
         :raises ConflictError: if it is not of that generation any more
         """
         others = [] if new else self._traits(uuid)[1]
-        return self._set_traits(uuid, generation, [*others, ledger.TRAIT])
+        return self._set_traits(uuid, generation, [*others, names.TRAIT])
 
     def unmark(self, uuid: str) -> None:
         """Take a provider out of the ledger.
@@ -226,9 +226,9 @@ class Client:
         :raises ConflictError: if somebody changes it at the same time
         """
         generation, traits = self._traits(uuid)
-        if ledger.TRAIT in traits:
+        if names.TRAIT in traits:
             self._set_traits(uuid, generation, [
-                trait for trait in traits if trait != ledger.TRAIT])
+                trait for trait in traits if trait != names.TRAIT])
 
     def _traits(self, uuid: str) -> tuple[int, list[str]]:
         return self._request(
@@ -264,7 +264,7 @@ class Client:
             consumer: allocation.resources
             for consumer, allocation in held.items()}
 
-    def held(self, uuid: str) -> tuple[int, dict[str, ledger.Held]]:
+    def held(self, uuid: str) -> tuple[int, dict[str, names.Held]]:
         """Generation, and what each consumer has allocated.
 
         :param uuid: of the provider
@@ -272,7 +272,7 @@ class Client:
         return self._request(
             'GET', f'/resource_providers/{uuid}/allocations',
             read=lambda answer: (_generation(answer), {
-                _text(consumer): ledger.Held(
+                _text(consumer): names.Held(
                     _number(allocation['consumer_generation']),
                     _amounts(allocation['resources']))
                 for consumer, allocation in answer['allocations'].items()}))
@@ -297,7 +297,7 @@ class Client:
             }, _generation)
 
     def lower(
-        self, consumer: str, uuid: str, held: ledger.Held,
+        self, consumer: str, uuid: str, held: names.Held,
         kept: Mapping[str, int],
     ) -> bool:
         """Let a consumer keep less of what it has allocated.

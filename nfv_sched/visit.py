@@ -23,7 +23,7 @@ import typing as ty
 
 from nova import objects
 
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide as decide_
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
@@ -94,7 +94,7 @@ def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
             physnets |= metadata.physnets
         if 'tunneled' in metadata:
             tunneled = metadata.tunneled
-    return nova_compat.numa_topology_limits(
+    return scheduler.numa_topology_limits(
         limits.cpu_allocation_ratio, limits.ram_allocation_ratio,
         objects.NetworkMetadata(
             physnets=physnets, tunneled=tunneled and not ignore_tunnel))
@@ -131,7 +131,7 @@ class HostNote:
         self._capped: tuple | None = None
         self._decided: tuple | None = None
         self._judged: tuple | None = None
-        nova_compat.when_placed(host_state, self._write_claimed, self._hold)
+        scheduler.when_placed(host_state, self._write_claimed, self._hold)
 
     def _write_claimed(self, host_state) -> None:
         """Nova places a server here: write its limits.
@@ -294,8 +294,8 @@ def _pci_free(pci_stats) -> dict[int | None, int] | None:
 
 def _limit(host_state, name: str) -> float:
     """A limit of ``[nfv_sched]`` for one host."""
-    return nova_compat.aggregate_limit(
-        host_state, name, nova_compat.CONF.nfv_sched[name])
+    return scheduler.aggregate_limit(
+        host_state, name, scheduler.CONF.nfv_sched[name])
 
 
 class Settings(ty.NamedTuple):
@@ -324,14 +324,14 @@ def settings(request_note: RequestNote) -> Settings:
     """The options that count for a request."""
     known = request_note.settings
     if known is None:
-        options = nova_compat.CONF.nfv_sched
+        options = scheduler.CONF.nfv_sched
         known = request_note.settings = Settings(
             base.Names(options.vswitch_label, options.node_label_prefix),
             options.strict_enforcement == 'predicted',
-            nova_compat.packs_numa_cells(),
+            scheduler.packs_numa_cells(),
             options.moves_without_limits == 'refuse' and
-            not nova_compat.live_migration_carries_limits(),
-            _places(tuple(nova_compat.enabled_filters())))
+            not scheduler.live_migration_carries_limits(),
+            _places(tuple(scheduler.enabled_filters())))
     return known
 
 
@@ -803,7 +803,7 @@ def _limits(host_state, request: Request, request_note: RequestNote,
     key = (cpu, ram, labels, ignore_tunnel)
     made = request_note.limits.get(key)
     if made is None:
-        made = nova_compat.numa_topology_limits(
+        made = scheduler.numa_topology_limits(
             cpu, ram, request.network_metadata)
         if labels or ignore_tunnel:
             made = with_labels(made, labels, ignore_tunnel)

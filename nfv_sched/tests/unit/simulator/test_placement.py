@@ -14,7 +14,7 @@
 
 import testtools
 
-from nfv_sched.simulator import ledger
+from nfv_sched.simulator import placement
 
 
 class _Resources:
@@ -29,11 +29,11 @@ class LedgerTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.ledger = ledger.Ledger()
+        self.ledger = placement.Ledger()
         for name in 'ab':
-            self.ledger.add(ledger.Provider(
-                name, name, {'VCPU': ledger.Inventory(4, 0, 2.0),
-                             'MEMORY_MB': ledger.Inventory(1000, 100)},
+            self.ledger.add(placement.Provider(
+                name, name, {'VCPU': placement.Inventory(4, 0, 2.0),
+                             'MEMORY_MB': placement.Inventory(1000, 100)},
                 {'T'} if name == 'b' else set(), {f'agg-{name}'}))
 
     def candidates(self, text):
@@ -106,13 +106,13 @@ class NestedTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.ledger = ledger.Ledger()
+        self.ledger = placement.Ledger()
         for name, cards in (('a', 1), ('b', 2)):
-            self.ledger.add(ledger.Provider(
-                name, name, {'VCPU': ledger.Inventory(8)}, set()))
+            self.ledger.add(placement.Provider(
+                name, name, {'VCPU': placement.Inventory(8)}, set()))
             for number in range(cards):
-                self.ledger.add(ledger.Provider(
-                    f'{name}{number}', '', {'NIC': ledger.Inventory(2)},
+                self.ledger.add(placement.Provider(
+                    f'{name}{number}', '', {'NIC': placement.Inventory(2)},
                     {f'T{number}'}, parent=name))
 
     def candidates(self, text):
@@ -143,9 +143,10 @@ class NestedTestCase(testtools.TestCase):
 
     def test_summaries(self):
         """Of all providers of a tree, and of all that they have."""
-        self.ledger.add(ledger.Provider(
-            'a-books', '', {'PORT': ledger.Inventory(9, 2),
-                            'RULE': ledger.Inventory(5)}, {'T'}, parent='a'))
+        self.ledger.add(placement.Provider(
+            'a-books', '', {'PORT': placement.Inventory(9, 2),
+                            'RULE': placement.Inventory(5)}, {'T'},
+            parent='a'))
         self.ledger.claim_resources(None, 'server', {'allocations': {
             'a-books': {'resources': {'PORT': 3}}}}, 'p', 'u', '1.36')
         self.candidates('resources_x=NIC:1&in_tree=a')

@@ -11,12 +11,12 @@
 #    under the License.
 """What guests give back, by their figures alone."""
 
-from nfv_sched.network import ledger
-from nfv_sched.network import unused
+from nfv_sched.ledger import names
+from nfv_sched.ledger import unused
 from nfv_sched.network import usage
 from nfv_sched.tests import base
 
-HELD = ledger.Held(3, {ledger.PORTS: 4, ledger.RULES: 40})
+HELD = names.Held(3, {names.PORTS: 4, names.RULES: 40})
 
 
 def guest(ports=0, rules=0):
@@ -76,7 +76,7 @@ class LookTest(base.TestCase):
     def test_other_allocation(self):
         """Also one of the same size that has been made anew."""
         for held in (HELD._replace(generation=4),
-                     HELD._replace(resources={ledger.PORTS: 4})):
+                     HELD._replace(resources={names.PORTS: 4})):
             sight = self.look(*[guest(1)] * 5)
             sight = unused.look(sight, held, guest(1), 6)
             self.assertFalse(sight.due)
@@ -102,19 +102,19 @@ class KeptTest(base.TestCase):
             ((2, 0), (4, 0), guest(2, 3), True),
         ):
             held = {name: amount for name, amount in zip(
-                (ledger.PORTS, ledger.RULES), resources) if amount}
+                (names.PORTS, names.RULES), resources) if amount}
             kept = unused.kept(held, seen, rules_known)
             self.assertEqual(
-                expected, (kept.get(ledger.PORTS, 0),
-                           kept.get(ledger.RULES, 0)))
+                expected, (kept.get(names.PORTS, 0),
+                           kept.get(names.RULES, 0)))
             self.assertNotIn(0, kept.values())
 
     def test_other_classes(self):
         self.assertEqual({'VGPU': 2}, unused.kept(
-            {'VGPU': 2, ledger.PORTS: 1}, guest(), True))
+            {'VGPU': 2, names.PORTS: 1}, guest(), True))
 
     def test_difference(self):
         self.assertEqual(
-            {ledger.PORTS: 3, 'X': 1}, unused.difference(
-                {ledger.PORTS: 4, ledger.RULES: 5, 'X': 1},
-                {ledger.PORTS: 1, ledger.RULES: 5}))
+            {names.PORTS: 3, 'X': 1}, unused.difference(
+                {names.PORTS: 4, names.RULES: 5, 'X': 1},
+                {names.PORTS: 1, names.RULES: 5}))

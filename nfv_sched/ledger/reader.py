@@ -24,7 +24,7 @@ import threading
 
 from oslo_log import log as logging
 
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names
 
 LOG = logging.getLogger(__name__)
 
@@ -48,14 +48,14 @@ class Reading:
         """How much the ledger of a host had left.
 
         :param compute_node: UUID of the compute node
-        :param resource_class: ``ledger.PORTS`` or ``ledger.RULES``
+        :param resource_class: ``names.PORTS`` or ``names.RULES``
         :returns: None if the host has no ledger
         """
-        summary = self.summaries.get(ledger.provider_uuid(compute_node))
+        summary = self.summaries.get(names.provider_uuid(compute_node))
         if summary is None:
             return None
         try:
-            if ledger.TRAIT not in summary['traits']:
+            if names.TRAIT not in summary['traits']:
                 return None
             # What has no inventory cannot be allocated.
             amounts = summary['resources'].get(resource_class)

@@ -16,12 +16,12 @@ import threading
 import fixtures
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nfv_sched.network import ledger
-from nfv_sched.network import ledger_reader
+from nfv_sched.ledger import names
+from nfv_sched.ledger import reader
 from nfv_sched.tests import base
 
-SUMMARY = {'traits': [ledger.TRAIT], 'resources': {
-    ledger.PORTS: {'capacity': 10, 'used': 4}}}
+SUMMARY = {'traits': [names.TRAIT], 'resources': {
+    names.PORTS: {'capacity': 10, 'used': 4}}}
 
 
 class ReadingTest(base.TestCase):
@@ -30,28 +30,28 @@ class ReadingTest(base.TestCase):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger('nfv_sched'))
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.ledger_reader._malformed', threading.Event()))
+            'nfv_sched.ledger.reader._malformed', threading.Event()))
 
-    def left(self, summary, resource_class=ledger.PORTS):
-        return ledger_reader.Reading(
-            {ledger.provider_uuid(uuids.node): summary}, 1.0, 2.0).left(
+    def left(self, summary, resource_class=names.PORTS):
+        return reader.Reading(
+            {names.provider_uuid(uuids.node): summary}, 1.0, 2.0).left(
             uuids.node, resource_class)
 
     def test_left(self):
         self.assertEqual(6, self.left(SUMMARY))
-        self.assertEqual(0, self.left(SUMMARY, ledger.RULES))
+        self.assertEqual(0, self.left(SUMMARY, names.RULES))
         self.assertIsNone(self.left({**SUMMARY, 'traits': ['X']}))
-        self.assertIsNone(ledger_reader.Reading({}, 1.0, 2.0).left(
-            uuids.node, ledger.PORTS))
+        self.assertIsNone(reader.Reading({}, 1.0, 2.0).left(
+            uuids.node, names.PORTS))
         self.assertEqual('', self.log.output)
 
     def test_malformed(self):
         """Whatever it is, it is one line in the log."""
         for summary in (
-            {}, [], 'x', {'traits': None}, {'traits': [ledger.TRAIT]},
+            {}, [], 'x', {'traits': None}, {'traits': [names.TRAIT]},
             {**SUMMARY, 'resources': []},
-            {**SUMMARY, 'resources': {ledger.PORTS: {'used': 1}}},
-            {**SUMMARY, 'resources': {ledger.PORTS: {
+            {**SUMMARY, 'resources': {names.PORTS: {'used': 1}}},
+            {**SUMMARY, 'resources': {names.PORTS: {
                 'capacity': '9', 'used': 1}}},
         ):
             self.assertIsNone(self.left(summary), summary)

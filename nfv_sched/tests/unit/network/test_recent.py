@@ -15,8 +15,8 @@ import time
 
 import fixtures
 
-from nfv_sched.network import claims
 from nfv_sched.network import demand
+from nfv_sched.network import recent
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.network import snapshots
 
@@ -28,7 +28,7 @@ class ClaimsTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.claims = claims.Claims()
+        self.claims = recent.Claims()
 
     def unseen(self, snapshot, host='host1'):
         return self.claims.unseen(snapshot, host)
@@ -196,7 +196,7 @@ class MovesTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.claims = claims.Claims()
+        self.claims = recent.Claims()
 
     def shown(self, *hosts, **kwargs):
         """What Neutron shows of the ports of the guest."""
@@ -265,7 +265,7 @@ class UnshownTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.claims = claims.Claims()
+        self.claims = recent.Claims()
         self.now = 1000.0
         self.useFixture(fixtures.MonkeyPatch(
             'time.monotonic', lambda: self.now))
@@ -316,7 +316,7 @@ class UnshownTest(base.TestCase):
         self.take('vm', 1022.0)
         self.claims.release('host1', 'vm')
         self.assertUnshown(0, 0)
-        self.now = 1022.0 - claims.TAKE_SECONDS
+        self.now = 1022.0 - recent.TAKE_SECONDS
         self.take('vm', self.now - 1)
         self.assertUnshown(0, 0)
 
@@ -339,4 +339,4 @@ class UnshownTest(base.TestCase):
                 (-3, -3, 0, 0, 50, 1),
                 (5, None, 1, 1, 5, 2)):
             with self.subTest(figures=figures):
-                self.assertEqual(expected, claims.left(*figures))
+                self.assertEqual(expected, recent.left(*figures))

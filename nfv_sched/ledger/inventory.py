@@ -43,7 +43,7 @@ from collections.abc import Mapping
 import math
 import typing as ty
 
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names
 from nfv_sched.network import limits
 from nfv_sched.network import usage
 
@@ -92,8 +92,8 @@ class Account(ty.NamedTuple):
 
     def inventory(self) -> Inventory:
         """What has to be published."""
-        if self.limit >= ledger.UNLIMITED:
-            return Inventory(ledger.UNLIMITED, 0)
+        if self.limit >= names.UNLIMITED:
+            return Inventory(names.UNLIMITED, 0)
         limit = math.floor(self.limit)
         total = max(limit, self.allocated, 1)
         return Inventory(total, total - max(limit - self.unallocated, 0))
@@ -159,18 +159,18 @@ def accounts(
     :param migrations: consumer that is a migration -> the guest that moves
     :returns: resource class -> account
     """
-    ports = by_guest(allocations, migrations, ledger.PORTS)
-    rules = by_guest(allocations, migrations, ledger.RULES)
+    ports = by_guest(allocations, migrations, names.PORTS)
+    rules = by_guest(allocations, migrations, names.RULES)
     more_ports = host.vswitch_ports
     more_rules = host.rules
     for uuid, guest in guests.items():
         more_ports -= min(len(guest.ports), ports.get(uuid, 0))
         more_rules -= min(guest.rules, rules.get(uuid, 0))
     return {
-        ledger.PORTS: Account(
+        names.PORTS: Account(
             host_limits.vswitch_ports_per_node, sum(ports.values()),
             host_limits.vswitch_physical_ports + more_ports),
-        ledger.RULES: Account(
+        names.RULES: Account(
             host_limits.security_rules_per_node, sum(rules.values()),
             more_rules),
     }

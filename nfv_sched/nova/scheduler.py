@@ -9,13 +9,13 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The one place that imports Nova modules it makes no promise about.
+"""What filters and weighers need of Nova beyond what it promises.
 
 Nova keeps ``nova.scheduler.filters``, ``nova.scheduler.weights``,
 ``nova.conf``, ``nova.objects`` and ``nova.exception`` usable for out-of-tree
-filters.  Whatever else the filters and weighers need is here, so that a
-change in Nova is met in one file.  The simulator, which drives far more of
-Nova, has a module of its own for that.
+filters.  Whatever else is used is in this package, so that a change in Nova is
+met in one place.  The simulator, which drives far more of Nova, has a module of
+its own for that.
 """
 
 from collections.abc import Callable
@@ -337,105 +337,6 @@ def numa_topology_limits(
     return limits
 
 
-class ComputeNode(ty.NamedTuple):
-    """A compute node in Nova's database.
-
-    :ivar uuid: UUID, also that of its resource provider
-    :ivar name: name of the hypervisor, also that of its resource provider
-    :ivar host: name of the compute service
-    :ivar hypervisor_type: as the driver calls it
-    :ivar cell: ``nova.objects.CellMapping`` of the cell where it is
-    :ivar aggregates: ``nova.objects.Aggregate`` of the host
-    :ivar numa_topology: as the database has it, for :func:`numa_topology`
-    """
-
-    uuid: str
-    name: str
-    host: str
-    hypervisor_type: str
-    cell: ty.Any
-    aggregates: list
-    numa_topology: str | None
-
-
-def read_configuration(args: list[str], prog: str, description: str) -> None:
-    """Read nova.conf and the arguments, as Nova's own services do.
-
-    :param args: arguments of the process
-    :param prog: name of the program
-    :param description: what ``--help`` says of it
-    """
-    parse_configuration(args, prog, description)
-    prepare_database()
-
-
-def parse_configuration(args: list[str], prog: str, description: str) -> None:
-    """Read nova.conf and the arguments, without any consequence.
-
-    :param args: arguments of the process
-    :param prog: name of the program
-    :param description: what ``--help`` says of it
-    """
-    from nova import config
-    from nova import version
-    logging.register_options(CONF)
-    config.set_lib_defaults()
-    CONF(args, project='nova', prog=prog, description=description,
-         version=version.version_string())
-
-
-def prepare_database() -> None:
-    """Prepare to read Nova's database, by the configuration that was read."""
-    from nova.db.api import api as api_db
-    from nova.db.main import api as main_db
-    from nova import rpc
-    rpc.init(CONF)  # nothing is sent, but cells come with a message queue
-    main_db.configure(CONF)
-    api_db.configure(CONF)
-    objects.register_all()
-
-
-def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
-    """The compute nodes of all cells, disabled ones included.
-
-    :returns: compute nodes, and what kept cells from answering
-    :raises Exception: whatever the database of the API raises
-    """
-    from nova import context as nova_context
-    context = nova_context.get_admin_context()
-    cells = {cell.uuid: cell for cell in objects.CellMappingList.get_all(
-        context) if not cell.is_cell0()}
-    aggregates: dict[str, list] = {}
-    for aggregate in objects.AggregateList.get_all(context):
-        for host in aggregate.hosts:
-            aggregates.setdefault(host, []).append(aggregate)
-
-    def read(cell_context):
-        try:
-            return objects.ComputeNodeList.get_all(cell_context)
-        except Exception as exc:  # Nova would log it every time
-            return exc
-
-    nodes: list[ComputeNode] = []
-    failures: list[str] = [] if cells else ['there are no cells']
-    for uuid, result in nova_context.scatter_gather_cells(
-            context, list(cells.values()), nova_context.CELL_TIMEOUT,
-            read).items():
-        cell = cells[uuid]
-        if result is nova_context.did_not_respond_sentinel:
-            failures.append(f'cell {cell.identity} did not answer')
-        elif isinstance(result, Exception):
-            failures.append(f'cell {cell.identity}: {result}')
-        else:
-            nodes.extend(
-                ComputeNode(
-                    node.uuid, node.hypervisor_hostname, node.host,
-                    node.hypervisor_type, cell,
-                    aggregates.get(node.host, []), node.numa_topology)
-                for node in result if node.host)
-    return nodes, failures
-
-
 def host_of_server(uuid: str) -> str:
     """The host that Nova has a server on.
 
@@ -504,75 +405,3 @@ def has_connected_servers(uuids: Iterable[str] | None = None) -> bool:
                and server.info_cache.network_info for server in servers):
             return True
     return False
-
-
-def numa_topology(node: ComputeNode):
-    """The NUMA topology that a compute node has reported.
-
-    :param node: a compute node
-    :returns: ``nova.objects.NUMATopology``; None if it has reported none
-    :raises Exception: whatever a malformed one makes Nova raise
-    """
-    if not node.numa_topology:
-        return None
-    return objects.NUMATopology.obj_from_db_obj(node.numa_topology)
-
-
-def moving_instance(cell, migration: str) -> str | None:
-    """The server that a migration moves.
-
-    :param cell: ``nova.objects.CellMapping`` of the cell of its source
-    :param migration: UUID of the migration
-    :returns: UUID; None if there is no such migration
-    """
-    from nova import context as nova_context
-    with nova_context.target_cell(
-            nova_context.get_admin_context(), cell) as context:
-        try:
-            return objects.Migration.get_by_uuid(
-                context, migration).instance_uuid
-        except exception.MigrationNotFound:
-            return None
-
-
-def plugged_ports(
-    cell, instances: Iterable[str],
-) -> dict[str, list[str]]:
-    """The ports that Nova has plugged for some servers, and not removed.
-
-    That is what Nova has noted itself.  What the ports say in Neutron does not
-    matter.
-
-    :param cell: ``nova.objects.CellMapping`` of their cell
-    :param instances: UUIDs of the servers
-    :returns: server UUID -> UUIDs of its ports
-    """
-    from nova import context as nova_context
-    with nova_context.target_cell(
-            nova_context.get_admin_context(), cell) as context:
-        return {
-            instance: [
-                interface.uuid for interface in
-                objects.VirtualInterfaceList.get_by_instance_uuid(
-                    context, instance)]
-            for instance in instances}
-
-
-def is_idle(cell, instance: str) -> bool:
-    """Whether nothing is done to a server, such as building or moving it.
-
-    :param cell: ``nova.objects.CellMapping`` of its cell
-    :param instance: UUID of the server
-    :returns: also true if there is no such server any more
-    """
-    from nova.compute import vm_states
-    from nova import context as nova_context
-    with nova_context.target_cell(
-            nova_context.get_admin_context(), cell) as context:
-        try:
-            found = objects.Instance.get_by_uuid(
-                context, instance, expected_attrs=[])
-        except exception.InstanceNotFound:
-            return True
-        return (found.task_state is None
-                and found.vm_state != vm_states.BUILDING)

@@ -28,7 +28,7 @@ import time
 import typing as ty
 import uuid
 
-from nfv_sched.network import providers
+from nfv_sched.ledger import client
 
 #: Beginning of the names of the providers.
 PREFIX = 'nfv-sched-probe-'
@@ -73,7 +73,7 @@ class Burst(ty.NamedTuple):
     total: int
 
 
-class _Client(providers.Client):
+class _Client(client.Client):
     """What a probe asks Placement for."""
 
     def begin(self, provider: str, room: int) -> None:
@@ -106,7 +106,7 @@ class _Client(providers.Client):
                 'consumer_generation': None,
                 'project_id': PREFIX.rstrip('-'),
                 'user_id': PREFIX.rstrip('-')}, version='1.36')
-        except providers.ConflictError as exc:
+        except client.ConflictError as exc:
             if exc.code == 'placement.concurrent_update':
                 return Answer.CONFLICT
             return Answer.REFUSED
@@ -114,22 +114,22 @@ class _Client(providers.Client):
 
     def remove(self, provider: str) -> None:
         """Remove a provider and whatever is allocated from it."""
-        with contextlib.suppress(providers.NotFoundError):
+        with contextlib.suppress(client.NotFoundError):
             self.release(self.allocations(provider)[1])
             self._request('DELETE', f'/resource_providers/{provider}')
 
     def release(self, consumers: Iterable[str]) -> None:
         """Give back what consumers have claimed."""
         for consumer in consumers:
-            with contextlib.suppress(providers.NotFoundError):
+            with contextlib.suppress(client.NotFoundError):
                 self._request('DELETE', f'/allocations/{consumer}')
 
     def end(self) -> None:
         """Remove what is left, unless another probe uses it."""
         for path in f'/resource_classes/{NAME}', f'/traits/{NAME}':
             with contextlib.suppress(
-                    providers.NotFoundError, providers.ConflictError,
-                    providers.InUseError):
+                    client.NotFoundError, client.ConflictError,
+                    client.InUseError):
                 self._request('DELETE', path)
 
 
@@ -146,7 +146,7 @@ class Probe:
     :param conf: configuration object with ``[placement]``
     :param room: how many claims there is room for
     :param claims: how many come at once, more than there is room for
-    :raises providers.PlacementError: if Placement does not do what is asked
+    :raises client.PlacementError: if Placement does not do what is asked
     """
 
     def __init__(self, conf, room: int, claims: int):
@@ -170,7 +170,7 @@ class Probe:
     def __exit__(self, exc_type, *exc_info) -> None:
         # What went wrong first says more; the next probe removes what is left.
         with contextlib.suppress(
-                *((providers.PlacementError,) if exc_type else ())):
+                *((client.PlacementError,) if exc_type else ())):
             self._end()
 
     def _end(self) -> None:

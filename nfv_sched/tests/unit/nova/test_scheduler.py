@@ -14,8 +14,8 @@
 
 import fixtures
 
-from nfv_sched.network import ledger
-from nfv_sched import nova_compat
+from nfv_sched.ledger import names
+from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.simulator import nova_api
 from nfv_sched.tests.unit.simulator import base
 from nfv_sched.tests.unit.simulator import test_network
@@ -55,27 +55,27 @@ class PlacementAnswersTest(base.SimulatorTestCase):
     def test_told(self):
         """Once for each request, however often that was wanted."""
         for _ in range(3):
-            nova_compat.when_placement_answers(self.asked, self.answered)
+            nova_scheduler.when_placement_answers(self.asked, self.answered)
         result = self.boot()
         (spec, nothing), (same, summaries) = self.calls
         self.assertIs(spec, same)
         self.assertIsNone(nothing)
         self.assertIsInstance(spec, nova_api.objects.RequestSpec)
         east, = [host for host in result.hosts if host.name == 'east']
-        summary = summaries[ledger.provider_uuid(east.uuid)]
-        self.assertEqual([ledger.TRAIT], summary['traits'])
+        summary = summaries[names.provider_uuid(east.uuid)]
+        self.assertEqual([names.TRAIT], summary['traits'])
         self.assertEqual({'capacity': 250, 'used': 0},
-                         summary['resources'][ledger.PORTS])
+                         summary['resources'][names.PORTS])
 
     def test_ours_stays(self):
         """What others want to know as well changes nothing for us."""
         method = MANAGER._get_all_host_states
-        nova_compat.when_placement_answers(self.asked, self.answered)
+        nova_scheduler.when_placement_answers(self.asked, self.answered)
         self.assertIsNot(method, MANAGER._get_all_host_states)
         for _ in range(2):
             result = self.boot()
             self.assertEqual(
-                1, result.loads['east'].claimed[ledger.PORTS])
+                1, result.loads['east'].claimed[names.PORTS])
         self.assertEqual(4, len(self.calls))
 
     def test_nothing_that_is_told_breaks_nova(self):
@@ -83,7 +83,7 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         def fail(*args):
             raise ZeroDivisionError
 
-        nova_compat.when_placement_answers(fail, fail)
+        nova_scheduler.when_placement_answers(fail, fail)
         self.boot()
         self.assertIn('That Placement is asked cannot', self.log.output)
         self.assertIn('What Placement has answered cannot', self.log.output)
@@ -96,18 +96,18 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         del self.filters[:]
         for other in unknown, None:
             MANAGER._get_all_host_states = other
-            nova_compat.when_placement_answers(self.asked, self.answered)
+            nova_scheduler.when_placement_answers(self.asked, self.answered)
             self.assertIs(other, MANAGER._get_all_host_states)
         self.useFixture(fixtures.MonkeyPatch(
             'nova.scheduler.request_filter.ALL_REQUEST_FILTERS', None))
-        nova_compat.when_placement_answers(self.asked, self.answered)
+        nova_scheduler.when_placement_answers(self.asked, self.answered)
 
     def test_without_request_filters(self):
         """Then only the moment of the answer is known."""
         self.useFixture(fixtures.MonkeyPatch(
             'nova.scheduler.manager.request_filter',
             type('module', (), {'process_reqspec': lambda *args: None})))
-        nova_compat.when_placement_answers(self.asked, self.answered)
+        nova_scheduler.when_placement_answers(self.asked, self.answered)
         self.boot()
         self.assertEqual(1, len(self.calls))
         self.assertIsNotNone(self.calls[0][1])

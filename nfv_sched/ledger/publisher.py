@@ -13,7 +13,7 @@
 
 A round reads the providers of the ledger, the compute nodes, Neutron, and the
 allocations from each provider, in this order, and writes the inventories that
-are not as they should be (:mod:`nfv_sched.network.publication`).  The
+are not as they should be (:mod:`nfv_sched.ledger.inventory`).  The
 providers come first so that none is taken for a leftover whose compute node
 was only read too early.
 
@@ -29,7 +29,7 @@ published.  (Two changes of others that cancel out within one round are not
 noticed; the next round corrects what follows.)
 
 What a guest has allocated and does not use is given back
-(:mod:`nfv_sched.network.unused`), guarded by the generation of the consumer.
+(:mod:`nfv_sched.ledger.unused`), guarded by the generation of the consumer.
 
 No provider is deleted: nova-compute keeps in mind what is below its own, and
 cannot report to Placement while that is not there.  Nova deletes them together
@@ -54,21 +54,22 @@ import typing as ty
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from nfv_sched import background
 from nfv_sched import conf as nfv_conf
-from nfv_sched.network import background
-from nfv_sched.network import ledger
+from nfv_sched.ledger import client as ledger_client
+from nfv_sched.ledger import inventory as ledger_inventory
+from nfv_sched.ledger import names as ledger_names
+from nfv_sched.ledger import unused
 from nfv_sched.network import limits as nfv_limits
 from nfv_sched.network import neutron
-from nfv_sched.network import providers
-from nfv_sched.network import publication
-from nfv_sched.network import unused
 from nfv_sched.network import usage
-from nfv_sched import nova_compat
+from nfv_sched.nova import database
+from nfv_sched.nova import scheduler
 from nfv_sched import text
 
 LOG = logging.getLogger(__name__)
 
-CONF = nova_compat.CONF
+CONF = scheduler.CONF
 nfv_conf.register_opts(CONF)
 
 _BARE_METAL = 'ironic'
@@ -80,7 +81,7 @@ _ROUNDS = 10
 # Seconds between two lines about a round that takes long.
 _PROGRESS = 10.0
 _NAMED = 5  # hosts that get lines of their own in the log
-_WORDS = {ledger.PORTS: 'ports', ledger.RULES: 'rules'}
+_WORDS = {ledger_names.PORTS: 'ports', ledger_names.RULES: 'rules'}
 
 
 class RoundError(Exception):
@@ -116,7 +117,7 @@ class HostReport(ty.NamedTuple):
 
     host: str
     action: Action
-    accounts: dict[str, publication.Account]
+    accounts: dict[str, ledger_inventory.Account]
     note: str = ''
 
     @property
@@ -153,13 +154,13 @@ class _Known(ty.NamedTuple):
     generation: int
     usage: usage.HostUsage
     limits: nfv_limits.Limits
-    accounts: dict[str, publication.Account]
+    accounts: dict[str, ledger_inventory.Account]
     inventories: dict[str, dict]  # as Placement has them
     rounds: int  # until it is looked at again
     wasteful: bool  # whether guests have allocated what they do not use
 
     def holds(
-        self, provider: providers.Provider | None, host: usage.HostUsage,
+        self, provider: ledger_client.Provider | None, host: usage.HostUsage,
         host_limits: nfv_limits.Limits,
     ) -> bool:
         """Whether it is still right, as far as one can see from here."""
@@ -172,7 +173,7 @@ class _State(ty.NamedTuple):
     """A provider of the ledger as it was at one moment."""
 
     generation: int
-    held: dict[str, ledger.Held]
+    held: dict[str, ledger_names.Held]
     inventories: dict[str, dict]
     new: bool = False  # nobody else has written it yet
 
@@ -190,7 +191,7 @@ class Publisher:
     def __init__(self, conf=CONF, stopped: threading.Event | None = None):
         self._conf = conf
         self._stopped = stopped or threading.Event()
-        self._client: providers.Client | None = None
+        self._client: ledger_client.Client | None = None
         self._reader: neutron.Reader | None = None
         self._snapshot: usage.Snapshot | None = None
         self._doubts = neutron.Doubts(conf)
@@ -231,13 +232,13 @@ class Publisher:
         except RoundError:
             self.close()
             raise
-        except (neutron.NeutronError, providers.PlacementError) as exc:
+        except (neutron.NeutronError, ledger_client.PlacementError) as exc:
             self.close()
             raise RoundError(str(exc)) from exc
 
     def _round(self, dry_run: bool, began: float) -> Round:
         if self._client is None:
-            self._client = providers.Client(
+            self._client = ledger_client.Client(
                 self._conf, self._conf.nfv_sched.ledger_threads)
         if not self._defined and not dry_run:
             self._client.define()
@@ -246,7 +247,7 @@ class Publisher:
             provider.compute: provider for provider in
             self._client.providers()}
         try:
-            nodes, failures = nova_compat.compute_nodes()
+            nodes, failures = database.compute_nodes()
         except Exception as exc:
             raise RoundError(f"Nova's database cannot be read: {exc}") from exc
         if failures and not nodes:
@@ -276,14 +277,15 @@ class Publisher:
                 for host, note, found in left_out], began)
         reports += self._together(
             lambda task: self._host(*task, dry_run), tasks, began)
-        self._forget({ledger.provider_uuid(node.uuid) for node in wanted})
+        self._forget({ledger_names.provider_uuid(node.uuid)
+                      for node in wanted})
         reports.sort(key=lambda report: report.host)
         return Round(reports, failures, time.monotonic() - began)
 
     def _choose(
-        self, nodes: Iterable[nova_compat.ComputeNode],
-    ) -> tuple[list[nova_compat.ComputeNode],
-               list[tuple[str, str, list[nova_compat.ComputeNode]]]]:
+        self, nodes: Iterable[database.ComputeNode],
+    ) -> tuple[list[database.ComputeNode],
+               list[tuple[str, str, list[database.ComputeNode]]]]:
         """The compute nodes that the ledger is for, and hosts that it is not.
 
         What Neutron binds to a host cannot be told apart by compute node.
@@ -341,7 +343,7 @@ class Publisher:
         return results
 
     def _retire(
-        self, provider: providers.Provider, dry_run: bool,
+        self, provider: ledger_client.Provider, dry_run: bool,
     ) -> HostReport:
         """Take a provider out of the ledger whose compute node is gone.
 
@@ -350,7 +352,7 @@ class Publisher:
         try:
             if dry_run:
                 if self._client.allocations(provider.uuid)[1]:
-                    raise providers.InUseError()
+                    raise ledger_client.InUseError()
             else:
                 generation, inventories = self._client.inventories(
                     provider.uuid)
@@ -360,22 +362,22 @@ class Publisher:
                 if others != inventories:
                     self._client.replace(provider.uuid, generation, others)
                 self._client.unmark(provider.uuid)
-        except providers.UnavailableError:
+        except ledger_client.UnavailableError:
             raise
-        except providers.InUseError:
+        except ledger_client.InUseError:
             return HostReport(provider.name, Action.IN_USE, {},
                               'the compute node is gone, allocations are not')
-        except providers.ConflictError as exc:
+        except ledger_client.ConflictError as exc:
             return HostReport(provider.name, Action.LATER, {}, str(exc))
-        except providers.NotFoundError:
+        except ledger_client.NotFoundError:
             pass
-        except providers.PlacementError as exc:
+        except ledger_client.PlacementError as exc:
             return HostReport(provider.name, Action.FAILED, {}, str(exc))
         return HostReport(provider.name, Action.REMOVED, {},
                           'the compute node is gone')
 
     def _leave_out(
-        self, host: str, note: str, published: list[providers.Provider],
+        self, host: str, note: str, published: list[ledger_client.Provider],
         dry_run: bool,
     ) -> HostReport:
         """Take a host out of the ledger that has no place there any more.
@@ -386,21 +388,21 @@ class Publisher:
             for provider in published:
                 if not dry_run:
                     self._client.unmark(provider.uuid)
-        except providers.UnavailableError:
+        except ledger_client.UnavailableError:
             raise
-        except providers.NotFoundError:
+        except ledger_client.NotFoundError:
             pass
-        except providers.PlacementError as exc:
+        except ledger_client.PlacementError as exc:
             return HostReport(host, Action.FAILED, {}, str(exc))
         return HostReport(host, Action.LEFT_OUT, {}, note)
 
     def _host(
-        self, node: nova_compat.ComputeNode,
-        provider: providers.Provider | None,
+        self, node: database.ComputeNode,
+        provider: ledger_client.Provider | None,
         host_limits: nfv_limits.Limits, dry_run: bool,
     ) -> HostReport:
         """Bring the provider of one compute node up to date."""
-        uuid = ledger.provider_uuid(node.uuid)
+        uuid = ledger_names.provider_uuid(node.uuid)
         known = self._known.get(uuid)
         if known is not None and known.holds(
                 provider, self._snapshot.host(node.host), host_limits) and (
@@ -415,14 +417,14 @@ class Publisher:
                 try:
                     return self._attempt(
                         node, provider, known, host_limits, returned, dry_run)
-                except providers.ConflictError as exc:
+                except ledger_client.ConflictError as exc:
                     conflict = exc
             raise conflict
-        except providers.UnavailableError:
+        except ledger_client.UnavailableError:
             raise
-        except providers.NoParentError as exc:
+        except ledger_client.NoParentError as exc:
             return HostReport(node.host, Action.WAITING, {}, str(exc))
-        except providers.PlacementError as exc:
+        except ledger_client.PlacementError as exc:
             return HostReport(node.host, Action.FAILED, {}, str(exc))
         except Exception as exc:
             # Whatever it is, it may be the same for all hosts.
@@ -433,12 +435,12 @@ class Publisher:
                               f'{type(exc).__name__}: {exc}')
 
     def _attempt(
-        self, node: nova_compat.ComputeNode,
-        provider: providers.Provider | None, known: _Known | None,
+        self, node: database.ComputeNode,
+        provider: ledger_client.Provider | None, known: _Known | None,
         host_limits: nfv_limits.Limits, returned: collections.Counter[str],
         dry_run: bool,
     ) -> HostReport:
-        uuid = ledger.provider_uuid(node.uuid)
+        uuid = ledger_names.provider_uuid(node.uuid)
         host_usage = self._snapshot.host(node.host)
         state = self._read(node, provider, known, dry_run)
         allocations, migrations, guests = self._see(node, state.held)
@@ -448,7 +450,7 @@ class Publisher:
             state = (state._replace(held={**state.held, **lowered}) if dry_run
                      else self._read(node, provider, known, dry_run))
             allocations, migrations, guests = self._see(node, state.held)
-        accounts = publication.accounts(
+        accounts = ledger_inventory.accounts(
             host_usage, guests, host_limits, allocations, migrations)
         can_raise = (
             # Nobody has published anything, ...
@@ -456,7 +458,7 @@ class Publisher:
             # ... or changed it since before Neutron was read.
             or provider is not None and provider.generation == state.generation
             or known is not None and known.inventories == state.inventories)
-        written, complete = publication.update(
+        written, complete = ledger_inventory.update(
             state.inventories, {name: account.inventory()
                                 for name, account in accounts.items()},
             can_raise)
@@ -489,15 +491,15 @@ class Publisher:
         return HostReport(node.host, action, accounts, '; '.join(notes))
 
     def _read(
-        self, node: nova_compat.ComputeNode,
-        provider: providers.Provider | None, known: _Known | None,
+        self, node: database.ComputeNode,
+        provider: ledger_client.Provider | None, known: _Known | None,
         dry_run: bool,
     ) -> _State:
         """What Placement has of a compute node, all of one moment."""
-        uuid = ledger.provider_uuid(node.uuid)
+        uuid = ledger_names.provider_uuid(node.uuid)
         if provider is None and dry_run:
             if not self._client.exists(node.uuid):
-                raise providers.NoParentError(
+                raise ledger_client.NoParentError(
                     'the compute node has no resource provider')
             if not self._client.exists(uuid):
                 return _State(0, {}, {}, True)
@@ -510,12 +512,13 @@ class Publisher:
             return _State(generation, held, known.inventories)
         read, existing = self._client.inventories(uuid)
         if read != generation:
-            raise providers.ConflictError('changed while it was read')
+            raise ledger_client.ConflictError('changed while it was read')
         return _State(generation, held, existing)
 
     def _see(
-        self, node: nova_compat.ComputeNode, held: Mapping[str, ledger.Held],
-    ) -> tuple[publication.Allocations, dict[str, str],
+        self, node: database.ComputeNode,
+        held: Mapping[str, ledger_names.Held],
+    ) -> tuple[ledger_inventory.Allocations, dict[str, str],
                Mapping[str, usage.Guest]]:
         """See who is on a host, and note how in this round.
 
@@ -527,7 +530,7 @@ class Publisher:
         :returns: consumer -> what it has allocated; consumer that is a
             migration -> the guest that moves; server -> what it has here
         """
-        provider = ledger.provider_uuid(node.uuid)
+        provider = ledger_names.provider_uuid(node.uuid)
         allocations = {consumer: allocation.resources
                        for consumer, allocation in held.items()}
         guests = self._snapshot.host(node.host).guests
@@ -542,7 +545,7 @@ class Publisher:
         right = {server: ports for server, ports in shown.items()
                  if right.get(server) == ports}
         if asked:
-            plugged = nova_compat.plugged_ports(node.cell, asked)
+            plugged = database.plugged_ports(node.cell, asked)
             guests = self._snapshot.guests_of(node.host, plugged)
             right.update({
                 server: shown[server] for server, ports in plugged.items()
@@ -579,10 +582,10 @@ class Publisher:
                            not self._snapshot.hides_groups)
 
     def _take_back(
-        self, node: nova_compat.ComputeNode,
-        held: Mapping[str, ledger.Held], migrations: Mapping[str, str],
+        self, node: database.ComputeNode,
+        held: Mapping[str, ledger_names.Held], migrations: Mapping[str, str],
         returned: collections.Counter[str], dry_run: bool,
-    ) -> dict[str, ledger.Held]:
+    ) -> dict[str, ledger_names.Held]:
         """Let guests give back what they do not use.
 
         While Nova builds or moves a guest, or a migration of it has something
@@ -595,7 +598,7 @@ class Publisher:
         :param dry_run: only say what would be done
         :returns: what those who have given something back have now
         """
-        sights = self._sights[ledger.provider_uuid(node.uuid)]
+        sights = self._sights[ledger_names.provider_uuid(node.uuid)]
         due = {}
         for consumer, sight in sights.items():
             if sight.due:
@@ -608,7 +611,7 @@ class Publisher:
         lowered = {}
         for consumer, keep in due.items():
             if (consumer not in moving
-                    and nova_compat.is_idle(node.cell, consumer)
+                    and database.is_idle(node.cell, consumer)
                     and (dry_run or self._lower(node, consumer, keep,
                                                 held[consumer]))):
                 lowered[consumer] = held[consumer]._replace(resources=keep)
@@ -619,19 +622,20 @@ class Publisher:
         return lowered
 
     def _lower(
-        self, node: nova_compat.ComputeNode, consumer: str,
-        keep: dict[str, int], held: ledger.Held,
+        self, node: database.ComputeNode, consumer: str,
+        keep: dict[str, int], held: ledger_names.Held,
     ) -> bool:
         """Lower an allocation, unless somebody else changes it just now."""
         try:
             if not self._client.lower(
-                    consumer, ledger.provider_uuid(node.uuid), held, keep):
+                    consumer, ledger_names.provider_uuid(node.uuid), held,
+                    keep):
                 return False
-        except providers.UnavailableError:
+        except ledger_client.UnavailableError:
             raise
-        except providers.ConflictError:
+        except ledger_client.ConflictError:
             return False
-        except providers.PlacementError as exc:
+        except ledger_client.PlacementError as exc:
             LOG.warning('Server %s cannot give back what it does not use on '
                         'host %s: %s', consumer, node.host, exc)
             return False
@@ -642,14 +646,14 @@ class Publisher:
         return True
 
     def _migrations(
-        self, node: nova_compat.ComputeNode, consumers: list[str],
+        self, node: database.ComputeNode, consumers: list[str],
     ) -> dict[str, str]:
         """Those of some consumers that are migrations, and whose."""
         found = {}
         for consumer in consumers:
             instance = self._instances.get(consumer)
             if instance is None:
-                instance = nova_compat.moving_instance(node.cell, consumer)
+                instance = database.moving_instance(node.cell, consumer)
             if instance is not None:
                 found[consumer] = self._instances[consumer] = instance
         return found
@@ -662,7 +666,7 @@ class Publisher:
             self._instances.clear()
 
 
-def excess(accounts: Mapping[str, publication.Account]) -> str:
+def excess(accounts: Mapping[str, ledger_inventory.Account]) -> str:
     """What a host carries more than it may, in words; empty if nothing.
 
     :param accounts: resource class -> account

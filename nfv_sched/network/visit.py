@@ -11,9 +11,9 @@
 #    under the License.
 """A request meets what the network puts on a host.
 
-The counterpart of ``placement`` for ports and security-group rules: the
-filters of limits are thin, what they share is here.  It is worked out once per
-request and kept with it, so that all filters see the same snapshot.
+The counterpart of :mod:`nfv_sched.visit` for ports and security-group rules:
+the filters of limits are thin, what they share is here.  It is worked out once
+per request and kept with it, so that all filters see the same snapshot.
 """
 
 from collections.abc import Mapping
@@ -21,23 +21,23 @@ import functools
 import time
 import typing as ty
 
-from nfv_sched.network import claims
+from nfv_sched.ledger import reader
 from nfv_sched.network import demand as network_demand
-from nfv_sched.network import ledger_reader
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import neutron
+from nfv_sched.network import recent
 from nfv_sched.network import usage
-from nfv_sched import nova_compat
+from nfv_sched.nova import scheduler
 from nfv_sched.numa import pci
 from nfv_sched.request import note_of
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
 
-CONF = nova_compat.CONF
+CONF = scheduler.CONF
 
 _WATCHED = '_nfv_sched_watched'
 
-_ALL_SHOWN = claims.Unshown()
+_ALL_SHOWN = recent.Unshown()
 
 
 class NetworkNote:
@@ -75,11 +75,11 @@ class NetworkNote:
         self.deny = not self.fresh and options.stale_snapshot_policy == 'deny'
         self.limits = network_limits.by_host(
             network_limits.defaults(CONF))
-        self.ledgers: ledger_reader.Reading | None = None
+        self.ledgers: reader.Reading | None = None
         if options.ledger == 'placement':
             self.ledgers = request_note.ledgers
             if self.ledgers is None:
-                ledger_reader.tell_missing()
+                reader.tell_missing()
         self.host: str | None = None
         self.passed: set[str] = set()
         self.asked: set[str] = set()
@@ -116,7 +116,7 @@ class NetworkNote:
         if ports is None:
             return None
         if self.host is None:
-            self.host = nova_compat.host_of_server(self.instance)
+            self.host = scheduler.host_of_server(self.instance)
         if self.host not in (host_state.host, ''):
             return None
         return usage.Guest(
@@ -135,21 +135,21 @@ class NetworkNote:
             return None
         return self.ledgers.left(host_state.uuid, resource_class)
 
-    def unshown(self, host_state) -> claims.Unshown:
+    def unshown(self, host_state) -> recent.Unshown:
         """What Placement's answer does not have of a host.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
         """
-        if not claims.CLAIMS.any_on(host_state.host):
+        if not recent.CLAIMS.any_on(host_state.host):
             return _ALL_SHOWN
-        return claims.CLAIMS.unshown(
+        return recent.CLAIMS.unshown(
             host_state.host, self.ledgers.asked, self.ledgers.answered,
             self.instance)
 
 
 def watch_placement() -> None:
     """Keep for each request what Placement says of its candidate hosts."""
-    nova_compat.when_placement_answers(placement_asked, placement_answered)
+    scheduler.when_placement_answers(placement_asked, placement_answered)
 
 
 def placement_asked(spec_obj) -> None:
@@ -164,11 +164,11 @@ def placement_answered(spec_obj, summaries: Mapping | None) -> None:
     """Placement has answered.
 
     :param spec_obj: ``nova.objects.RequestSpec``
-    :param summaries: see ``ledger_reader.Reading``; None if it was not asked
+    :param summaries: see ``reader.Reading``; None if it was not asked
     """
     note = note_of(spec_obj)
     now = time.monotonic()
-    note.ledgers = None if summaries is None else ledger_reader.Reading(
+    note.ledgers = None if summaries is None else reader.Reading(
         summaries, now if note.asked is None else note.asked, now)
     note.network = None
 
@@ -191,7 +191,7 @@ def of(request_note: RequestNote, request: Request) -> NetworkNote:
             # Nova decides once more when the last server is placed.
             note.attempt = previous.attempt
         for host, instance in request_note.taken:
-            claims.CLAIMS.prolong(host, instance)
+            recent.CLAIMS.prolong(host, instance)
         request_note.network = note
     return note
 
@@ -205,13 +205,13 @@ def watch(host_state, network: NetworkNote) -> None:
     note = network.note
     if host_state.__dict__.get(_WATCHED) is not note:
         host_state.__dict__[_WATCHED] = note
-        nova_compat.when_placed(host_state, after=functools.partial(
+        scheduler.when_placed(host_state, after=functools.partial(
             _remember, note))
 
 
 def _remember(note: RequestNote, host_state, instance: str) -> None:
     network = note.network
-    claims.CLAIMS.add(host_state.host, instance, network.demand,
+    recent.CLAIMS.add(host_state.host, instance, network.demand,
                       network.request.project or '', network.request.is_move,
                       network.snapshot)
     note.taken.append((host_state.host, instance))

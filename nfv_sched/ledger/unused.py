@@ -26,7 +26,7 @@ that comes after boot.
 from collections.abc import Mapping
 import typing as ty
 
-from nfv_sched.network import ledger
+from nfv_sched.ledger import names
 from nfv_sched.network import usage
 
 #: Rounds in a row in which a guest has to be seen with the same allocation,
@@ -44,7 +44,7 @@ class Sight(ty.NamedTuple):
     :ivar last: number of the last of them
     """
 
-    held: ledger.Held
+    held: names.Held
     guest: usage.Guest
     bound: bool
     rounds: int
@@ -57,7 +57,7 @@ class Sight(ty.NamedTuple):
 
 
 def look(
-    before: Sight | None, held: ledger.Held, guest: usage.Guest, number: int,
+    before: Sight | None, held: names.Held, guest: usage.Guest, number: int,
 ) -> Sight:
     """How a guest is seen now.
 
@@ -87,9 +87,9 @@ def kept(
     :returns: resource class -> amount; nothing if it needs none at all
     """
     used = dict(resources)
-    used[ledger.PORTS] = len(guest.ports)
+    used[names.PORTS] = len(guest.ports)
     if rules_known:
-        used[ledger.RULES] = guest.rules
+        used[names.RULES] = guest.rules
     return {name: min(amount, used[name])
             for name, amount in resources.items() if min(amount, used[name])}
 
