@@ -14,8 +14,8 @@
 Nova keeps ``nova.scheduler.filters``, ``nova.scheduler.weights``,
 ``nova.conf``, ``nova.objects`` and ``nova.exception`` usable for out-of-tree
 filters.  Whatever else is used is in this package, so that a change in Nova is
-met in one place.  The simulator, which drives far more of Nova, has a module of
-its own for that.
+met in one place.  The simulator, which drives far more of Nova, has a module
+of its own for that.
 """
 
 from collections.abc import Callable
