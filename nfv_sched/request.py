@@ -84,7 +84,8 @@ class RequestNote:
     :ivar rejected: (host, reason) of the refusals for this server
     :ivar limits: limits objects by content, shared by like hosts
     :ivar settings: options as they are for this request
-    :ivar terms: how to decide, by the filters that count
+    :ivar ran: filters that count without being enabled, as they have run
+    :ivar terms: how to decide, by these filters
     :ivar decisions: what was decided, by these terms and the shape of a host
     :ivar instance: UUID of the server that is placed now
     :ivar asked: when Nova was about to ask Placement for candidates, seconds
@@ -98,7 +99,7 @@ class RequestNote:
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
-                 'terms', 'decisions', 'instance', 'asked', 'ledgers',
+                 'ran', 'terms', 'decisions', 'instance', 'asked', 'ledgers',
                  'network', 'taken',
                  'placed', '_key', '_extra_specs', '_pristine')
 
@@ -108,6 +109,7 @@ class RequestNote:
         self.rejected: list[tuple[str, reasons.Lazy]] = []
         self.limits: dict = {}
         self.settings: ty.Any = None
+        self.ran: tuple[str, ...] = ()
         self.terms: dict = {}
         self.decisions: dict = {}
         self.instance: str | None = None
@@ -126,12 +128,12 @@ class RequestNote:
         :param index: number of the server that is placed, None if unknown
         :param spec_obj: ``nova.objects.RequestSpec``
         """
-        self.settings = None
-        self.terms, self.decisions = {}, {}
         self.instance = _get(spec_obj, 'instance_uuid')
         if index != self.index or index is None:
             self.index = index
             self.rejected = []
+            self.settings = None
+            self.terms, self.decisions = {}, {}
 
     def read(self, spec_obj) -> Request:
         """The request; read again if the RequestSpec has changed.

@@ -32,6 +32,7 @@ from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
 from nfv_sched.rules import base as rules_base
+from nfv_sched import terms as nfv_terms
 from nfv_sched import visit
 
 LOG = logging.getLogger(__name__)
@@ -156,7 +157,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                 'a readable record of the host needed', str(exc))
         except Exception:
             return self._unusable(host_state)
-        if decision.accepted or visit.left_to_others(
+        if decision.accepted or nfv_terms.left_to_others(
                 request_note, type(self).__name__, decision):
             return None
         return decision.reason
@@ -187,6 +188,6 @@ class RuleFilter(NFVHostFilter):
 
     def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""
-        return visit.judge(
-            visit.note_of(host_state, request_note), host_state, request,
-            self.rule.filters[0])
+        return visit.of(host_state, request_note).judge(
+            host_state, request, nfv_terms.of(
+                request_note, request, self.rule.filters[0], True))

@@ -13,7 +13,9 @@
 
 from nfv_sched.filters import base
 from nfv_sched.numa import decide
+from nfv_sched import plain
 from nfv_sched import reasons
+from nfv_sched import terms
 from nfv_sched import visit
 
 _NO_CANDIDATES = decide.Decision(False, reasons.Reason(
@@ -45,9 +47,8 @@ class NFVTopologyFilter(base.NFVHostFilter):
             if request.plain and None not in (
                     host_state.cpu_allocation_ratio,
                     host_state.ram_allocation_ratio):
-                decision = visit.judge_plain(
-                    host_state, request, request_note)
+                decision = plain.judge(host_state, request, request_note)
                 if decision is not None:
                     return decision
-        return visit.judge(
-            visit.note_of(host_state, request_note), host_state, request)
+        return visit.of(host_state, request_note).judge(
+            host_state, request, terms.of(request_note, request))

@@ -94,6 +94,8 @@ class Terms(ty.NamedTuple):
         claim keeps it only on the host as it is known now
     :ivar limits_lost: the claim may be made without the limits
     :ivar capping: those of the rules that lower the CPU allocation ratio
+    :ivar refusing: rules of the request that some hosts can never keep,
+        whether they count otherwise or not
     """
 
     rules: tuple[base.Rule, ...]
@@ -102,6 +104,7 @@ class Terms(ty.NamedTuple):
     predicted_is_enough: bool = False
     limits_lost: bool = False
     capping: tuple[base.Rule, ...] = ()
+    refusing: tuple[base.Rule, ...] = ()
 
     @property
     def strict(self) -> bool:

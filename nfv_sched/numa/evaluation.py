@@ -41,21 +41,21 @@ class Evaluation:
     :param host: the host's NUMA nodes
     :param guest: the guest's NUMA nodes
     :param ratios: allocation ratios of the host
-    :param pci_free: free PCI devices per host NUMA node number; only the
-        order in which Nova tries the host cells depends on it
+    :param pools: free PCI devices of the host; only the order in which Nova
+        tries the host cells depends on them
     :param pci_requested: whether the guest asks for PCI devices
     :param packing: whether Nova fills the most used NUMA node first
     :param pristine: the guest as the claim on the compute node reads it, if
         Nova has written to the one of the request meanwhile
     """
 
-    __slots__ = ('host', 'guest', 'pristine', 'ratios', 'pci_free',
+    __slots__ = ('host', 'guest', 'pristine', 'ratios', 'pools',
                  'pci_requested', 'packing', 'masks', '_codes', '_uniform',
                  '_static', '_order')
 
     def __init__(
         self, host: HostTopology, guest: Guest, ratios: fit.Ratios,
-        pci_free: Mapping[int | None, int] | None = None,
+        pools: Sequence[Mapping] | None = None,
         pci_requested: bool = False, packing: bool = False,
         pristine: Guest | None = None,
     ):
@@ -63,7 +63,7 @@ class Evaluation:
         self.guest = guest
         self.pristine = guest if pristine is None else pristine
         self.ratios = ratios
-        self.pci_free = pci_free
+        self.pools = pools
         self.pci_requested = pci_requested
         self.packing = packing
         self._codes: dict | None = None
@@ -112,7 +112,7 @@ class Evaluation:
         taken for each other (see :mod:`nfv_sched.numa.walk`).
         """
         if self._static is None:
-            cells = [cell.emptied() for cell in self.host.cells]
+            cells = self._emptied()
             masks = list(self._fitting(cells))
             # The claim reads what Nova has not narrowed yet.
             if self.pristine.any_pages:
@@ -134,7 +134,20 @@ class Evaluation:
     @property
     def static_fits(self) -> tuple[int, ...]:
         """Host cells that each guest cell itself fits, were they empty."""
-        return self._fitting([cell.emptied() for cell in self.host.cells])
+        return self._fitting(self._emptied())
+
+    def _emptied(self) -> Sequence[topology.HostCell]:
+        """The host cells without any guest.
+
+        One that all guest cells fit may be as it is: they fit it then, too.
+        """
+        fit_all = -1
+        for mask in self.masks:
+            fit_all &= mask
+        if self.pristine.any_pages:
+            fit_all = 0  # with pages of another size they may not
+        return [cell if fit_all >> index & 1 else cell.emptied()
+                for index, cell in enumerate(self.host.cells)]
 
     @property
     def too_few_cells(self) -> bool:
@@ -193,17 +206,18 @@ class Evaluation:
         order = list(range(len(cells)))
         if len(cells) <= len(self.guest.cells):
             return order
-        order.sort(key=lambda i: cells[i].memory - cells[i].memory_usage,
-                   reverse=not self.packing)
-        if self.guest.cells[0].cpus == topology.SHARED:
-            order.sort(key=lambda i: cells[i].cpu_usage, reverse=self.packing)
-        else:
-            order.sort(key=lambda i: len(cells[i].free_cpus),
-                       reverse=not self.packing)
-        if self.pci_free is not None:
-            free = self.pci_free
-            order.sort(key=lambda i: free.get(cells[i].id, 0),
-                       reverse=self.pci_requested)
+        # The least first: what counts least last, with the sign that makes
+        # it so.
+        sign = 1 if self.packing else -1
+        shared = self.guest.cells[0].cpus == topology.SHARED
+        free = _free_devices(self.pools)
+        near = -1 if self.pci_requested else 1
+        keys = [
+            (near * free.get(cell.id, 0),
+             -sign * cell.cpu_usage if shared else sign * len(cell.free_cpus),
+             sign * (cell.memory - cell.memory_usage))
+            for cell in cells]
+        order.sort(key=keys.__getitem__)
         return order
 
     def _fits(
@@ -328,6 +342,17 @@ class Evaluation:
         """Whether the claim could take unreasonably long on this host."""
         return _permutations(
             len(self.host.cells), len(self.guest.cells)) > MAX_CLAIM_TRIES
+
+
+def _free_devices(
+    pools: Sequence[Mapping] | None,
+) -> Mapping[int | None, int]:
+    """Free PCI devices by number of the host NUMA node."""
+    free: dict[int | None, int] = {}
+    for pool in pools or ():
+        node = pool.get('numa_node')
+        free[node] = free.get(node, 0) + pool.get('count', 0)
+    return free
 
 
 _permutations = functools.cache(math.perm)

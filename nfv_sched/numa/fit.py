@@ -17,6 +17,7 @@ answered by counting: no CPU is chosen and nothing is changed.  The tests
 compare every answer with the installed Nova.
 """
 
+import functools
 import typing as ty
 
 from nfv_sched.numa import topology
@@ -39,6 +40,12 @@ class Ratios(ty.NamedTuple):
 
     cpu: float
     ram: float
+
+
+@functools.lru_cache(maxsize=1024)
+def ratios(cpu: float, ram: float) -> Ratios:
+    """The same object for the same ratios."""
+    return Ratios(float(cpu), float(ram))
 
 
 def page_size(host: HostCell, requested: int, memory: int) -> int:

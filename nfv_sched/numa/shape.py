@@ -24,25 +24,20 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 
 from nfv_sched.numa import candidates
+from nfv_sched.numa import decide
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
-from nfv_sched.rules import base
-
-# Of a pool of devices, what is counted otherwise.
-_COUNTED = ('count', 'rp_uuid')
 
 
 def of(
-    evaluation: numa_evaluation.Evaluation, facts: Sequence[base.Facts],
-    pools: Sequence[Mapping] | None, demands: tuple[pci.Demand, ...],
-    mapping: Mapping | None,
+    evaluation: numa_evaluation.Evaluation, terms: decide.Terms,
+    demands: tuple[pci.Demand, ...], mapping: Mapping | None,
 ) -> Hashable | None:
     """The shape of a host for a request.
 
     :param evaluation: where the guest fits
-    :param facts: what the rules know of the host
-    :param pools: free PCI devices of the host; None if it says nothing
+    :param terms: how hosts are decided about
     :param demands: the PCI requests
     :param mapping: which provider gives which PCI device
     :returns: None if the host has to be decided about by itself: where Nova's
@@ -59,7 +54,7 @@ def of(
             or any(cell.cpus == topology.MIXED for cell in guest.cells)):
         return None
     static = fits = None
-    if any(mask != host.all_cells for mask in masks):
+    if masks.count(host.all_cells) != len(masks):
         static = evaluation.static_masks
         if not evaluation.interchangeable:
             fits = evaluation.static_fits
@@ -68,10 +63,10 @@ def of(
         order = tuple(evaluation.order)
     shape = (
         tuple([cell.id for cell in cells]), masks, static, fits, order,
-        frozenset(host.labels.items()), host.tunnel, tuple(facts))
-    if not demands:
-        return shape
-    if pools is None:
+        host.near, tuple([rule.read(host, terms.names)
+                          for rule in terms.rules]))
+    pools = evaluation.pools
+    if not demands or pools is None:
         return shape
     try:
         devices = of_devices(pools, demands, mapping, cells)
@@ -111,9 +106,9 @@ def of_devices(
             for provider in of_demand]))
     found = []
     for pool in pools:
-        count, provider = pool['count'], pool.get('rp_uuid')
+        matters = {**pool, 'count': min(pool['count'], most)}
+        provider = matters.get('rp_uuid')
         if provider is not None:
-            provider = numbers.setdefault(provider, len(numbers))
-        found.append((count if count < most else most, provider))
-        found += [item for item in pool.items() if item[0] not in _COUNTED]
+            matters['rp_uuid'] = numbers.setdefault(provider, len(numbers))
+        found.append((*matters, *matters.values()))
     return tuple(near), tuple(providers), tuple(found)

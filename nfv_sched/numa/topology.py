@@ -20,6 +20,8 @@ fields (``_obj_<name>``, set by oslo.versionedobjects) where they are there,
 and through the field otherwise.
 """
 
+import functools
+import types
 import typing as ty
 
 # Special page sizes of a guest cell (nova.virt.hardware.MEMPAGES_*).
@@ -150,7 +152,7 @@ class HostCell:
                      if page.size_kb == size_kb), None)
 
     @property
-    def network(self) -> tuple[ty.AbstractSet[str], bool]:
+    def network(self) -> tuple[frozenset[str], bool]:
         """Physical networks (and labels) near this cell, and the tunnel."""
         return _network(self._obj.__dict__.get('_obj_network_metadata'))
 
@@ -266,18 +268,48 @@ def _pages(obj) -> Pages:
                           total * size, reserved * size))
 
 
-_NO_NETWORK: tuple[ty.AbstractSet[str], bool] = (frozenset(), False)
+#: Of each host cell: physical networks (and labels) near it, and whether the
+#: tunnel endpoint is.
+Near = tuple[tuple[frozenset[str], bool], ...]
+
+_NO_NETWORK: tuple[frozenset[str], bool] = (frozenset(), False)
 
 
-def _network(obj) -> tuple[ty.AbstractSet[str], bool]:
+def _network(obj) -> tuple[frozenset[str], bool]:
     if obj is None:
         return _NO_NETWORK
     attrs = obj.__dict__
     try:
-        return attrs['_obj_physnets'], attrs['_obj_tunneled']
+        physnets, tunneled = attrs['_obj_physnets'], attrs['_obj_tunneled']
     except KeyError:
-        return (_read(obj, 'physnets', frozenset()),
-                _read(obj, 'tunneled', False))
+        physnets = _read(obj, 'physnets', ())
+        tunneled = _read(obj, 'tunneled', False)
+    return frozenset(physnets), bool(tunneled)
+
+
+class _Networks(ty.NamedTuple):
+    """Bitmasks of the host cells near networks.
+
+    :ivar labels: by physical network
+    :ivar tunnel: of the tunnel endpoint
+    """
+
+    labels: ty.Mapping[str, int]
+    tunnel: int
+
+
+@functools.lru_cache(maxsize=1024)
+def _networks(near: Near) -> _Networks:
+    labels: dict[str, int] = {}
+    tunnel = 0
+    bit = 1
+    for physnets, tunneled in near:
+        for physnet in physnets:
+            labels[physnet] = labels.get(physnet, 0) | bit
+        if tunneled:
+            tunnel |= bit
+        bit <<= 1
+    return _Networks(types.MappingProxyType(labels), tunnel)
 
 
 class HostTopology:
@@ -289,40 +321,36 @@ class HostTopology:
     :ivar cells: host cells in Nova's order
     """
 
-    __slots__ = ('cells', '_labels', '_tunnel')
+    __slots__ = ('cells', '_near', '_networks')
 
     def __init__(self, cells: tuple[HostCell, ...]):
         self.cells = cells
-        self._labels: dict[str, int] | None = None
-        self._tunnel = 0
-
-    def _read_networks(self) -> dict[str, int]:
-        labels: dict[str, int] = {}
-        tunnel = 0
-        bit = 1
-        for cell in self.cells:
-            physnets, tunneled = cell.network
-            for physnet in physnets:
-                labels[physnet] = labels.get(physnet, 0) | bit
-            if tunneled:
-                tunnel |= bit
-            bit <<= 1
-        self._tunnel = tunnel
-        self._labels = labels
-        return labels
+        self._near: Near | None = None
+        self._networks: _Networks | None = None
 
     @property
-    def labels(self) -> dict[str, int]:
+    def near(self) -> Near:
+        """What is near each cell; hosts that are alike in it are equal."""
+        near = self._near
+        if near is None:
+            near = self._near = tuple([cell.network for cell in self.cells])
+        return near
+
+    @property
+    def labels(self) -> ty.Mapping[str, int]:
         """Bitmask of the cells near each physical network, by position."""
-        labels = self._labels
-        return self._read_networks() if labels is None else labels
+        networks = self._networks
+        if networks is None:
+            networks = self._networks = _networks(self.near)
+        return networks.labels
 
     @property
     def tunnel(self) -> int:
         """Bitmask of the cells near the tunnel endpoint."""
-        if self._labels is None:
-            self._read_networks()
-        return self._tunnel
+        networks = self._networks
+        if networks is None:
+            networks = self._networks = _networks(self.near)
+        return networks.tunnel
 
     @property
     def all_cells(self) -> int:

@@ -12,24 +12,22 @@
 """What the weighers of preferences have in common."""
 
 import abc
+from collections.abc import Sequence
 
 from nova.scheduler import weights
 from oslo_log import log as logging
 
-from nfv_sched import conf
-from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched import request as nfv_request
 from nfv_sched.rules import base as rules_base
+from nfv_sched import terms as nfv_terms
 from nfv_sched import visit
+from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)
 
-CONF = scheduler.CONF
-conf.register_opts(CONF)
 
-
-class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
+class NFVHostWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
     """A weigher by what becomes of the guest on the host, 0 to 1.
 
     Hosts are not normalised against each other: one that can do what is
@@ -40,23 +38,9 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     minval = 0.0
     maxval = 1.0
 
-    #: Option, and aggregate metadata, with the multiplier.
-    multiplier: str
-    #: Section with the option.
-    group = 'nfv_sched'
-
     #: The rules that are weighed.  They count here even if their filter is not
     #: enabled.
     rule: type[rules_base.Rule]
-
-    def __init__(self):
-        super().__init__()
-        self._options = CONF[self.group]
-
-    def weight_multiplier(self, host_state):
-        """The option, or the metadata of the host's aggregates."""
-        return scheduler.weight_multiplier(
-            host_state, self.multiplier, self._options[self.multiplier])
 
     def weighed(
         self, request: nfv_request.Request,
@@ -67,11 +51,17 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def weigh(
-        self, note: visit.HostNote, host_state,
-        request: nfv_request.Request, decision: decide.Decision,
-        terms: decide.Terms,
+        self, host_state, found: visit.Visit, request: nfv_request.Request,
+        rules: Sequence[rules_base.Rule], decision: decide.Decision,
     ) -> float:
-        """The weight of a host that can take the guest."""
+        """The weight of a host that can take the guest.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        :param found: what is known of the host
+        :param request: the request
+        :param rules: those that are weighed
+        :param decision: what was decided
+        """
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
         """The weights of the hosts, from ``minval`` to ``maxval``."""
@@ -80,29 +70,32 @@ class NFVHostWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def _weights(self, weighed_obj_list, request_spec) -> list[float]:
         """The weights as they are; the request is read once for all hosts."""
+        self.read_multipliers()
         try:
             request_note = nfv_request.note_of(request_spec)
             request = request_note.read(request_spec)
-            if request.error is not None or not self.weighed(request):
+            rules = self.weighed(request)
+            if request.error is not None or not rules:
                 return [0.0] * len(weighed_obj_list)
+            terms = nfv_terms.of(request_note, request, self.rule.filters[0])
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(request_spec, 'instance_uuid', None))
             return [0.0] * len(weighed_obj_list)
-        return [self._weight(weighed.obj, request, request_note)
+        return [self._weight(weighed.obj, request_note, request, rules, terms)
                 for weighed in weighed_obj_list]
 
     def _weight(
-        self, host_state, request: nfv_request.Request,
-        request_note: nfv_request.RequestNote,
+        self, host_state, request_note: nfv_request.RequestNote,
+        request: nfv_request.Request, rules: Sequence[rules_base.Rule],
+        terms: decide.Terms,
     ) -> float:
         try:
-            note = visit.note_of(host_state, request_note)
-            decision, terms = visit.decide(
-                note, host_state, request, self.rule.filters[0])
+            found = visit.of(host_state, request_note)
+            decision = found.decision(host_state, request, terms)
             if not decision.accepted:
                 return 0.0
-            return self.weigh(note, host_state, request, decision, terms)
+            return self.weigh(host_state, found, request, rules, decision)
         except Exception:
             LOG.exception('Host %s cannot be weighed',
                           getattr(host_state, 'host', host_state))
@@ -126,20 +119,20 @@ class PreferenceWeigher(NFVHostWeigher):
         """Only what is preferred."""
         return [rule for rule in super().weighed(request) if not rule.strict]
 
-    def weigh(self, note, host_state, request, decision, terms):
+    def weigh(self, host_state, found, request, rules, decision):
         """See the class."""
-        weight = self._value(request, decision)
+        weight = _value(rules, decision)
         if decision.displaces is not None:
-            weight -= self._value(request, decision.displaces)
+            weight -= _value(rules, decision.displaces)
         return weight
-
-    def _value(self, request: nfv_request.Request,
-               decision: decide.Decision) -> float:
-        """How much of what is preferred comes true, 0 to 1."""
-        rules = self.weighed(request)
-        return sum(decision.degrees.get(rule.text, 0.0)
-                   for rule in rules) / len(rules)
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
         """The weights of the hosts, from -1 to 1."""
         return self._weights(weighed_obj_list, weight_properties)
+
+
+def _value(rules: Sequence[rules_base.Rule],
+           decision: decide.Decision) -> float:
+    """How much of what is preferred comes true, 0 to 1."""
+    degrees = decision.degrees
+    return sum([degrees.get(rule.text, 0.0) for rule in rules]) / len(rules)

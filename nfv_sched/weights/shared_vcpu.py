@@ -12,7 +12,6 @@
 """The weigher for pinned guests with one vCPU on shared CPUs."""
 
 from nfv_sched.rules import shared_vcpu
-from nfv_sched import visit
 from nfv_sched.weights import base
 
 
@@ -28,8 +27,7 @@ class SharedVCPUWeigher(base.NFVHostWeigher):
     multiplier = 'shared_vcpu_weight_multiplier'
     rule = shared_vcpu.SharedVCPURule
 
-    def weigh(self, note, host_state, request, decision, terms):
+    def weigh(self, host_state, found, request, rules, decision):
         """See the class."""
-        evaluation, chosen = visit.expected(
-            note, host_state, request, decision, terms)
-        return self.weighed(request)[0].left(evaluation, chosen)
+        return rules[0].left(
+            found.evaluation, found.expected(host_state, request))
