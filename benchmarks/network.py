@@ -50,9 +50,10 @@ from nova.scheduler.weights import ram as ram_weigher  # noqa: E402
 from nfv_sched.filters import security_rule_limit  # noqa: E402
 from nfv_sched.filters import vswitch_port_limit  # noqa: E402
 from nfv_sched.ledger import names as ledger_names  # noqa: E402
-from nfv_sched.network import neutron  # noqa: E402
+from nfv_sched.network import sources  # noqa: E402
 from nfv_sched.network import usage  # noqa: E402
 from nfv_sched.network import visit  # noqa: E402
+from nfv_sched import request as nfv_request  # noqa: E402
 from nfv_sched.weights import dhcp_server  # noqa: E402
 from nfv_sched.weights import router  # noqa: E402
 from nfv_sched.weights import vswitch_port  # noqa: E402
@@ -151,7 +152,7 @@ def request():
         instance_uuid='5f0c6e0e-6b2f-4a4b-8d7e-0f9c1a2b3c4d')
 
 
-def seconds(names, aggregates, classes, answer, rounds):
+def seconds(names, aggregates, classes, known, answer, rounds):
     """Best CPU time of one pass over the hosts, and how many passed."""
     handler = nova_weights.HostWeightHandler()
     filters, weighers = [[cls() for cls in kind] for kind in classes]
@@ -160,6 +161,7 @@ def seconds(names, aggregates, classes, answer, rounds):
         left, spec = host_states(names, aggregates), request()
         begun = time.process_time()
         if answer is not None:
+            nfv_request.note_of(spec).sources = known
             visit.placement_asked(spec)
             visit.placement_answered(spec, answer)
         for host_filter in filters:
@@ -199,17 +201,17 @@ def main():
           f'{"ours us":>10s}{"ratio":>8s}')
     for number in map(int, args.hosts.split(',')):
         names = [f'host{index}' for index in range(number)]
-        neutron.SOURCE = Source(snapshot(names))
+        known = sources.Sources(Source(snapshot(names)))
         answer = summaries(host_states(names, aggregates))
         stock, _passed = seconds(
-            names, aggregates, STOCK, None, args.rounds)
+            names, aggregates, STOCK, None, None, args.rounds)
         for kind in 'none', 'placement':
             conf.set_override('ledger', kind, group='nfv_sched')
             profile = cProfile.Profile() if args.profile else None
             if profile:
                 profile.enable()
             ours, passed = seconds(
-                names, aggregates, OURS, answer, args.rounds)
+                names, aggregates, OURS, known, answer, args.rounds)
             if profile:
                 profile.disable()
             label = {'none': '', 'placement': 'ledger'}[kind]

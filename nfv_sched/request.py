@@ -21,6 +21,7 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.network import demand as network_demand
+from nfv_sched.network import sources as network_sources
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
@@ -96,12 +97,13 @@ class RequestNote:
     :ivar taken: (host, UUID of the server) of room that was taken; see
         ``network.turn.Contested``
     :ivar placed: UUIDs of the servers of the request that Nova has placed
+    :ivar sources: where to learn what the network puts on hosts
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
                  'ran', 'terms', 'decisions', 'instance', 'asked', 'ledgers',
-                 'network', 'taken',
-                 'placed', '_key', '_extra_specs', '_pristine')
+                 'network', 'taken', 'placed', 'sources', '_key',
+                 '_extra_specs', '_pristine')
 
     def __init__(self):
         self.request: Request | None = None
@@ -118,6 +120,7 @@ class RequestNote:
         self.network: ty.Any = None
         self.taken: list[tuple[str, str]] = []
         self.placed: set[str] = set()
+        self.sources = network_sources.PROCESS
         self._key: tuple = ()
         self._extra_specs: dict = {}
         self._pristine: topology.Guest | None = None

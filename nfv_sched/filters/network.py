@@ -191,8 +191,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             if reason is not None and guest is None:
                 return reason
             left = free
-            if recent.CLAIMS.any_on(host_state.host):
-                free -= self.unseen(*recent.CLAIMS.unseen(
+            if host_state.host in network.recent.hosts():
+                free -= self.unseen(*network.recent.unseen(
                     network.snapshot, host_state.host, network.instance))
         in_ledger = None
         # A limit that is too low for any guest needs no figures.

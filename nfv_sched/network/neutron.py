@@ -764,9 +764,10 @@ class _Refresher(background.Refresher[usage.Snapshot]):
     log = LOG
     again = 'Neutron can be read again'
 
-    def __init__(self, conf):
+    def __init__(self, conf, memory: recent.Claims):
         super().__init__()
         self._conf = conf
+        self._memory = memory
         self._reader: Reader | None = None
         self.doubts = Doubts(conf)
         self.lookups = Lookups(conf, self.stopped)
@@ -814,8 +815,8 @@ class _Refresher(background.Refresher[usage.Snapshot]):
         LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
                   len(snapshot.hosts), len(snapshot.ports), snapshot.source)
         try:
-            recent.CLAIMS.review(snapshot, scheduler.deleted_servers,
-                                 scheduler.host_of_server)
+            self._memory.review(snapshot, scheduler.deleted_servers,
+                                scheduler.host_of_server)
         except Exception as exc:
             LOG.debug('Nova does not say where servers are: %s', exc)
         self._doubted = False
@@ -879,14 +880,16 @@ class SnapshotSource(background.Source[usage.Snapshot]):
     """Has the latest snapshot at hand, in every process that asks for it.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
+    :param memory: what was placed lately; it is reviewed after each reading
     """
 
-    def __init__(self, conf=CONF):
+    def __init__(self, conf=CONF, memory: recent.Claims | None = None):
         super().__init__()
         self._conf = conf
+        self._memory = memory or recent.Claims()
 
     def _make_refresher(self) -> _Refresher:
-        return _Refresher(self._conf)
+        return _Refresher(self._conf, self._memory)
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
@@ -912,7 +915,3 @@ class SnapshotSource(background.Source[usage.Snapshot]):
         """
         return (snapshot is not None
                 and snapshot.age() <= self._conf.nfv_sched.max_snapshot_age)
-
-
-#: The source that all filters and weighers of a process share.
-SOURCE = SnapshotSource()

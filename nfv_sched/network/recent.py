@@ -31,6 +31,7 @@ shown counts for ten minutes, and one whose move failed for an hour.
 """
 
 from collections.abc import Callable
+from collections.abc import Set
 import itertools
 import math
 import threading
@@ -314,26 +315,28 @@ class Claims:
                 self._hosts[host] = {**claims, instance: claim._replace(
                     until=time.monotonic() + TAKE_SECONDS)}
 
-    def has(self, host: str, instance: str) -> bool:
-        """Whether a server is known to be placed, or taken, on a host.
-
-        :param host: ``host_state.host``
-        :param instance: UUID of the server
-        """
-        return instance in self._hosts.get(host, {})
-
     def _sweep(self, oldest: float) -> None:
-        self._hosts = {
-            host: left for host, claims in self._hosts.items()
-            if (left := {instance: claim for instance, claim in claims.items()
-                         if claim.when > oldest})}
+        for host, claims in list(self._hosts.items()):
+            left = {instance: claim for instance, claim in claims.items()
+                    if claim.when > oldest}
+            if left:
+                self._hosts[host] = left
+            else:
+                del self._hosts[host]
 
-    def any_on(self, host: str) -> bool:
-        """Whether anything was placed on a host lately.
+    def hosts(self) -> Set[str]:
+        """Names of the hosts on which anything was placed lately.
+
+        What is placed later shows in what was returned before.
+        """
+        return self._hosts.keys()
+
+    def servers_on(self, host: str) -> Set[str]:
+        """UUIDs of the servers placed on a host lately.
 
         :param host: ``host_state.host``
         """
-        return host in self._hosts
+        return self._hosts.get(host, {}).keys()
 
     def unseen(self, snapshot: usage.Snapshot, host: str,
                without: str | None = None) -> tuple[int, int]:
@@ -424,8 +427,4 @@ class Claims:
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._hosts = {}
-
-
-#: The claims of this process.
-CLAIMS = Claims()
+            self._hosts.clear()

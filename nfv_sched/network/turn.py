@@ -80,9 +80,9 @@ class Contested(list):
                 return True  # it is placed, and Nova looks for alternates
             network.attempt = None
             if before is not None:
-                recent.CLAIMS.release(before.host, network.instance)
+                network.recent.release(before.host, network.instance)
         network.asked.add(host_state.host)
-        left = recent.CLAIMS.take(
+        left = network.recent.take(
             network.snapshot if network.fresh else None, host_state.host,
             network.instance, network.demand, self.ports, self.rules,
             self._host_state, answer)
@@ -120,7 +120,7 @@ def give_back(request_note: RequestNote) -> None:
     if request_note.instance in request_note.placed:
         return  # Nova decides once more when the last server is placed
     for host, instance in taken:
-        recent.CLAIMS.release(host, instance)
+        request_note.sources.recent.release(host, instance)
     request_note.taken = []
 
 

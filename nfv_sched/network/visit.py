@@ -24,7 +24,6 @@ import typing as ty
 from nfv_sched.ledger import reader
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import limits as network_limits
-from nfv_sched.network import neutron
 from nfv_sched.network import recent
 from nfv_sched.network import usage
 from nfv_sched.nova import scheduler
@@ -44,6 +43,7 @@ class NetworkNote:
     """What is known of the network's load for one request.
 
     :ivar request: the request as read when this was made
+    :ivar recent: what was placed lately
     :ivar snapshot: latest figures from Neutron, however old; None if none
     :ivar fresh: whether they are believed
     :ivar deny: no host is accepted without fresh figures
@@ -61,17 +61,19 @@ class NetworkNote:
         claim, and the number of servers on it then
     """
 
-    __slots__ = ('note', 'request', 'instance', 'snapshot', 'fresh', 'deny',
-                 'demand', 'limits', 'ledgers', 'host', 'passed', 'asked',
-                 'filter', 'attempt', '_own')
+    __slots__ = ('note', 'request', 'instance', 'recent', 'snapshot', 'fresh',
+                 'deny', 'demand', 'limits', 'ledgers', 'host', 'passed',
+                 'asked', 'filter', 'attempt', '_own')
 
     def __init__(self, request_note: RequestNote, request: Request):
         self.note = request_note
         self.request = request
         self.instance = request_note.instance
         options = CONF.nfv_sched
-        self.snapshot = neutron.SOURCE.get()
-        self.fresh = neutron.SOURCE.is_fresh(self.snapshot)
+        figures = request_note.sources.figures
+        self.recent = request_note.sources.recent
+        self.snapshot = figures.get()
+        self.fresh = figures.is_fresh(self.snapshot)
         self.deny = not self.fresh and options.stale_snapshot_policy == 'deny'
         self.limits = network_limits.by_host(
             network_limits.defaults(CONF))
@@ -89,7 +91,7 @@ class NetworkNote:
             request.nics, request.security_groups, request.project,
             self.snapshot,
             request_note.instance if request.is_move else None)
-        neutron.SOURCE.look_up(self.snapshot, interfaces)
+        figures.look_up(self.snapshot, interfaces)
         self.demand = network_demand.of_request(
             interfaces, _count(request.demands, 'VF'),
             _count(request.demands, 'PF'),
@@ -140,9 +142,9 @@ class NetworkNote:
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
         """
-        if not recent.CLAIMS.any_on(host_state.host):
+        if host_state.host not in self.recent.hosts():
             return _ALL_SHOWN
-        return recent.CLAIMS.unshown(
+        return self.recent.unshown(
             host_state.host, self.ledgers.asked, self.ledgers.answered,
             self.instance)
 
@@ -191,7 +193,7 @@ def of(request_note: RequestNote, request: Request) -> NetworkNote:
             # Nova decides once more when the last server is placed.
             note.attempt = previous.attempt
         for host, instance in request_note.taken:
-            recent.CLAIMS.prolong(host, instance)
+            note.recent.prolong(host, instance)
         request_note.network = note
     return note
 
@@ -211,8 +213,9 @@ def watch(host_state, network: NetworkNote) -> None:
 
 def _remember(note: RequestNote, host_state, instance: str) -> None:
     network = note.network
-    recent.CLAIMS.add(host_state.host, instance, network.demand,
-                      network.request.project or '', network.request.is_move,
-                      network.snapshot)
+    network.recent.add(
+        host_state.host, instance, network.demand,
+        network.request.project or '', network.request.is_move,
+        network.snapshot)
     note.taken.append((host_state.host, instance))
     note.placed.add(instance)

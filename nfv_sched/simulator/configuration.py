@@ -27,7 +27,6 @@ from nfv_sched import conf
 from nfv_sched import extensions
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import model
-from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 
 CONF = nova_api.CONF
@@ -142,7 +141,7 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                     f'{" ".join(str(e).split())}'])
             changed.append((group, name))
         random.seed(seed)
-        with nova_api.offline(), network.replaced(network.Figures()):
+        with nova_api.offline():
             yield
     finally:
         random.setstate(state)

@@ -321,9 +321,10 @@ class Simulation:
         except (exception.SchedulerHostFilterNotFound, ImportError,
                 AttributeError) as e:
             raise loader.InputError([f'{cloud.path}: {e}'])
-        self.scheduler = scheduler.Scheduler(self.manager, self.ledger)
         self.network = network.Network(
             cloud, self.hosts, self.ledger, self.manager.aggregates_of)
+        self.scheduler = scheduler.Scheduler(
+            self.manager, self.ledger, self.network.sources)
 
     # Building
 
@@ -376,10 +377,6 @@ class Simulation:
 
     def run(self) -> Result:
         """Run all steps and check what is expected of them."""
-        with self.network.known():
-            return self._run()
-
-    def _run(self) -> Result:
         began = time.monotonic()
         total = sum(len(step.targets) for step in self.cloud.steps)
         done = 0

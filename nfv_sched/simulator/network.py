@@ -18,7 +18,6 @@ would publish of it to Placement.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-import contextlib
 import dataclasses
 import time
 import typing as ty
@@ -27,8 +26,7 @@ from nfv_sched.ledger import inventory as ledger_inventory
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.network import demand
 from nfv_sched.network import limits as network_limits
-from nfv_sched.network import neutron
-from nfv_sched.network import recent
+from nfv_sched.network import sources
 from nfv_sched.network import usage
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import model
@@ -87,23 +85,6 @@ class Figures:
                 default_groups={project: project
                                 for project in lacking.projects},
                 networks=dict.fromkeys(lacking.networks, True))
-
-    def stop(self) -> None:
-        """Nothing runs."""
-
-
-@contextlib.contextmanager
-def replaced(figures: Figures) -> Iterator[None]:
-    """Filters and weighers look here, not at a real Neutron.
-
-    :param figures: in place of the figures from Neutron
-    """
-    before = neutron.SOURCE, recent.CLAIMS
-    neutron.SOURCE, recent.CLAIMS = figures, recent.Claims()
-    try:
-        yield
-    finally:
-        neutron.SOURCE, recent.CLAIMS = before
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -205,6 +186,7 @@ class Network:
     """What Neutron and the ledger service know of a simulated cloud.
 
     :ivar migrations: migration -> UUID of the server that it moves
+    :ivar sources: what filters and weighers know of it
     :param cloud: the cloud
     :param hosts: its hosts by name
     :param placement: its Placement
@@ -220,6 +202,7 @@ class Network:
         self._hosts = hosts
         self._placement = placement
         self._figures = Figures()
+        self.sources = sources.Sources(self._figures)
         self._state = UP
         self._snapshot: usage.Snapshot | None = None
         host_limits = network_limits.by_host(
@@ -231,10 +214,6 @@ class Network:
                         for name in cloud.security_groups}
         self._service_ports = [
             port for host in hosts.values() for port in self._services(host)]
-
-    def known(self) -> contextlib.AbstractContextManager:
-        """Filters and weighers look at this network, while inside."""
-        return replaced(self._figures)
 
     def security_groups(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The security groups that ports get.
@@ -268,7 +247,7 @@ class Network:
 
         :param servers: all servers
         """
-        recent.CLAIMS.clear()
+        self.sources.recent.clear()
         figures = self._figures
         figures.fresh = self._state == UP
         if self._state == UP:

@@ -27,6 +27,8 @@ import typing as ty
 from nova import exception
 from nova import objects
 
+from nfv_sched.network import sources
+from nfv_sched import request
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
@@ -174,11 +176,18 @@ class HostManager(nova_api.HostManager):
 
 
 class Scheduler(nova_api.SchedulerManager):
-    """Nova's scheduler manager over simulated hosts."""
+    """Nova's scheduler manager over simulated hosts.
 
-    def __init__(self, hosts: HostManager, ledger: ledger_mod.Ledger):
+    :param hosts: the host manager
+    :param ledger: Placement
+    :param known: what filters and weighers know of the network
+    """
+
+    def __init__(self, hosts: HostManager, ledger: ledger_mod.Ledger,
+                 known: sources.Sources):
         nova_api.scheduler_init(self, hosts)
         self._ledger = ledger
+        self._known = known
 
     @property
     def placement_client(self):
@@ -212,6 +221,7 @@ class Scheduler(nova_api.SchedulerManager):
         self._ledger.queries.clear()
         # The request crosses RPC, so the scheduler has its own copy.
         spec = spec.obj_clone()
+        request.note_of(spec).sources = self._known
         try:
             return self.select_destinations(
                 context, spec_obj=spec, instance_uuids=list(uuids),

@@ -24,7 +24,7 @@ class DHCPServerWeigher(network.NetworkLoadWeigher):
 
     multiplier = 'dhcp_server_weight_multiplier'
 
-    def loads(self, snapshot, host_states):
+    def loads(self, snapshot, placed, host_states):
         """DHCP servers on each host."""
         if not snapshot.dhcp_known:
             return None

@@ -19,10 +19,10 @@ from oslo_log import log as logging
 
 from nfv_sched import conf
 from nfv_sched.network import limits as network_limits
-from nfv_sched.network import neutron
 from nfv_sched.network import recent
 from nfv_sched.network import usage
 from nfv_sched.nova import scheduler
+from nfv_sched import request
 
 LOG = logging.getLogger(__name__)
 
@@ -57,9 +57,14 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         return multipliers.of(host_state)
 
     @abc.abstractmethod
-    def loads(self, snapshot: usage.Snapshot,
+    def loads(self, snapshot: usage.Snapshot, placed: recent.Claims,
               host_states: list) -> list[float] | None:
-        """The load of each host, or None if nothing is known."""
+        """The load of each host, or None if nothing is known.
+
+        :param snapshot: what Neutron shows
+        :param placed: what was placed lately
+        :param host_states: the hosts
+        """
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
         """The weights of the hosts: what they carry, less than nothing."""
@@ -68,10 +73,12 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         # it is as good.
         self._multipliers = self._read_multipliers()
         try:
-            snapshot = neutron.SOURCE.get()
-            if neutron.SOURCE.is_fresh(snapshot):
+            known = request.note_of(weight_properties).sources
+            snapshot = known.figures.get()
+            if known.figures.is_fresh(snapshot):
                 loads = self.loads(
-                    snapshot, [weighed.obj for weighed in weighed_obj_list])
+                    snapshot, known.recent,
+                    [weighed.obj for weighed in weighed_obj_list])
         except Exception:
             LOG.exception('Hosts cannot be weighed by their network load')
         if loads is None:
@@ -83,18 +90,23 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
             [weights.WeighedHost(host_state, 0.0)], request_spec)[0]
 
 
-def ports_of(snapshot: usage.Snapshot, host_states: list) -> list[float]:
-    """Ports of the virtual switch of each host."""
+def ports_of(snapshot: usage.Snapshot, placed: recent.Claims,
+             host_states: list) -> list[float]:
+    """Ports of the virtual switch of each host.
+
+    :param snapshot: what Neutron shows
+    :param placed: what was placed lately
+    :param host_states: the hosts
+    """
     limits = network_limits.by_host(network_limits.defaults(CONF))
     shown = snapshot.hosts
     ports = []
-    placed = recent.CLAIMS.any_on
     for host_state in host_states:
         name = host_state.host
         used = limits.of(host_state).vswitch_physical_ports
         if name in shown:
             used += shown[name].vswitch_ports
-        if placed(name):
-            used += recent.CLAIMS.unseen(snapshot, name)[0]
+        if name in placed.hosts():
+            used += placed.unseen(snapshot, name)[0]
         ports.append(float(used))
     return ports

@@ -23,7 +23,7 @@ class RouterWeigher(network.NetworkLoadWeigher):
 
     multiplier = 'router_weight_multiplier'
 
-    def loads(self, snapshot, host_states):
+    def loads(self, snapshot, placed, host_states):
         """Routers on each host."""
         shown = snapshot.hosts
         return [float(shown[host_state.host].routers)

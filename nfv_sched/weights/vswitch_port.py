@@ -24,6 +24,6 @@ class VSwitchPortWeigher(network.NetworkLoadWeigher):
 
     multiplier = 'vswitch_port_weight_multiplier'
 
-    def loads(self, snapshot, host_states):
+    def loads(self, snapshot, placed, host_states):
         """Ports of each host's virtual switch."""
-        return network.ports_of(snapshot, host_states)
+        return network.ports_of(snapshot, placed, host_states)

@@ -29,8 +29,10 @@ from nova.scheduler import weights as nova_weights
 
 from nfv_sched.filters import all_filters
 from nfv_sched.ledger import names
+from nfv_sched.network import sources
 from nfv_sched.network import visit
 from nfv_sched import reasons
+from nfv_sched import request as nfv_request
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import strategies
@@ -341,6 +343,7 @@ class TestHostile(base.TestCase):
         self.addCleanup(logging.disable, logging.NOTSET)
         self.filters = [cls() for cls in all_filters()]
         self.weighers = [cls() for cls in all_weighers()]
+        self.sources = sources.Sources(snapshots.Figures())
 
     def _spec(self, guest, network, specs, properties, requests, asked):
         spec = strategies.request_spec(guest, network)
@@ -350,6 +353,7 @@ class TestHostile(base.TestCase):
         spec.flavor._obj_extra_specs = dict(specs)
         spec.image.properties = objects.ImageMetaProps(**properties)
         spec.pci_requests._obj_requests = copy.deepcopy(requests)
+        nfv_request.note_of(spec).sources = self.sources
         visit.placement_asked(spec)
         visit.placement_answered(spec, SUMMARIES)
         return spec
@@ -358,7 +362,7 @@ class TestHostile(base.TestCase):
         seen = {'run': 0, 'reasons': 0, 'passed': 0, 'odd passed': 0,
                 'sound passed': 0, 'alone': 0}
         handler = nova_filters.HostFilterHandler()
-        source = self.useFixture(snapshots.Source(None))
+        figures = self.sources.figures
 
         @test_stock.SETTINGS
         @hypothesis.given(
@@ -379,7 +383,7 @@ class TestHostile(base.TestCase):
             seen['run'] += 1
             self.flags(expose_reasons=expose, stale_snapshot_policy=stale,
                        ledger=books)
-            source.value = SNAPSHOTS[snapshot]
+            figures.value = SNAPSHOTS[snapshot]
             requests, states = cloud
             filters = self.filters[::-1] if reverse else self.filters
             alone = []

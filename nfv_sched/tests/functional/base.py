@@ -60,8 +60,7 @@ import sqlalchemy as sa
 from testtools import content
 
 from nfv_sched import conf
-from nfv_sched.network import neutron
-from nfv_sched.network import recent
+from nfv_sched.network import sources
 from nfv_sched.tests.functional import economy
 
 CONF = nova.conf.CONF
@@ -303,8 +302,8 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         The weighers start to read Neutron in any of them, and where there is
         none they try again and again, with longer and longer pauses.
         """
-        neutron.SOURCE.stop()
-        recent.CLAIMS.clear()
+        sources.PROCESS.figures.stop()
+        sources.PROCESS.recent.clear()
 
     # -- the cloud ----------------------------------------------------------
 

@@ -27,7 +27,7 @@ import fixtures
 from oslo_utils import uuidutils
 
 from nfv_sched.network import neutron
-from nfv_sched.network import recent
+from nfv_sched.network import sources
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.unit.network import neutron_api
 
@@ -105,8 +105,8 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
                    group='nfv_sched')
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.network.neutron._Refresher.FIRST_PAUSE', 3600.0))
-        self.addCleanup(recent.CLAIMS.clear)
-        self.addCleanup(neutron.SOURCE.stop)
+        self.addCleanup(sources.PROCESS.recent.clear)
+        self.addCleanup(sources.PROCESS.figures.stop)
 
     def setUp(self):
         super().setUp()
@@ -118,7 +118,7 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
 
     def read_neutron(self):
         """Let the scheduler read Neutron now; returns the snapshot."""
-        snapshot = neutron.SOURCE.renew(time.monotonic(), 20.0)
+        snapshot = sources.PROCESS.figures.renew(time.monotonic(), 20.0)
         self.assertIsNotNone(snapshot, self.log.output)
         return snapshot
 
@@ -179,6 +179,6 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
 
     def forget(self):
         """Let time pass, until all guests are built or gone."""
-        recent.CLAIMS.clear()
-        neutron.SOURCE.forget()
+        sources.PROCESS.recent.clear()
+        sources.PROCESS.figures.forget()
         self.read_neutron()

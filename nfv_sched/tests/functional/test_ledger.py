@@ -32,6 +32,7 @@ from oslo_utils import uuidutils
 from nfv_sched.ledger import names
 from nfv_sched.ledger import publisher
 from nfv_sched.network import recent
+from nfv_sched.network import sources
 from nfv_sched.tests import functional
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
@@ -331,7 +332,7 @@ class SlowTest(LedgerTestCase):
 class Strangers(recent.Claims):
     """Schedulers that know nothing of each other's guests."""
 
-    def add(self, host, instance, demand):
+    def add(self, *args, **kwargs):
         """Remember nothing."""
 
     def take(self, *args, **kwargs):
@@ -360,7 +361,7 @@ class RaceTest(LedgerTestCase):
 
         with mock.patch.object(self.scheduler.manager, '_schedule', record):
             self.delete_all([self.guest()['id']])
-        recent.CLAIMS.clear()
+        sources.PROCESS.recent.clear()
         return specs[0]
 
     def race(self, spec, schedulers, count=50):
@@ -416,10 +417,11 @@ class RaceTest(LedgerTestCase):
         spec = self.spec()
         self.read_neutron()
         schedulers = [self.scheduler.manager, manager.SchedulerManager()]
-        ours = recent.CLAIMS
+        ours = sources.PROCESS.recent
         for title, known in (('one process', ours),
                              ('two processes', Strangers())):
-            with self.row(title), mock.patch.object(recent, 'CLAIMS', known):
+            with self.row(title), mock.patch.object(
+                    sources.PROCESS, 'recent', known):
                 placed, reasons, lost = self.race(spec, schedulers)
                 with contextlib.ExitStack() as stack:
                     for consumer in placed:

@@ -31,6 +31,7 @@ from nfv_sched.filters import vswitch_port_limit
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import recent
+from nfv_sched.network import sources
 from nfv_sched.network import turn
 from nfv_sched.network import usage
 from nfv_sched.network import visit
@@ -53,6 +54,8 @@ class NetworkTestCase(base.TestCase):
     def setUp(self):
         super().setUp()
         self.handler = nova_filters.HostFilterHandler()
+        self.sources = sources.Sources(snapshots.Figures())
+        self.recent = self.sources.recent
         self.flags(vswitch_physical_ports=2, vswitch_ports_per_node=10,
                    expose_reasons='summary')
 
@@ -73,6 +76,7 @@ class NetworkTestCase(base.TestCase):
             objects.SecurityGroup(uuid=group) for group in groups]
         spec.project_id = 'p'
         spec.instance_uuid = instance
+        nfv_request.note_of(spec).sources = self.sources
         return spec
 
     def host(self, name='host1', uuid=None, metadata=None):
@@ -90,8 +94,12 @@ class NetworkTestCase(base.TestCase):
         for port in ports:
             port = dict(port)
             expanded += [port] * port.pop('number', 1)
-        return self.useFixture(snapshots.Source(
-            snapshots.snapshot(expanded, **figures)))
+        return self.show(snapshots.snapshot(expanded, **figures))
+
+    def show(self, snapshot):
+        """From now on these are the figures; None if there are none."""
+        self.sources.figures = snapshots.Figures(snapshot)
+        return self.sources.figures
 
     def passing(self, hosts, spec, *filters, index=0):
         """Names of the hosts that pass."""
@@ -313,7 +321,7 @@ class TestPorts(NetworkTestCase):
         self.passing([passed], self.spec())
         for each in host, passed:
             self.assertTrue(each.allocation_candidates)
-        self.assertEqual({}, recent.CLAIMS._hosts)
+        self.assertEqual([], list(self.recent.hosts()))
         self.flags(stale_snapshot_policy='deny')
         source.value = None
         self.assertEqual(
@@ -351,7 +359,7 @@ class TestRules(NetworkTestCase):
 
     def test_no_figures(self):
         """Whether there are rules is not known without figures."""
-        self.useFixture(snapshots.Source(None))
+        self.show(None)
         self.flags(stale_snapshot_policy='deny')
         self.assertEqual(
             "security-group rules: those of the guest's ports needed, no "
@@ -431,7 +439,7 @@ class TestPlaced(NetworkTestCase):
             host.consume_from_request(spec)
             self.assertEqual((2 * index + 2, 0), self.unseen())
         self.assertEqual({UUIDS[0], UUIDS[1]},
-                         set(recent.CLAIMS._hosts['host1']))
+                         set(self.recent.servers_on('host1')))
         spec.instance_uuid = UUIDS[2]
         self.assertEqual([], self.passing([host], spec, index=2))
         # Nova undoes the whole request.
@@ -447,11 +455,10 @@ class TestPlaced(NetworkTestCase):
         self.passing([host], spec, index=1)
         objects.Selection.from_host_state(host)
         self.assertEqual({UUIDS[0], UUIDS[1]},
-                         set(recent.CLAIMS._hosts['host1']))
+                         set(self.recent.servers_on('host1')))
 
     def unseen(self):
-        snapshot = self.source.value
-        return recent.CLAIMS.unseen(snapshot, 'host1')
+        return self.recent.unseen(self.sources.figures.get(), 'host1')
 
     def test_with_steering(self):
         """Limits with labels notice it too, in whatever order."""
@@ -463,6 +470,7 @@ class TestPlaced(NetworkTestCase):
         )):
             host = self.host('host%d' % number)
             spec = clouds.spec('strict')
+            nfv_request.note_of(spec).sources = self.sources
             spec.requested_networks = objects.NetworkRequestList(objects=[
                 objects.NetworkRequest(network_id='net')])
             spec.instance_uuid = UUIDS[number]
@@ -470,7 +478,7 @@ class TestPlaced(NetworkTestCase):
                 [host], spec, *filters))
             selection = self.select(host, spec)
             self.assertEqual({UUIDS[number]},
-                             set(recent.CLAIMS._hosts[host.host]))
+                             set(self.recent.servers_on(host.host)))
             self.assertIn('nfv_vswitch', selection.limits.numa_topology
                           .network_metadata.physnets)
 
@@ -500,10 +508,9 @@ class TestContested(NetworkTestCase):
             return host.host
         return None
 
-    @staticmethod
-    def place_other(ports):
+    def place_other(self, ports):
         """A server that our filters have not seen comes to host1."""
-        recent.CLAIMS.add('host1', UUIDS[3], network_demand.NetworkDemand(
+        self.recent.add('host1', UUIDS[3], network_demand.NetworkDemand(
             vswitch_ports=ports))
 
     def requests(self, number, ports, *names, **kwargs):
@@ -540,7 +547,7 @@ class TestContested(NetworkTestCase):
         self.assertEqual(
             'vSwitch ports: 2 needed, 1 of 10 free (1 host)',
             error.kwargs['reason'])
-        recent.CLAIMS.clear()
+        self.recent.clear()
         first, second = self.requests(2, 2, 'host1', groups=['a'])
         self.assertEqual('host1', self.claim(*first))
         error = self.assertRaises(
@@ -574,7 +581,7 @@ class TestContested(NetworkTestCase):
         self.assertEqual(['host1'], self.passing(hosts, spec, index=1))
         self.place_other(2)
         self.assertIsNone(self.claim(hosts, spec))
-        self.assertEqual({UUIDS[3]}, set(recent.CLAIMS._hosts['host1']))
+        self.assertEqual({UUIDS[3]}, set(self.recent.servers_on('host1')))
 
     def test_placed_past_us(self):
         """Another filter may replace the candidates: its servers count."""
@@ -601,6 +608,7 @@ class TestContested(NetworkTestCase):
             {'allocations': {}, 'number': number,
              'mappings': {f'{request_id}-0': [UUIDS[number]]}}
             for number in range(2)]
+        nfv_request.note_of(spec).sources = self.sources
         spec.requested_networks = objects.NetworkRequestList(objects=[
             objects.NetworkRequest(network_id='net')])
         spec.instance_uuid = UUIDS[0]
@@ -612,23 +620,23 @@ class TestContested(NetworkTestCase):
             [1], [candidate['number'] for candidate in list(
                 host.allocation_candidates)])
         self.assertTrue(host.allocation_candidates)
-        self.assertEqual({UUIDS[0]}, set(recent.CLAIMS._hosts['host1']))
+        self.assertEqual({UUIDS[0]}, set(self.recent.servers_on('host1')))
 
     def test_lost_claim(self):
         """A host where Nova's claim failed is given back."""
         (hosts, spec), = self.requests(1, 2, 'host1', 'host2')
         self.assertTrue(hosts[0].allocation_candidates)
-        self.assertEqual({UUIDS[0]}, set(recent.CLAIMS._hosts['host1']))
+        self.assertEqual({UUIDS[0]}, set(self.recent.servers_on('host1')))
         self.assertTrue(hosts[1].allocation_candidates)
-        self.assertNotIn('host1', recent.CLAIMS._hosts)
-        self.assertEqual({UUIDS[0]}, set(recent.CLAIMS._hosts['host2']))
+        self.assertNotIn('host1', self.recent.hosts())
+        self.assertEqual({UUIDS[0]}, set(self.recent.servers_on('host2')))
 
     def test_alternates(self):
         """Alternates take nothing."""
         (hosts, spec), = self.requests(1, 2, 'host1', 'host2')
         self.claim(hosts, spec)
         self.assertTrue(hosts[1].allocation_candidates)
-        self.assertEqual(['host1'], list(recent.CLAIMS._hosts))
+        self.assertEqual(['host1'], list(self.recent.hosts()))
 
     def test_alternates_of_a_changed_request(self):
         """Alternates take nothing if the request was read anew either."""
@@ -637,7 +645,7 @@ class TestContested(NetworkTestCase):
         spec.flavor = objects.Flavor(name='other', extra_specs={})
         self.assertEqual(['host1', 'host2'], self.passing(hosts, spec))
         self.assertTrue(hosts[1].allocation_candidates)
-        self.assertEqual(['host1'], list(recent.CLAIMS._hosts))
+        self.assertEqual(['host1'], list(self.recent.hosts()))
 
     def test_again(self):
         """A server that is asked for once more does not stand in its way."""
@@ -734,10 +742,10 @@ class TestContested(NetworkTestCase):
         hosts, spec = self.hosts('host1'), self.spec(2)
         self.assertEqual(['host1'], self.passing(hosts, spec))
         self.assertEqual('host1', self.claim(hosts, spec))
-        self.assertEqual({UUIDS[0]}, set(recent.CLAIMS._hosts['host1']))
+        self.assertEqual({UUIDS[0]}, set(self.recent.servers_on('host1')))
         spec.instance_uuid = UUIDS[1]
         self.assertEqual([], self.passing(hosts, spec, index=1))
-        self.assertEqual({}, recent.CLAIMS._hosts)
+        self.assertEqual([], list(self.recent.hosts()))
 
     def test_last_pass_without_hosts(self):
         """Without alternates the servers of a request stay all the same."""
@@ -749,18 +757,19 @@ class TestContested(NetworkTestCase):
         # The last server's own room does not stand in its way.
         self.assertEqual(['host1'], self.passing(hosts, spec, index=2))
         turn.give_back(nfv_request.note_of(spec))
-        self.assertEqual(set(UUIDS[:3]), set(recent.CLAIMS._hosts['host1']))
+        self.assertEqual(set(UUIDS[:3]), set(self.recent.servers_on('host1')))
 
     def test_other_filters(self):
         """A look at the candidates by our own filters takes nothing."""
         host = self.host()
         spec = clouds.spec('strict')
+        nfv_request.note_of(spec).sources = self.sources
         spec.requested_networks = objects.NetworkRequestList(objects=[
             objects.NetworkRequest(network_id='net')])
         self.assertEqual(['host1'], self.passing(
             [host], spec, PORTS, nfv_topology.NFVTopologyFilter(),
             vswitch_numa_affinity.VSwitchNUMAAffinityFilter(), RULES))
-        self.assertEqual({}, recent.CLAIMS._hosts)
+        self.assertEqual([], list(self.recent.hosts()))
 
 
 class TestLedger(NetworkTestCase):
@@ -942,7 +951,7 @@ class TestLedger(NetworkTestCase):
         """What a request has placed itself its summaries do not have."""
         for shown in 0, 8:
             with self.subTest(shown=shown):
-                recent.CLAIMS.clear()
+                self.recent.clear()
                 self.ledgers(ports=5)
                 self.neutron({'number': shown})
                 host, spec = self.host(), self.spec(2)
@@ -980,7 +989,7 @@ class TestLedger(NetworkTestCase):
         """It may be in the answer or not: what Neutron shows decides."""
         for shown, passing in ((4, ['host1']), (6, [])):
             with self.subTest(shown=shown):
-                recent.CLAIMS.clear()
+                self.recent.clear()
                 self.neutron({'number': shown})
                 self.ledgers(ports=3)
                 spec = super().spec(2)
@@ -992,7 +1001,7 @@ class TestLedger(NetworkTestCase):
 
     def test_placement_decides_what_nobody_knows(self):
         """Without figures from Neutron a host is rather tried than refused."""
-        self.useFixture(snapshots.Source(None))
+        self.show(None)
         self.ledgers(ports=3)
         spec = super().spec(2)
         visit.placement_asked(spec)
@@ -1009,9 +1018,9 @@ class TestLedger(NetworkTestCase):
         """Each takes its part of what the ledger has left, or is told."""
         for shown in 0, 8, None:
             with self.subTest(shown=shown):
-                recent.CLAIMS.clear()
+                self.recent.clear()
                 if shown is None:
-                    self.useFixture(snapshots.Source(None))
+                    self.show(None)
                 else:
                     self.neutron({'number': shown})
                 self.ledgers(ports=5)

@@ -11,9 +11,7 @@
 #    under the License.
 """Snapshots made by hand, and a source that has them at hand."""
 
-import time
-
-import fixtures
+import dataclasses
 
 from nfv_sched.ledger import names
 from nfv_sched.network import neutron
@@ -49,8 +47,9 @@ def snapshot(ports=(), rules=None, default_groups=None, agents=(),
         builder.add_l3_agent(host, count)
     for network, port_security in (networks or {}).items():
         builder.add_network(network, port_security)
-    builder._taken = time.monotonic() - age
-    return builder.build()
+    found = builder.build()
+    return dataclasses.replace(
+        found, taken=found.taken - age, taken_at=found.taken_at - age)
 
 
 def add_port(builder, number, host='host1', instance='', owner='compute:nova',
@@ -62,41 +61,34 @@ def add_port(builder, number, host='host1', instance='', owner='compute:nova',
                      host, vnic_type, tuple(groups), project)
 
 
-class Source(fixtures.Fixture):
-    """Stands in for Neutron's source of the process.
+class Figures(simulated.Figures):
+    """Figures that a test has made up, believed while they are young.
 
     :param value: snapshot, None if there is none
     :param more: what it has besides for those who ask; if None, whatever is
         not known has no rules
     """
 
-    def __init__(self, value, more=None):
+    def __init__(self, value=None, more=None):
+        super().__init__()
         self.value = value
         self.more = more
-
-    def _setUp(self):
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron.SOURCE', self))
 
     def get(self):
         """See ``SnapshotSource``."""
         return self.value
 
-    def is_fresh(self, value):
+    def is_fresh(self, snapshot):
         """See ``SnapshotSource``."""
-        return neutron.SnapshotSource.is_fresh(self, value)
+        return (snapshot is not None and
+                snapshot.age() <= neutron.CONF.nfv_sched.max_snapshot_age)
 
     def look_up(self, snapshot, interfaces):
         """See ``SnapshotSource``."""
         if self.more is None:
-            simulated.Figures.look_up(self, snapshot, interfaces)
+            super().look_up(snapshot, interfaces)
         else:
             interfaces.more = self.more
-
-    _conf = neutron.CONF
-
-    def stop(self):
-        """Nothing runs."""
 
 
 def summaries(rooms, used=7):

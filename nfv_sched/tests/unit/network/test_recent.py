@@ -56,10 +56,10 @@ class ClaimsTest(base.TestCase):
         self.claims.add('host1', 'vm', TWO, 'p')
         before = snapshots.snapshot([{'instance': 'vm'}] * 2, age=10)
         self.assertEqual((0, 10), self.unseen(before))
-        self.assertTrue(self.claims.has('host1', 'vm'))
+        self.assertEqual(['vm'], list(self.claims.servers_on('host1')))
         self.assertEqual((0, 0), self.unseen(snapshots.snapshot(
             [{'instance': 'vm'}] * 2)))
-        self.assertFalse(self.claims.any_on('host1'))
+        self.assertNotIn('host1', self.claims.hosts())
 
     def test_never_shown(self):
         """A guest that has no bound port counts for an hour."""
@@ -72,7 +72,7 @@ class ClaimsTest(base.TestCase):
             with fixtures.MonkeyPatch('time.monotonic', lambda: now + 3610):
                 self.assertEqual((0, 0), self.unseen(snapshots.snapshot(
                     ports)))
-            self.assertFalse(self.claims.any_on('host1'))
+            self.assertNotIn('host1', self.claims.hosts())
 
     def review(self, later=0.0, ports=(), deleted=(), hosts=None):
         """Review some time later; returns who is left, and who was asked."""
@@ -88,8 +88,8 @@ class ClaimsTest(base.TestCase):
                 snapshots.snapshot(ports), lambda servers: set(deleted),
                 host_of)
         return sorted(
-            (host, instance) for host, claims in self.claims._hosts.items()
-            for instance in claims), asked
+            (host, instance) for host in self.claims.hosts()
+            for instance in self.claims.servers_on(host)), asked
 
     def test_review(self):
         """Nova knows of those that are never going to be shown."""
@@ -119,7 +119,7 @@ class ClaimsTest(base.TestCase):
             self.claims.review(
                 snapshots.snapshot(), lambda servers: set(), host_of)
         self.assertEqual(3, len(asked))
-        self.assertEqual(7, len(self.claims._hosts['host1']))
+        self.assertEqual(7, len(self.claims.servers_on('host1')))
 
     def test_review_of_what_is_shown(self):
         """Nobody is asked about that."""
@@ -151,14 +151,14 @@ class ClaimsTest(base.TestCase):
         part = snapshots.snapshot([{'instance': 'vm'}])
         self.assertEqual((1, 10), self.unseen(part))
         self.assertEqual((0, 0), self.unseen(snapshots.snapshot()))
-        self.assertFalse(self.claims.any_on('host1'))
+        self.assertNotIn('host1', self.claims.hosts())
 
     def test_elsewhere(self):
         """A guest that another host has built."""
         self.claims.add('host1', 'vm', TWO, 'p')
         self.assertEqual((0, 0), self.unseen(snapshots.snapshot(
             [{'instance': 'vm', 'host': 'host2'}])))
-        self.assertFalse(self.claims.any_on('host1'))
+        self.assertNotIn('host1', self.claims.hosts())
 
     def test_old_reading_ends_nothing(self):
         """A reading that began before the guest was placed."""
@@ -170,11 +170,12 @@ class ClaimsTest(base.TestCase):
 
     def test_placed_again(self):
         """What became of the old claim does not end the new one."""
+        def deleted(servers):
+            self.claims.add('host1', 'vm', TWO, 'p')
+            return set(servers)
+
         self.claims.add('host1', 'vm', TWO, 'p')
-        _ports, _rules, changed = self.claims._unseen(
-            snapshots.snapshot(age=-610), 'host1', None)
-        self.claims.add('host1', 'vm', TWO, 'p')
-        self.claims._change('host1', changed)
+        self.claims.review(snapshots.snapshot(), deleted, str)
         self.assertEqual((2, 10), self.unseen(snapshots.snapshot()))
 
     def test_old_reading(self):
@@ -188,7 +189,7 @@ class ClaimsTest(base.TestCase):
         self.claims.add('host1', 'old', TWO)
         with fixtures.MonkeyPatch('time.monotonic', lambda: now + 8000):
             self.claims.add('host2', 'new', TWO)
-        self.assertEqual(['host2'], list(self.claims._hosts))
+        self.assertEqual(['host2'], list(self.claims.hosts()))
 
 
 class MovesTest(base.TestCase):
@@ -219,14 +220,14 @@ class MovesTest(base.TestCase):
             self.assertEqual(2, self.unseen('host2', 'host2', age=age))
         self.assertEqual(1, self.unseen('host1', 'host2', age=-3500))
         self.assertEqual(0, self.unseen('host1', 'host1', age=-3500))
-        self.assertFalse(self.claims.any_on('host1'))
+        self.assertNotIn('host1', self.claims.hosts())
         self.place('host2', 'host2')
         now = time.monotonic()
         with fixtures.MonkeyPatch('time.monotonic', lambda: now + 3590):
             self.assertEqual(2, self.unseen('host2', 'host2'))
         with fixtures.MonkeyPatch('time.monotonic', lambda: now + 3610):
             self.assertEqual(0, self.unseen('host2', 'host2'))
-        self.assertFalse(self.claims.any_on('host1'))
+        self.assertNotIn('host1', self.claims.hosts())
 
     def test_source_that_was_not_read_yet(self):
         """It had come to host2 after the last reading."""
@@ -241,12 +242,12 @@ class MovesTest(base.TestCase):
         self.assertEqual(2, self.unseen('host2', 'host2'))
         self.assertEqual(2, self.unseen('host2', 'host3'))
         self.assertEqual(0, self.unseen('host3', 'host3'))
-        self.assertFalse(self.claims.any_on('host1'))
+        self.assertNotIn('host1', self.claims.hosts())
 
     def test_deleted(self):
         self.place('host2', 'host2')
         self.assertEqual(0, self.unseen())
-        self.assertFalse(self.claims.any_on('host1'))
+        self.assertNotIn('host1', self.claims.hosts())
 
     def test_unbound(self):
         """It was shelved and is built anew, or is not."""
@@ -257,7 +258,7 @@ class MovesTest(base.TestCase):
         """A resize that stays takes nothing that Neutron does not show."""
         self.place('host1', 'host1')
         self.assertEqual(0, self.unseen('host1', 'host1'))
-        self.assertFalse(self.claims.any_on('host1'))
+        self.assertNotIn('host1', self.claims.hosts())
 
 
 class UnshownTest(base.TestCase):

@@ -14,8 +14,7 @@
 """The simulated network loads the hosts as Neutron and Placement would say."""
 
 from nfv_sched.ledger import names
-from nfv_sched.network import neutron
-from nfv_sched.network import recent
+from nfv_sched.network import sources
 from nfv_sched.network import usage
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import network
@@ -197,9 +196,8 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                 self.assertEqual(
                     4 if known else None,
                     network.dhcp_servers(result.cloud, result.loads['a']))
-                with simulation.network.known():
-                    simulation.network.refresh(())
-                    snapshot = neutron.SOURCE.get()
+                simulation.network.refresh(())
+                snapshot = simulation.network.sources.figures.get()
                 self.assertEqual((known, source),
                                  (snapshot.dhcp_known, snapshot.source))
 
@@ -217,25 +215,14 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                       failures[1])
 
     def test_nothing_is_left_behind(self):
-        before = neutron.SOURCE, recent.CLAIMS
+        process = sources.PROCESS
+        before = process.figures, process.recent
         self.met('- {boot: s, flavor: f, networks: [lan], count: 3, '
                  'multi_create: true, expect: {placed: 3}}\n',
                  OPTIONS % 'ledger: placement' + HEAD)
-        self.assertEqual(before, (neutron.SOURCE, recent.CLAIMS))
-        self.assertEqual({}, recent.CLAIMS._hosts)
-
-        def fail(done, total):
-            raise ZeroDivisionError
-
-        with self.simulation(self.cloud(
-                '- {boot: s, flavor: f, networks: [lan]}\n',
-                HEAD)) as simulation:
-            inside = neutron.SOURCE
-            self.assertIsNone(inside.get())
-            simulation._progress = fail
-            self.assertRaises(ZeroDivisionError, simulation.run)
-            self.assertIs(inside, neutron.SOURCE)
-        self.assertEqual(before, (neutron.SOURCE, recent.CLAIMS))
+        self.assertEqual(before, (process.figures, process.recent))
+        self.assertEqual([], list(process.recent.hosts()))
+        self.assertNotIn('Neutron cannot be read', self.log.output)
 
 
 class LimitsTest(NetworkTestCase):
