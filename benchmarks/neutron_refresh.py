@@ -256,7 +256,7 @@ def measure(count, groups, size):
                 pause = max(
                     neutron.CONF.nfv_sched.neutron_refresh_interval - wall,
                     neutron._Refresher(
-                        neutron.CONF, recent.Claims()).rest(wall))
+                        neutron.CONF, recent.Memory()).rest(wall))
                 print(ROW % (
                     count, groups * RULES, name, requests,
                     f'{volume / 1e6:.1f}', f'{wall:.2f}', f'{cpu:.2f}',

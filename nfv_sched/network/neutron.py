@@ -764,7 +764,7 @@ class _Refresher(background.Refresher[usage.Snapshot]):
     log = LOG
     again = 'Neutron can be read again'
 
-    def __init__(self, conf, memory: recent.Claims):
+    def __init__(self, conf, memory: recent.Memory):
         super().__init__()
         self._conf = conf
         self._memory = memory
@@ -883,10 +883,10 @@ class SnapshotSource(background.Source[usage.Snapshot]):
     :param memory: what was placed lately; it is reviewed after each reading
     """
 
-    def __init__(self, conf=CONF, memory: recent.Claims | None = None):
+    def __init__(self, conf=CONF, memory: recent.Memory | None = None):
         super().__init__()
         self._conf = conf
-        self._memory = memory or recent.Claims()
+        self._memory = memory or recent.Memory()
 
     def _make_refresher(self) -> _Refresher:
         return _Refresher(self._conf, self._memory)

@@ -16,8 +16,8 @@ them here until Neutron shows their ports, so that the next request does not
 take their room for free.  What other processes place meanwhile is not known;
 for that there is the ledger in Placement.
 
-Requests that are decided at the same time take their claim before Nova makes
-its own, so that they do not all take the same room.  That is also how it is
+Requests that are decided at the same time take their room before Nova claims
+it, so that they do not all take the same.  That is also how it is
 known what is missing in what Placement has answered a request meanwhile.
 
 A guest counts until Neutron shows its ports on the host; until they are gone,
@@ -26,7 +26,7 @@ more than an hour.  A move may take long, and binds the ports at its end.
 
 A guest of which no reading has ever shown a port may have been deleted at
 once, or its build may have failed: Nova is asked, in the background
-(:meth:`Claims.review`).  What a guest has claimed besides the ports that are
+(:meth:`Memory.review`).  What a guest has taken besides the ports that are
 shown counts for ten minutes, and one whose move failed for an hour.
 """
 
@@ -49,7 +49,7 @@ BUILD_SECONDS = 600.0
 #: of the request. What it took ends before that if the request does.
 TAKE_SECONDS = 60.0
 
-# Claims older than this are dropped whatever has been read.
+# Entries older than this are dropped whatever has been read.
 _LOST_SECONDS = 3600.0
 
 # So many guests that were never shown are asked about in one review, and for
@@ -58,7 +58,7 @@ _REVIEWED = 500
 _REVIEW_SECONDS = 5.0
 
 
-class Claim(ty.NamedTuple):
+class Entry(ty.NamedTuple):
     """One guest placed by this process.
 
     :ivar ports: ports of the virtual switch
@@ -97,7 +97,7 @@ class Claim(ty.NamedTuple):
         return self.holder is not None and not self.in_flight(now)
 
     def after(self, snapshot: usage.Snapshot, host: str, instance: str,
-              now: float) -> 'Claim | None':
+              now: float) -> 'Entry | None':
         """What it has become when a reading was made; None if it is over.
 
         :param snapshot: the reading
@@ -188,12 +188,12 @@ def left(ledger: int | None, surely: int, perhaps: int, otherwise: float,
     return min(ledger - surely, otherwise)
 
 
-class Claims:
-    """Claims by host and instance; several threads may use it."""
+class Memory:
+    """Entries by host and server; several threads may use it."""
 
     def __init__(self):
         self._lock = threading.Lock()
-        self._hosts: dict[str, dict[str, Claim]] = {}
+        self._hosts: dict[str, dict[str, Entry]] = {}
         self._swept = time.monotonic()
 
     def add(self, host: str, instance: str,
@@ -213,17 +213,17 @@ class Claims:
         ports = (snapshot.ports_of(instance, project)
                  if is_move and snapshot else ())
         with self._lock:
-            self._add(host, instance, Claim(
+            self._add(host, instance, Entry(
                 demand.vswitch_ports, demand.rules, now,
                 sources=frozenset(port.host for port in ports) - {host},
                 settled=not is_move, shown=bool(ports), project=project))
 
-    def _add(self, host: str, instance: str, claim: Claim) -> None:
-        now = claim.when
-        claims = self._hosts.get(host, {})
-        before = claims.get(instance)
+    def _add(self, host: str, instance: str, entry: Entry) -> None:
+        now = entry.when
+        entries = self._hosts.get(host, {})
+        before = entries.get(instance)
         # Replaced, not changed: others may be reading it.
-        self._hosts[host] = {**claims, instance: claim._replace(
+        self._hosts[host] = {**entries, instance: entry._replace(
             taken=now if before is None or before.holder is None
             else before.taken)}
         if now - self._swept > _LOST_SECONDS:
@@ -235,7 +235,7 @@ class Claims:
         demand: network_demand.NetworkDemand, ports: float, rules: float,
         holder: Callable[[], ty.Any], answer: Answer | None = None,
     ) -> tuple[float, float] | None:
-        """Claim room on a host for a moment, if there is enough.
+        """Take room on a host for a moment, if there is enough.
 
         :param snapshot: what Neutron showed, None if that is not believed
         :param host: ``host_state.host``
@@ -265,7 +265,7 @@ class Claims:
             if ports < demand.vswitch_ports or rules < demand.rules:
                 return ports, rules
             now = time.monotonic()
-            self._add(host, instance, Claim(
+            self._add(host, instance, Entry(
                 demand.vswitch_ports, demand.rules, now, now + TAKE_SECONDS,
                 holder))
             return None
@@ -276,9 +276,9 @@ class Claims:
         :param host: ``host_state.host``
         :param instance: UUID of the server
         """
-        claim = self._hosts.get(host, {}).get(instance)
-        if claim is not None:
-            self._change(host, {instance: (claim, None)})
+        entry = self._hosts.get(host, {}).get(instance)
+        if entry is not None:
+            self._change(host, {instance: (entry, None)})
 
     def unshown(self, host: str, asked: float, answered: float,
                 without: str | None = None) -> Unshown:
@@ -291,15 +291,15 @@ class Claims:
         """
         ports = rules = more_ports = more_rules = 0
         now = time.monotonic()
-        for instance, claim in self._hosts.get(host, {}).items():
-            if instance == without or claim.lost(now) or (
-                    claim.holder is None and claim.when < asked):
+        for instance, entry in self._hosts.get(host, {}).items():
+            if instance == without or entry.lost(now) or (
+                    entry.holder is None and entry.when < asked):
                 continue
-            more_ports += claim.ports
-            more_rules += claim.rules
-            if claim.taken > answered:
-                ports += claim.ports
-                rules += claim.rules
+            more_ports += entry.ports
+            more_rules += entry.rules
+            if entry.taken > answered:
+                ports += entry.ports
+                rules += entry.rules
         return Unshown(ports, rules, more_ports, more_rules)
 
     def prolong(self, host: str, instance: str) -> None:
@@ -309,16 +309,16 @@ class Claims:
         :param instance: UUID of the server
         """
         with self._lock:
-            claims = self._hosts.get(host, {})
-            claim = claims.get(instance)
-            if claim is not None and claim.holder is not None:
-                self._hosts[host] = {**claims, instance: claim._replace(
+            entries = self._hosts.get(host, {})
+            entry = entries.get(instance)
+            if entry is not None and entry.holder is not None:
+                self._hosts[host] = {**entries, instance: entry._replace(
                     until=time.monotonic() + TAKE_SECONDS)}
 
     def _sweep(self, oldest: float) -> None:
-        for host, claims in list(self._hosts.items()):
-            left = {instance: claim for instance, claim in claims.items()
-                    if claim.when > oldest}
+        for host, entries in list(self._hosts.items()):
+            left = {instance: entry for instance, entry in entries.items()
+                    if entry.when > oldest}
             if left:
                 self._hosts[host] = left
             else:
@@ -353,26 +353,26 @@ class Claims:
 
     def _unseen(
         self, snapshot: usage.Snapshot, host: str, without: str | None,
-    ) -> tuple[int, int, dict[str, tuple[Claim, Claim | None]]]:
-        """Ports and rules, and what has become of the claims that changed."""
+    ) -> tuple[int, int, dict[str, tuple[Entry, Entry | None]]]:
+        """Ports and rules, and what has become of the entries that changed."""
         guests = snapshot.host(host).guests
         ports = rules = 0
-        changed: dict[str, tuple[Claim, Claim | None]] = {}
+        changed: dict[str, tuple[Entry, Entry | None]] = {}
         now = time.monotonic()
-        for instance, claim in self._hosts.get(host, {}).items():
-            after = claim.after(snapshot, host, instance, now)
-            if after is not claim:
-                changed[instance] = claim, after
+        for instance, entry in self._hosts.get(host, {}).items():
+            after = entry.after(snapshot, host, instance, now)
+            if after is not entry:
+                changed[instance] = entry, after
             if after is None or instance == without:
                 continue
             seen = guests.get(instance)
             if seen is None:
-                ports += claim.ports
-                rules += claim.rules
+                ports += entry.ports
+                rules += entry.rules
             else:
                 # Its ports are bound one after the other.
-                ports += max(claim.ports - len(seen.ports), 0)
-                rules += max(claim.rules - seen.rules, 0)
+                ports += max(entry.ports - len(seen.ports), 0)
+                rules += max(entry.rules - seen.rules, 0)
         return ports, rules, changed
 
     def review(
@@ -393,23 +393,23 @@ class Claims:
         for host in list(self._hosts):
             self.unseen(snapshot, host)
         unshown = list(itertools.islice((
-            (host, instance, claim)
-            for host, claims in list(self._hosts.items())
-            for instance, claim in claims.items()
-            if claim.holder is None and not claim.shown), _REVIEWED))
+            (host, instance, entry)
+            for host, entries in list(self._hosts.items())
+            for instance, entry in entries.items()
+            if entry.holder is None and not entry.shown), _REVIEWED))
         if not unshown:
             return
-        gone = deleted([instance for _host, instance, _claim in unshown])
+        gone = deleted([instance for _host, instance, _entry in unshown])
         began = time.monotonic()
-        for host, instance, claim in unshown:
+        for host, instance, entry in unshown:
             if instance in gone or (
-                    claim.when + BUILD_SECONDS < began
+                    entry.when + BUILD_SECONDS < began
                     and time.monotonic() < began + _REVIEW_SECONDS
                     and host_of(instance) != host):
-                self._change(host, {instance: (claim, None)})
+                self._change(host, {instance: (entry, None)})
 
     def _change(self, host: str,
-                changed: dict[str, tuple[Claim, Claim | None]]) -> None:
+                changed: dict[str, tuple[Entry, Entry | None]]) -> None:
         with self._lock:
             left = dict(self._hosts.get(host, {}))
             for instance, (before, after) in changed.items():

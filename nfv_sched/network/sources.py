@@ -52,7 +52,7 @@ class Sources:
     __slots__ = ('figures', 'recent')
 
     def __init__(self, figures: Figures | None = None):
-        self.recent = recent.Claims()
+        self.recent = recent.Memory()
         self.figures = figures or neutron.SnapshotSource(memory=self.recent)
 
 

@@ -57,7 +57,7 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
         return multipliers.of(host_state)
 
     @abc.abstractmethod
-    def loads(self, snapshot: usage.Snapshot, placed: recent.Claims,
+    def loads(self, snapshot: usage.Snapshot, placed: recent.Memory,
               host_states: list) -> list[float] | None:
         """The load of each host, or None if nothing is known.
 
@@ -90,7 +90,7 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
             [weights.WeighedHost(host_state, 0.0)], request_spec)[0]
 
 
-def ports_of(snapshot: usage.Snapshot, placed: recent.Claims,
+def ports_of(snapshot: usage.Snapshot, placed: recent.Memory,
              host_states: list) -> list[float]:
     """Ports of the virtual switch of each host.
 

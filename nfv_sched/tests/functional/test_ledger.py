@@ -329,7 +329,7 @@ class SlowTest(LedgerTestCase):
         self.assertLessEqual(self.tried, 3)
 
 
-class Strangers(recent.Claims):
+class Strangers(recent.Memory):
     """Schedulers that know nothing of each other's guests."""
 
     def add(self, *args, **kwargs):

@@ -23,19 +23,19 @@ from nfv_sched.tests.unit.network import snapshots
 TWO = demand.NetworkDemand(vswitch_ports=2, rules=10)
 
 
-class ClaimsTest(base.TestCase):
-    """Claims and readings."""
+class MemoryTest(base.TestCase):
+    """Entries and readings."""
 
     def setUp(self):
         super().setUp()
-        self.claims = recent.Claims()
+        self.recent = recent.Memory()
 
     def unseen(self, snapshot, host='host1'):
-        return self.claims.unseen(snapshot, host)
+        return self.recent.unseen(snapshot, host)
 
     def test_until_shown(self):
-        """A claim counts as far as Neutron does not show the ports."""
-        self.claims.add('host1', 'vm', TWO, 'p')
+        """An entry counts as far as Neutron does not show the ports."""
+        self.recent.add('host1', 'vm', TWO, 'p')
         self.assertEqual((2, 10), self.unseen(snapshots.snapshot()))
         self.assertEqual((0, 0), self.unseen(snapshots.snapshot(), 'host2'))
         part = snapshots.snapshot(
@@ -46,25 +46,25 @@ class ClaimsTest(base.TestCase):
         self.assertEqual((0, 0), self.unseen(whole))
 
     def test_several(self):
-        """Claims of a host add up; one of the same server replaces."""
+        """Entries of a host add up; one of the same server replaces."""
         for instance in 'vm1', 'vm2', 'vm1':
-            self.claims.add('host1', instance, TWO)
+            self.recent.add('host1', instance, TWO)
         self.assertEqual((4, 20), self.unseen(snapshots.snapshot()))
 
     def test_shown(self):
         """What Neutron shows is not remembered any longer."""
-        self.claims.add('host1', 'vm', TWO, 'p')
+        self.recent.add('host1', 'vm', TWO, 'p')
         before = snapshots.snapshot([{'instance': 'vm'}] * 2, age=10)
         self.assertEqual((0, 10), self.unseen(before))
-        self.assertEqual(['vm'], list(self.claims.servers_on('host1')))
+        self.assertEqual(['vm'], list(self.recent.servers_on('host1')))
         self.assertEqual((0, 0), self.unseen(snapshots.snapshot(
             [{'instance': 'vm'}] * 2)))
-        self.assertNotIn('host1', self.claims.hosts())
+        self.assertNotIn('host1', self.recent.hosts())
 
     def test_never_shown(self):
         """A guest that has no bound port counts for an hour."""
         for ports in ([], [{'instance': 'vm', 'host': ''}] * 2):
-            self.claims.add('host1', 'vm', TWO, 'p')
+            self.recent.add('host1', 'vm', TWO, 'p')
             for age in 0, -610, -3590:
                 self.assertEqual((2, 10), self.unseen(snapshots.snapshot(
                     ports, age=age)))
@@ -72,7 +72,7 @@ class ClaimsTest(base.TestCase):
             with fixtures.MonkeyPatch('time.monotonic', lambda: now + 3610):
                 self.assertEqual((0, 0), self.unseen(snapshots.snapshot(
                     ports)))
-            self.assertNotIn('host1', self.claims.hosts())
+            self.assertNotIn('host1', self.recent.hosts())
 
     def review(self, later=0.0, ports=(), deleted=(), hosts=None):
         """Review some time later; returns who is left, and who was asked."""
@@ -84,18 +84,18 @@ class ClaimsTest(base.TestCase):
 
         now = time.monotonic()
         with fixtures.MonkeyPatch('time.monotonic', lambda: now + later):
-            self.claims.review(
+            self.recent.review(
                 snapshots.snapshot(ports), lambda servers: set(deleted),
                 host_of)
         return sorted(
-            (host, instance) for host in self.claims.hosts()
-            for instance in self.claims.servers_on(host)), asked
+            (host, instance) for host in self.recent.hosts()
+            for instance in self.recent.servers_on(host)), asked
 
     def test_review(self):
         """Nova knows of those that are never going to be shown."""
         for instance in 'vm1', 'vm2', 'vm3':
-            self.claims.add('host1', instance, TWO, 'p')
-        self.claims.add('host2', 'vm3', TWO, 'p')
+            self.recent.add('host1', instance, TWO, 'p')
+        self.recent.add('host2', 'vm3', TWO, 'p')
         self.assertEqual(
             ([('host1', 'vm2'), ('host1', 'vm3'), ('host2', 'vm3')], []),
             self.review(deleted=['vm1']))
@@ -106,7 +106,7 @@ class ClaimsTest(base.TestCase):
     def test_review_ends(self):
         """A cell that does not answer does not hold up the next reading."""
         for number in range(10):
-            self.claims.add('host1', f'vm{number}', TWO, 'p')
+            self.recent.add('host1', f'vm{number}', TWO, 'p')
         now = [time.monotonic() + 610]
         asked = []
 
@@ -116,15 +116,15 @@ class ClaimsTest(base.TestCase):
             return ''
 
         with fixtures.MonkeyPatch('time.monotonic', lambda: now[0]):
-            self.claims.review(
+            self.recent.review(
                 snapshots.snapshot(), lambda servers: set(), host_of)
         self.assertEqual(3, len(asked))
-        self.assertEqual(7, len(self.claims.servers_on('host1')))
+        self.assertEqual(7, len(self.recent.servers_on('host1')))
 
     def test_review_of_what_is_shown(self):
         """Nobody is asked about that."""
-        self.claims.add('host1', 'vm1', TWO, 'p')
-        self.claims.add('host1', 'vm2', TWO, 'p')
+        self.recent.add('host1', 'vm1', TWO, 'p')
+        self.recent.add('host1', 'vm2', TWO, 'p')
         self.assertEqual(([('host1', 'vm2')], []), self.review(
             ports=[{'instance': 'vm1'}] * 2 + [{'instance': 'vm2'}]))
         self.assertEqual(([('host1', 'vm2')], []), self.review(
@@ -132,13 +132,13 @@ class ClaimsTest(base.TestCase):
 
     def test_review_of_what_is_being_placed(self):
         """Whether Nova places it is not known yet."""
-        self.assertIsNone(self.claims.take(
+        self.assertIsNone(self.recent.take(
             None, 'host1', 'vm', TWO, 9, 99, lambda: self))
         self.assertEqual(([('host1', 'vm')], []), self.review(deleted=['vm']))
 
     def test_fewer_ports(self):
         """Nor does what a guest on the host has not got by then."""
-        self.claims.add('host1', 'vm', TWO, 'p')
+        self.recent.add('host1', 'vm', TWO, 'p')
         ports = [{'instance': 'vm'}]
         self.assertEqual((1, 10), self.unseen(snapshots.snapshot(
             ports, age=-590)))
@@ -147,49 +147,49 @@ class ClaimsTest(base.TestCase):
 
     def test_deleted(self):
         """A guest whose ports were there and are gone."""
-        self.claims.add('host1', 'vm', TWO, 'p')
+        self.recent.add('host1', 'vm', TWO, 'p')
         part = snapshots.snapshot([{'instance': 'vm'}])
         self.assertEqual((1, 10), self.unseen(part))
         self.assertEqual((0, 0), self.unseen(snapshots.snapshot()))
-        self.assertNotIn('host1', self.claims.hosts())
+        self.assertNotIn('host1', self.recent.hosts())
 
     def test_elsewhere(self):
         """A guest that another host has built."""
-        self.claims.add('host1', 'vm', TWO, 'p')
+        self.recent.add('host1', 'vm', TWO, 'p')
         self.assertEqual((0, 0), self.unseen(snapshots.snapshot(
             [{'instance': 'vm', 'host': 'host2'}])))
-        self.assertNotIn('host1', self.claims.hosts())
+        self.assertNotIn('host1', self.recent.hosts())
 
     def test_old_reading_ends_nothing(self):
         """A reading that began before the guest was placed."""
-        self.claims.add('host1', 'vm', TWO, 'p')
+        self.recent.add('host1', 'vm', TWO, 'p')
         for ports in ([], [{'instance': 'vm', 'host': 'host2'}]):
             self.assertEqual((2, 10), self.unseen(snapshots.snapshot(
                 ports, age=5)))
         self.assertEqual((2, 10), self.unseen(snapshots.snapshot()))
 
     def test_placed_again(self):
-        """What became of the old claim does not end the new one."""
+        """What became of the old entry does not end the new one."""
         def deleted(servers):
-            self.claims.add('host1', 'vm', TWO, 'p')
+            self.recent.add('host1', 'vm', TWO, 'p')
             return set(servers)
 
-        self.claims.add('host1', 'vm', TWO, 'p')
-        self.claims.review(snapshots.snapshot(), deleted, str)
+        self.recent.add('host1', 'vm', TWO, 'p')
+        self.recent.review(snapshots.snapshot(), deleted, str)
         self.assertEqual((2, 10), self.unseen(snapshots.snapshot()))
 
     def test_old_reading(self):
         """However old the reading, what was placed since counts."""
-        self.claims.add('host1', 'vm', TWO, 'p')
+        self.recent.add('host1', 'vm', TWO, 'p')
         self.assertEqual((2, 10), self.unseen(snapshots.snapshot(age=1000)))
 
     def test_swept(self):
-        """Claims on hosts that nobody asks about are not kept for ever."""
+        """Entries of hosts that nobody asks about are not kept for ever."""
         now = time.monotonic()
-        self.claims.add('host1', 'old', TWO)
+        self.recent.add('host1', 'old', TWO)
         with fixtures.MonkeyPatch('time.monotonic', lambda: now + 8000):
-            self.claims.add('host2', 'new', TWO)
-        self.assertEqual(['host2'], list(self.claims.hosts()))
+            self.recent.add('host2', 'new', TWO)
+        self.assertEqual(['host2'], list(self.recent.hosts()))
 
 
 class MovesTest(base.TestCase):
@@ -197,7 +197,7 @@ class MovesTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.claims = recent.Claims()
+        self.recent = recent.Memory()
 
     def shown(self, *hosts, **kwargs):
         """What Neutron shows of the ports of the guest."""
@@ -206,11 +206,11 @@ class MovesTest(base.TestCase):
             for number, host in enumerate(hosts)], **kwargs)
 
     def unseen(self, *hosts, age=0):
-        return self.claims.unseen(self.shown(*hosts, age=age), 'host1')[0]
+        return self.recent.unseen(self.shown(*hosts, age=age), 'host1')[0]
 
     def place(self, *hosts):
         """Place it when Neutron showed this."""
-        self.claims.add('host1', 'vm', TWO, 'p', True,
+        self.recent.add('host1', 'vm', TWO, 'p', True,
                         self.shown(*hosts, age=30))
 
     def test_slow(self):
@@ -220,14 +220,14 @@ class MovesTest(base.TestCase):
             self.assertEqual(2, self.unseen('host2', 'host2', age=age))
         self.assertEqual(1, self.unseen('host1', 'host2', age=-3500))
         self.assertEqual(0, self.unseen('host1', 'host1', age=-3500))
-        self.assertNotIn('host1', self.claims.hosts())
+        self.assertNotIn('host1', self.recent.hosts())
         self.place('host2', 'host2')
         now = time.monotonic()
         with fixtures.MonkeyPatch('time.monotonic', lambda: now + 3590):
             self.assertEqual(2, self.unseen('host2', 'host2'))
         with fixtures.MonkeyPatch('time.monotonic', lambda: now + 3610):
             self.assertEqual(0, self.unseen('host2', 'host2'))
-        self.assertNotIn('host1', self.claims.hosts())
+        self.assertNotIn('host1', self.recent.hosts())
 
     def test_source_that_was_not_read_yet(self):
         """It had come to host2 after the last reading."""
@@ -242,12 +242,12 @@ class MovesTest(base.TestCase):
         self.assertEqual(2, self.unseen('host2', 'host2'))
         self.assertEqual(2, self.unseen('host2', 'host3'))
         self.assertEqual(0, self.unseen('host3', 'host3'))
-        self.assertNotIn('host1', self.claims.hosts())
+        self.assertNotIn('host1', self.recent.hosts())
 
     def test_deleted(self):
         self.place('host2', 'host2')
         self.assertEqual(0, self.unseen())
-        self.assertNotIn('host1', self.claims.hosts())
+        self.assertNotIn('host1', self.recent.hosts())
 
     def test_unbound(self):
         """It was shelved and is built anew, or is not."""
@@ -258,36 +258,36 @@ class MovesTest(base.TestCase):
         """A resize that stays takes nothing that Neutron does not show."""
         self.place('host1', 'host1')
         self.assertEqual(0, self.unseen('host1', 'host1'))
-        self.assertNotIn('host1', self.claims.hosts())
+        self.assertNotIn('host1', self.recent.hosts())
 
 
 class UnshownTest(base.TestCase):
-    """Claims and what Placement has answered a request."""
+    """Entries and what Placement has answered a request."""
 
     def setUp(self):
         super().setUp()
-        self.claims = recent.Claims()
+        self.recent = recent.Memory()
         self.now = 1000.0
         self.useFixture(fixtures.MonkeyPatch(
             'time.monotonic', lambda: self.now))
 
     def take(self, instance, when):
-        """A request takes its claim, before Nova makes its own."""
+        """A request takes its room, before Nova claims it."""
         self.now = when
-        self.assertIsNone(self.claims.take(
+        self.assertIsNone(self.recent.take(
             None, 'host1', instance, TWO, 9, 99, lambda: self))
 
     def place(self, instance, when):
         """Nova has made its own."""
         self.now = when
-        self.claims.add('host1', instance, TWO)
+        self.recent.add('host1', instance, TWO)
 
     def assertUnshown(self, surely, perhaps):
         """So many guests are not in an answer, asked at 1010, had at 1020."""
         self.now = 1030.0
         self.assertEqual(
             (2 * surely, 10 * surely, 2 * perhaps, 10 * perhaps),
-            self.claims.unshown('host1', 1010.0, 1020.0))
+            self.recent.unshown('host1', 1010.0, 1020.0))
 
     def test_before(self):
         """What was placed before the question is in the answer."""
@@ -315,7 +315,7 @@ class UnshownTest(base.TestCase):
     def test_not_placed(self):
         """What Nova does not place after all does not count."""
         self.take('vm', 1022.0)
-        self.claims.release('host1', 'vm')
+        self.recent.release('host1', 'vm')
         self.assertUnshown(0, 0)
         self.now = 1022.0 - recent.TAKE_SECONDS
         self.take('vm', self.now - 1)
@@ -324,7 +324,7 @@ class UnshownTest(base.TestCase):
     def test_itself(self):
         """A server does not stand in its own way."""
         self.take('vm', 1022.0)
-        self.assertEqual((0, 0, 0, 0), self.claims.unshown(
+        self.assertEqual((0, 0, 0, 0), self.recent.unshown(
             'host1', 1010.0, 1020.0, 'vm'))
 
     def test_left(self):

@@ -270,7 +270,7 @@ class SnapshotSourceTest(base.NeutronTestCase):
             'nfv_sched.network.neutron._Refresher.FIRST_PAUSE', 1.0))
         self.useFixture(fixtures.MonkeyPatch(
             'random.uniform', lambda low, high: 1.0))
-        refresher = neutron._Refresher(neutron.CONF, recent.Claims())
+        refresher = neutron._Refresher(neutron.CONF, recent.Memory())
         pauses = []
         for refresher.failures in range(9):
             pauses.append(refresher._pause(2.0))
