@@ -73,24 +73,20 @@ class Contested(list):
         if host_state is None or network.instance is None or not (
                 network.fresh or answer):
             return True
-        attempt = network.attempt
-        if attempt is not None:
-            before, servers = attempt[0](), attempt[1]
-            if before is not None and before.num_instances > servers:
-                return True  # it is placed, and Nova looks for alternates
-            network.attempt = None
-            if before is not None:
-                network.recent.release(before.host, network.instance)
+        note = network.note
+        if network.instance in note.placed:
+            return True  # Nova looks for alternates
+        if note.taken and note.taken[-1][1] == network.instance:
+            # Placement has refused the host before this one.
+            network.recent.release(*note.taken.pop())
         network.asked.add(host_state.host)
         left = network.recent.take(
             network.snapshot if network.fresh else None, host_state.host,
             network.instance, network.demand, self.ports, self.rules,
             self._host_state, answer)
         if left is None:
-            network.attempt = (self._host_state, host_state.num_instances)
-            network.note.taken.append((host_state.host, network.instance))
+            note.taken.append((host_state.host, network.instance))
             return True
-        note = network.note
         ports, rules = left
         if ports < network.demand.vswitch_ports and self.no_ports is not None:
             note.rejected.append((host_state.host, self.no_ports(ports)))

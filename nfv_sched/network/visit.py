@@ -19,7 +19,6 @@ per request and kept with it, so that all filters see the same snapshot.
 from collections.abc import Mapping
 import functools
 import time
-import typing as ty
 
 from nfv_sched.ledger import reader
 from nfv_sched.network import demand as network_demand
@@ -57,13 +56,11 @@ class NetworkNote:
     :ivar passed: names of the hosts that passed the last filter of limits
     :ivar asked: those that Nova has come to for its claim
     :ivar filter: name of that filter
-    :ivar attempt: weak reference to the host for which the guest has taken its
-        claim, and the number of servers on it then
     """
 
     __slots__ = ('note', 'request', 'instance', 'recent', 'snapshot', 'fresh',
                  'deny', 'demand', 'limits', 'ledgers', 'host', 'passed',
-                 'asked', 'filter', 'attempt', '_own')
+                 'asked', 'filter', '_own')
 
     def __init__(self, request_note: RequestNote, request: Request):
         self.note = request_note
@@ -86,7 +83,6 @@ class NetworkNote:
         self.passed: set[str] = set()
         self.asked: set[str] = set()
         self.filter = ''
-        self.attempt: tuple[ty.Any, int] | None = None
         interfaces = network_demand.Interfaces(
             request.nics, request.security_groups, request.project,
             self.snapshot,
@@ -188,10 +184,7 @@ def of(request_note: RequestNote, request: Request) -> NetworkNote:
     note = request_note.network
     if note is None or note.request is not request or (
             note.instance != request_note.instance):
-        previous, note = note, NetworkNote(request_note, request)
-        if previous is not None and previous.instance == note.instance:
-            # Nova decides once more when the last server is placed.
-            note.attempt = previous.attempt
+        note = NetworkNote(request_note, request)
         for host, instance in request_note.taken:
             note.recent.prolong(host, instance)
         request_note.network = note
