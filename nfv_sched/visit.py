@@ -42,7 +42,7 @@ _NO_RATIOS = decide.Decision(False, reasons.Reason(
     'a host that reports its allocation ratios needed'))
 
 
-class Visit:
+class Visit(scheduler.Watcher):
     """One host while one request is scheduled.
 
     What is known holds as long as the host and the request are as they were;
@@ -80,11 +80,11 @@ class Visit:
         # last, and how many were.
         self._held: decide.Decision | None = None
         self._placed = 0
-        scheduler.when_placed(host_state, self._write_claimed, self._hold)
+        scheduler.when_placed(host_state, self)
 
     # -- Nova places a server here
 
-    def _write_claimed(self, host_state) -> None:
+    def before_placed(self, host_state):
         """Write the limits for the allocation candidate that was claimed.
 
         A filter after ours may have dropped the first.
@@ -101,7 +101,8 @@ class Visit:
         limits.write(host_state, self.note, self.note.request, written,
                      self._ratio)
 
-    def _hold(self, _host_state, _instance: str | None) -> None:
+    def after_placed(self, host_state, instance):
+        """The limits must last for this server."""
         self._held = self._written or decide.PLAIN
         self._placed += 1
 

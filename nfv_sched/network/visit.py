@@ -17,7 +17,6 @@ per request and kept with it, so that all filters see the same snapshot.
 """
 
 from collections.abc import Mapping
-import functools
 import time
 
 from nfv_sched.ledger import reader
@@ -200,15 +199,27 @@ def watch(host_state, network: NetworkNote) -> None:
     note = network.note
     if host_state.__dict__.get(_WATCHED) is not note:
         host_state.__dict__[_WATCHED] = note
-        scheduler.when_placed(host_state, after=functools.partial(
-            _remember, note))
+        scheduler.when_placed(host_state, _Memory(note))
 
 
-def _remember(note: RequestNote, host_state, instance: str) -> None:
-    network = note.network
-    network.recent.add(
-        host_state.host, instance, network.demand,
-        network.request.project or '', network.request.is_move,
-        network.snapshot)
-    note.taken.append((host_state.host, instance))
-    note.placed.add(instance)
+class _Memory(scheduler.Watcher):
+    """Remembers what a server takes.
+
+    :param note: the note of its request
+    """
+
+    __slots__ = ('_note',)
+
+    def __init__(self, note: RequestNote):
+        self._note = note
+
+    def after_placed(self, host_state, instance):
+        """The server is on the host, whatever Neutron shows."""
+        note = self._note
+        network = note.network
+        network.recent.add(
+            host_state.host, instance, network.demand,
+            network.request.project or '', network.request.is_move,
+            network.snapshot)
+        note.taken.append((host_state.host, instance))
+        note.placed.add(instance)

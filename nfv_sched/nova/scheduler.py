@@ -35,7 +35,6 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
-_PLACED_HOOKS = '_nfv_sched_placed_hooks'
 _TELLS = '_nfv_sched_tells'
 _LOOKED_AT = 100  # servers of a cell that are asked about
 _CELL_SECONDS = 2  # that a request waits for the database of a cell
@@ -72,38 +71,57 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
         return default
 
 
-def when_placed(
-    host_state,
-    before: Callable[[ty.Any], None] | None = None,
-    after: Callable[[ty.Any, str | None], None] | None = None,
-) -> None:
+class Watcher:
+    """Is told when Nova places a server of a request on a host."""
+
+    __slots__ = ()
+
+    def before_placed(self, host_state) -> None:
+        """The host has not counted the server yet.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        """
+
+    def after_placed(self, host_state, instance: str | None) -> None:
+        """The host has counted the server.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        :param instance: UUID of the server
+        """
+
+
+class _Consume:
+    """``HostState.consume_from_request`` of one host, watched."""
+
+    __slots__ = ('_host', 'watchers')
+
+    def __init__(self, host_state):
+        # A strong reference would keep the host longer than its request.
+        self._host = weakref.ref(host_state)
+        self.watchers: list[Watcher] = []
+
+    def __call__(self, spec_obj):
+        host_state = self._host()
+        for watcher in self.watchers:
+            _run_hook(watcher.before_placed, host_state)
+        type(host_state).consume_from_request(host_state, spec_obj)
+        for watcher in self.watchers:
+            _run_hook(watcher.after_placed, host_state, spec_obj.instance_uuid)
+
+
+def when_placed(host_state, watcher: Watcher) -> None:
     """Be told when Nova places a server of a request on a host.
 
     Nova calls ``HostState.consume_from_request`` for it, right after the
     claim in Placement.  HostStates belong to one request.
 
     :param host_state: ``nova.scheduler.host_manager.HostState``
-    :param before: called with the host before it counts the server
-    :param after: called with the host and the server's UUID afterwards
+    :param watcher: who is told
     """
-    hooks = host_state.__dict__.get(_PLACED_HOOKS)
-    if hooks is None:
-        hooks = host_state.__dict__[_PLACED_HOOKS] = []
-        # A strong reference would keep the host longer than its request.
-        host = weakref.ref(host_state)
-
-        def consume_from_request(spec_obj):
-            state = host()
-            for before, _after in hooks:
-                if before is not None:
-                    _run_hook(before, state)
-            type(state).consume_from_request(state, spec_obj)
-            for _before, after in hooks:
-                if after is not None:
-                    _run_hook(after, state, spec_obj.instance_uuid)
-
-        host_state.consume_from_request = consume_from_request
-    hooks.append((before, after))
+    consume = host_state.__dict__.get('consume_from_request')
+    if consume.__class__ is not _Consume:
+        consume = host_state.consume_from_request = _Consume(host_state)
+    consume.watchers.append(watcher)
 
 
 def _run_hook(hook: Callable, host_state, *args) -> None:
