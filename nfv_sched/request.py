@@ -22,6 +22,7 @@ import typing as ty
 
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import sources as network_sources
+from nfv_sched.nova import fields
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
@@ -131,7 +132,7 @@ class RequestNote:
         :param index: number of the server that is placed, None if unknown
         :param spec_obj: ``nova.objects.RequestSpec``
         """
-        self.instance = _get(spec_obj, 'instance_uuid')
+        self.instance = fields.get(spec_obj, 'instance_uuid')
         if index != self.index or index is None:
             self.index = index
             self.rejected = []
@@ -143,18 +144,18 @@ class RequestNote:
 
         :param spec_obj: ``nova.objects.RequestSpec``
         """
-        flavor = _get(spec_obj, 'flavor')
-        extra_specs = _get(flavor, 'extra_specs') or {}
+        flavor = fields.get(spec_obj, 'flavor')
+        extra_specs = fields.get(flavor, 'extra_specs') or {}
         if not isinstance(extra_specs, Mapping):
             extra_specs = {}
-        key = (flavor, _get(spec_obj, 'image'),
-               _get(spec_obj, 'numa_topology'),
-               _get(spec_obj, 'pci_requests'),
-               _get(spec_obj, 'network_metadata'),
-               _get(spec_obj, 'requested_networks'),
-               _get(spec_obj, 'requested_destination'),
-               _get(spec_obj, 'security_groups'),
-               _get(spec_obj, 'project_id'))
+        key = (flavor, fields.get(spec_obj, 'image'),
+               fields.get(spec_obj, 'numa_topology'),
+               fields.get(spec_obj, 'pci_requests'),
+               fields.get(spec_obj, 'network_metadata'),
+               fields.get(spec_obj, 'requested_networks'),
+               fields.get(spec_obj, 'requested_destination'),
+               fields.get(spec_obj, 'security_groups'),
+               fields.get(spec_obj, 'project_id'))
         if (self.request is not None and
                 all(a is b for a, b in zip(key, self._key)) and
                 extra_specs == self._extra_specs):
@@ -170,7 +171,7 @@ class RequestNote:
     def _parse(self, extra_specs, image, numa_topology, pci_requests,
                network_metadata, requested_networks, destination,
                security_groups, project) -> Request:
-        properties = _Properties(_get(image, 'properties'))
+        properties = _Properties(fields.get(image, 'properties'))
         policy = nfv_policy.parse(extra_specs, properties)
         error = None
         try:
@@ -184,9 +185,9 @@ class RequestNote:
         if policy.errors:
             error = reasons.Reason(
                 reasons.REQUEST, 'flavor', '; '.join(policy.errors))
-        is_move = (_get(destination, 'cell') is not None or
-                   bool(_get(destination, 'allow_cross_cell_move')))
-        requests = list(_get(pci_requests, 'requests') or [])
+        is_move = (fields.get(destination, 'cell') is not None or
+                   bool(fields.get(destination, 'allow_cross_cell_move')))
+        requests = list(fields.get(pci_requests, 'requests') or [])
         demands: tuple[pci.Demand, ...] = ()
         try:
             demands = pci.demands(
@@ -194,13 +195,14 @@ class RequestNote:
         except pci.OddDevicesError as exc:
             error = error or reasons.Reason(
                 reasons.REQUEST, 'PCI devices', str(exc))
-        physnets = frozenset(_get(network_metadata, 'physnets') or ())
-        tunneled = bool(_get(network_metadata, 'tunneled'))
-        networks = list(_get(requested_networks, 'objects') or [])
+        physnets = frozenset(fields.get(network_metadata, 'physnets') or ())
+        tunneled = bool(fields.get(network_metadata, 'tunneled'))
+        networks = list(fields.get(requested_networks, 'objects') or [])
         uncertain = tunneled and is_move
         untrue = False
-        if uncertain and physnets and len(
-                {_get(n, 'network_id') for n in networks}) == len(physnets):
+        if uncertain and physnets and len({
+                fields.get(n, 'network_id') for n in networks
+        }) == len(physnets):
             # Each network is on a physical network of its own.
             tunneled = uncertain = False
             untrue = True
@@ -248,25 +250,8 @@ class _Properties:
     def get(self, name: str, default=None):
         if isinstance(self._properties, Mapping):
             return self._properties.get(name, default)
-        value = _get(self._properties, name)
+        value = fields.get(self._properties, name)
         return default if value is None else value
-
-
-def _get(obj, name: str):
-    """A field that may be unset or missing: its value, or None."""
-    if obj is None:
-        return None
-    value = obj.__dict__.get('_obj_' + name) if hasattr(
-        obj, '__dict__') else None
-    if value is not None:
-        return value
-    if name in getattr(obj, 'fields', ()):
-        # Not set, or None. Reading it might go to the database.
-        return None
-    try:
-        return getattr(obj, name, None)
-    except Exception:
-        return None
 
 
 def _nics(networks: list, is_move: bool) -> tuple[network_demand.NIC, ...]:
@@ -278,7 +263,7 @@ def _nics(networks: list, is_move: bool) -> tuple[network_demand.NIC, ...]:
     if not networks and not is_move:
         return (network_demand.NIC(network_demand.AUTO_NETWORK),)
     return tuple([
-        network_demand.NIC(*(_get(network, name) for name in (
+        network_demand.NIC(*(fields.get(network, name) for name in (
             'network_id', 'port_id', 'pci_request_id', 'device_profile')))
         for network in networks])
 
@@ -286,9 +271,9 @@ def _nics(networks: list, is_move: bool) -> tuple[network_demand.NIC, ...]:
 def _security_groups(groups) -> tuple[str, ...]:
     """UUIDs of security groups, or the name of the default one."""
     return tuple([
-        found for group in _get(groups, 'objects') or ()
-        if isinstance(found := _get(group, 'uuid') or _get(group, 'name'),
-                      str)])
+        found for group in fields.get(groups, 'objects') or ()
+        if isinstance(found := fields.get(group, 'uuid') or
+                      fields.get(group, 'name'), str)])
 
 
 def _needs_threads(extra_specs: Mapping, properties: _Properties) -> bool:
@@ -308,12 +293,12 @@ def _switch_physnets(
     Nova does not say which port is on which physical network, so those of
     SR-IOV ports are left out only if all ports are such.
     """
-    if not networks or not all(_get(network, 'pci_request_id')
+    if not networks or not all(fields.get(network, 'pci_request_id')
                                for network in networks):
         return physnets
     found = set()
     for request in requests:
-        for spec in _get(request, 'spec') or ():
+        for spec in fields.get(request, 'spec') or ():
             if isinstance(spec, Mapping) and spec.get('physical_network'):
                 found.add(spec['physical_network'])
     return physnets - found

@@ -15,14 +15,16 @@ Nova's versioned objects are read once per host and request into plain tuples;
 everything that decides works on those.  Nothing here decides.
 
 Reading a field of a versioned object costs a call and a check.  A host is read
-for every request, so the values are taken from the attributes behind the
-fields (``_obj_<name>``, set by oslo.versionedobjects) where they are there,
-and through the field otherwise.
+for every request, so the values are taken from behind the fields
+(:mod:`nfv_sched.nova.fields`) where they are there, and through the field
+otherwise.
 """
 
 import functools
 import types
 import typing as ty
+
+from nfv_sched.nova import fields
 
 # Special page sizes of a guest cell (nova.virt.hardware.MEMPAGES_*).
 PAGES_SMALL = -1
@@ -38,6 +40,19 @@ MIXED = 2
 THREADS_PREFER = 0
 THREADS_REQUIRE = 1
 THREADS_ISOLATE = 2
+
+_cell_values = fields.values_of(
+    'id', 'cpuset', 'pcpuset', 'siblings', 'cpu_usage', 'memory',
+    'memory_usage')
+_PAGE = ('size_kb', 'total', 'used', 'reserved')
+_page_values = fields.values_of(*_PAGE)
+_network_values = fields.values_of('physnets', 'tunneled')
+_CELLS = fields.key('cells')
+_MEMPAGES = fields.key('mempages')
+_NETWORK = fields.key('network_metadata')
+_PINNED = fields.key('pinned_cpus')
+_SIZE = fields.key('size_kb')
+_SOCKET = fields.key('socket')
 
 
 class OddTopologyError(ValueError):
@@ -77,30 +92,25 @@ class HostCell:
     def __init__(self, obj):
         self._obj = obj
         self._free = self._pages = None
-        attrs = obj.__dict__
         try:
-            self.id = attrs['_obj_id']
-            self.shared_cpus = attrs['_obj_cpuset']
-            self.dedicated_cpus = attrs['_obj_pcpuset']
-            self.siblings = attrs['_obj_siblings']
-            self.cpu_usage = attrs['_obj_cpu_usage']
-            self.memory = attrs['_obj_memory']
-            self.memory_usage = attrs['_obj_memory_usage']
+            (self.id, self.shared_cpus, self.dedicated_cpus, self.siblings,
+             self.cpu_usage, self.memory, self.memory_usage) = _cell_values(
+                obj.__dict__)
         except KeyError:
             self._read_odd(obj)
 
     def _read_odd(self, obj) -> None:
         """Read a cell that lacks fields, as old releases wrote them."""
-        self.id = _read(obj, 'id')
-        self.shared_cpus = _read(obj, 'cpuset')
-        self.memory = _read(obj, 'memory')
+        self.id = fields.read(obj, 'id')
+        self.shared_cpus = fields.read(obj, 'cpuset')
+        self.memory = fields.read(obj, 'memory')
         if None in (self.id, self.shared_cpus, self.memory):
             raise OddTopologyError(
                 'a NUMA node without number, CPUs or memory')
-        self.dedicated_cpus = _read(obj, 'pcpuset', set())
-        self.siblings = _read(obj, 'siblings', [])
-        self.cpu_usage = _read(obj, 'cpu_usage', 0)
-        self.memory_usage = _read(obj, 'memory_usage', 0)
+        self.dedicated_cpus = fields.read(obj, 'pcpuset', set())
+        self.siblings = fields.read(obj, 'siblings', [])
+        self.cpu_usage = fields.read(obj, 'cpu_usage', 0)
+        self.memory_usage = fields.read(obj, 'memory_usage', 0)
 
     @property
     def shared(self) -> int:
@@ -117,7 +127,7 @@ class HostCell:
         """CPUs for pinned guests that no guest is pinned to."""
         free = self._free
         if free is None:
-            pinned = self._obj.__dict__.get('_obj_pinned_cpus')
+            pinned = self._obj.__dict__.get(_PINNED)
             free = self._free = (
                 self.dedicated_cpus - pinned if pinned
                 else self.dedicated_cpus)
@@ -131,7 +141,7 @@ class HostCell:
         """
         pages = self._pages
         if pages is None:
-            mempages = self._obj.__dict__.get('_obj_mempages') or ()
+            mempages = self._obj.__dict__.get(_MEMPAGES) or ()
             pages = self._pages = tuple([_pages(page) for page in mempages])
         return pages
 
@@ -144,9 +154,8 @@ class HostCell:
         """
         if self._pages is None:
             # No need to read the others.
-            for page in self._obj.__dict__.get('_obj_mempages') or ():
-                attrs = page.__dict__
-                if attrs.get('_obj_size_kb') == size_kb:
+            for page in self._obj.__dict__.get(_MEMPAGES) or ():
+                if page.__dict__.get(_SIZE) == size_kb:
                     return _pages(page).free_kb
         return next((page.free_kb for page in self.pages
                      if page.size_kb == size_kb), None)
@@ -154,12 +163,12 @@ class HostCell:
     @property
     def network(self) -> tuple[frozenset[str], bool]:
         """Physical networks (and labels) near this cell, and the tunnel."""
-        return _network(self._obj.__dict__.get('_obj_network_metadata'))
+        return _network(self._obj.__dict__.get(_NETWORK))
 
     @property
     def socket(self) -> int | None:
         """Number of the socket, None if the host does not say."""
-        return self._obj.__dict__.get('_obj_socket')
+        return self._obj.__dict__.get(_SOCKET)
 
     @property
     def legacy(self) -> bool:
@@ -242,26 +251,15 @@ class Guest(ty.NamedTuple):
                    for cell in self.cells)
 
 
-def _read(obj, name: str, default=None):
-    """A field through its accessor; the default if it is not set."""
-    try:
-        value = getattr(obj, name)
-    except (AttributeError, NotImplementedError):
-        return default
-    return default if value is None else value
-
-
 _tuple = tuple.__new__  # makes a named tuple in half the time
 
 
 def _pages(obj) -> Pages:
-    attrs = obj.__dict__
     try:
-        size, total = attrs['_obj_size_kb'], attrs['_obj_total']
-        used, reserved = attrs['_obj_used'], attrs['_obj_reserved']
+        size, total, used, reserved = _page_values(obj.__dict__)
     except KeyError:
-        size, total = _read(obj, 'size_kb', 0), _read(obj, 'total', 0)
-        used, reserved = _read(obj, 'used', 0), _read(obj, 'reserved', 0)
+        size, total, used, reserved = [
+            fields.read(obj, name, 0) for name in _PAGE]
     if size <= 0:
         raise OddTopologyError(f'memory pages of {size} KiB')
     return _tuple(Pages, (size, (total - used - reserved) * size,
@@ -278,12 +276,11 @@ _NO_NETWORK: tuple[frozenset[str], bool] = (frozenset(), False)
 def _network(obj) -> tuple[frozenset[str], bool]:
     if obj is None:
         return _NO_NETWORK
-    attrs = obj.__dict__
     try:
-        physnets, tunneled = attrs['_obj_physnets'], attrs['_obj_tunneled']
+        physnets, tunneled = _network_values(obj.__dict__)
     except KeyError:
-        physnets = _read(obj, 'physnets', ())
-        tunneled = _read(obj, 'tunneled', False)
+        physnets = fields.read(obj, 'physnets', ())
+        tunneled = fields.read(obj, 'tunneled', False)
     return frozenset(physnets), bool(tunneled)
 
 
@@ -381,7 +378,7 @@ def host_topology(obj) -> HostTopology | None:
     """
     if obj is None:
         return None
-    cells = obj.__dict__.get('_obj_cells') or _read(obj, 'cells')
+    cells = obj.__dict__.get(_CELLS) or fields.read(obj, 'cells')
     if not cells:
         return None
     return HostTopology(tuple([HostCell(cell) for cell in cells]))
@@ -400,23 +397,24 @@ def guest(obj) -> Guest | None:
     """
     if obj is None:
         return None
-    cells = _read(obj, 'cells')
+    cells = fields.read(obj, 'cells')
     if not cells:
         return None
     views, ids = [], []
     for index, cell in enumerate(cells):
-        memory = _read(cell, 'memory')
+        memory = fields.read(cell, 'memory')
         if memory is None:
             raise OddTopologyError('a guest NUMA node without memory')
         views.append(GuestCell(
-            len(_read(cell, 'cpuset', ())),
-            len(_read(cell, 'pcpuset', ())),
+            len(fields.read(cell, 'cpuset', ())),
+            len(fields.read(cell, 'pcpuset', ())),
             memory,
-            _read(cell, 'pagesize') or None,
-            _POLICIES.get(_read(cell, 'cpu_policy'), SHARED),
-            _THREADS.get(_read(cell, 'cpu_thread_policy'), THREADS_PREFER)))
-        ids.append(_read(cell, 'id', index))
-    isolated = _read(obj, 'emulator_threads_policy') == 'isolate'
+            fields.read(cell, 'pagesize') or None,
+            _POLICIES.get(fields.read(cell, 'cpu_policy'), SHARED),
+            _THREADS.get(
+                fields.read(cell, 'cpu_thread_policy'), THREADS_PREFER)))
+        ids.append(fields.read(cell, 'id', index))
+    isolated = fields.read(obj, 'emulator_threads_policy') == 'isolate'
     return Guest(
         tuple(views), tuple(ids), int(isolated),
         any((view.pagesize or 0) < 0 for view in views))
