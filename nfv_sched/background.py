@@ -93,7 +93,7 @@ class Repeated(metaclass=abc.ABCMeta):
                           time.monotonic() - self.failing_since)
         self.failures = 0
 
-    def _pause(self, took: float) -> float:
+    def pause(self, took: float) -> float:
         """Seconds until the next attempt.
 
         :param took: seconds that the last one took
@@ -118,7 +118,8 @@ class Refresher(Repeated, ty.Generic[Value]):
         super().__init__()
         self.value: Value | None = None
         self.stopped = threading.Event()
-        self._lock = threading.Lock()
+        #: Held while the thread is started or stopped.
+        self.lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._wait_until = 0.0
         self._tried = threading.Event()
@@ -173,7 +174,7 @@ class Refresher(Repeated, ty.Generic[Value]):
 
     def stop(self) -> None:
         """End the thread, after the request that is under way."""
-        with self._lock:
+        with self.lock:
             self.stopped.set()
             self._wanted.set()
             thread = self._thread
@@ -181,7 +182,7 @@ class Refresher(Repeated, ty.Generic[Value]):
             thread.join()
 
     def _start(self) -> None:
-        with self._lock:
+        with self.lock:
             if self.stopped.is_set() or (
                     self._thread is not None and self._thread.is_alive()):
                 return
@@ -220,7 +221,7 @@ class Refresher(Repeated, ty.Generic[Value]):
             with self._done:
                 self._done_began = began
                 self._done.notify_all()
-            self._wanted.wait(self._pause(time.monotonic() - began))
+            self._wanted.wait(self.pause(time.monotonic() - began))
         self.close()
 
 
@@ -247,7 +248,7 @@ class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
         Returns at once, but for a bounded time after the first call in a
         process: until then it waits for the first reading to succeed or fail.
         """
-        return self._refresher().get()
+        return self.refresher().get()
 
     def renew(self, since: float, timeout: float) -> Value | None:
         """A value that was read after a moment.
@@ -257,7 +258,7 @@ class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
         :param timeout: seconds to wait at most
         :returns: None if there is none in time, or reading failed
         """
-        return self._refresher().renew(since, timeout)
+        return self.refresher().renew(since, timeout)
 
     def stop(self) -> None:
         """End the thread of this process; the next :meth:`get` starts anew."""
@@ -265,7 +266,8 @@ class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
         if refresher is not None:
             refresher.stop()
 
-    def _refresher(self) -> Refresher[Value]:
+    def refresher(self) -> Refresher[Value]:
+        """What reads in this process."""
         pid = os.getpid()
         refresher = self._refreshers.get(pid)
         if refresher is None:

@@ -121,7 +121,7 @@ class Client:
     """
 
     def __init__(self, conf, threads: int = 1):
-        self._adapter = _connect(conf)
+        self._adapter = connect(conf)
         session = self._adapter.session
         for scheme in ('http://', 'https://'):
             session.session.mount(scheme, ks_session.TCPKeepAliveAdapter(
@@ -366,7 +366,7 @@ class Client:
                 f'{method} {path}: the answer is malformed') from exc
 
 
-def _connect(conf) -> ks_adapter.Adapter:
+def connect(conf) -> ks_adapter.Adapter:
     """A way to Placement, by the section ``[placement]`` of nova.conf.
 
     :raises UnavailableError: if the section cannot be used

@@ -77,7 +77,7 @@ _BARE_METAL = 'ironic'
 _ATTEMPTS = 8
 # Placement does not tell when allocations were removed. A host where nothing
 # else has changed is read again after so many rounds.
-_ROUNDS = 10
+ROUNDS = 10
 # Seconds between two lines about a round that takes long.
 _PROGRESS = 10.0
 _NAMED = 5  # hosts that get lines of their own in the log
@@ -479,7 +479,7 @@ class Publisher:
             self._known[uuid] = _Known(
                 generation, host_usage, host_limits, accounts, written,
                 # Not all hosts in the same round.
-                random.randint(1, _ROUNDS) if complete else 0,
+                random.randint(1, ROUNDS) if complete else 0,
                 any(self._kept(sight) != sight.held.resources
                     for sight in self._sights[uuid].values()))
         notes = [excess(accounts)] if excess(accounts) else []
@@ -731,7 +731,7 @@ class Keeper(background.Repeated):
                 else:
                     self._end_failures()
                     self._went_well(done)
-                self._stopped.wait(self._pause(time.monotonic() - began))
+                self._stopped.wait(self.pause(time.monotonic() - began))
 
     def _went_wrong(self, exc: Exception) -> None:
         if self.failures > 1:

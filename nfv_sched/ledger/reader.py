@@ -65,24 +65,23 @@ class Reading:
             return None
 
 
-_told = threading.Event()
-
-
-_malformed = threading.Event()
+#: Set once the log has been told of a defect, so that it is told only once.
+MISSING_TOLD = threading.Event()
+MALFORMED_TOLD = threading.Event()
 
 
 def _tell_malformed(summary) -> None:
     """What Placement says of a ledger makes no sense; once a process."""
-    if not _malformed.is_set():
-        _malformed.set()
+    if not MALFORMED_TOLD.is_set():
+        MALFORMED_TOLD.set()
         LOG.error('What Placement says of a ledger is malformed, and such '
                   'hosts are judged as if they had none: %s', summary)
 
 
 def tell_missing() -> None:
     """There is no reading for a request: tell the log, once a process."""
-    if not _told.is_set():
-        _told.set()
+    if not MISSING_TOLD.is_set():
+        MISSING_TOLD.set()
         LOG.error(
             'Nova does not hand over what Placement says of the candidate '
             'hosts. [nfv_sched] ledger = placement has no effect: limits are '

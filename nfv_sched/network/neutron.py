@@ -57,9 +57,9 @@ nfv_conf.register_opts(CONF)
 
 _GROUP = 'neutron'  # section of nova.conf
 _CHUNK_BYTES = 65536
-# What is longer is no answer of Neutron's.
-_ANSWER_BYTES = 64 * 2 ** 20
-_PAGES = 10000
+#: What is longer is no answer of Neutron's.
+ANSWER_BYTES = 64 * 2 ** 20
+PAGES = 10000
 # How many of the last items of a page are tried as the marker of the next one:
 # Neutron refuses a marker that has been deleted meanwhile.
 _MARKERS = 5
@@ -119,9 +119,10 @@ class Doubts:
     To be used by one thread at a time; it outlives its :class:`Reader`.
 
     :param conf: configuration object with ``[nfv_sched]``
-    :param deleted: tells which of some servers Nova has deleted, by UUID
+    :param deleted: tells which of some servers Nova has deleted, by UUID;
+        None to ask Nova
     :param connected: tells whether Nova has a server with ports on a host,
-        among some or at all
+        among some or at all; None to ask Nova
     """
 
     READINGS = 3
@@ -131,14 +132,12 @@ class Doubts:
 
     def __init__(
         self, conf=CONF,
-        deleted: Callable[[Iterable[str]], set[str]] = (
-            scheduler.deleted_servers),
-        connected: Callable[[Sequence[str] | None], bool] = (
-            scheduler.has_connected_servers),
+        deleted: Callable[[Iterable[str]], set[str]] | None = None,
+        connected: Callable[[Sequence[str] | None], bool] | None = None,
     ):
         self._conf = conf
-        self._deleted = deleted
-        self._connected = connected
+        self._deleted = deleted or scheduler.deleted_servers
+        self._connected = connected or scheduler.has_connected_servers
         self._readings = 0
         self._since = 0.0
         self._forgotten = False
@@ -474,7 +473,7 @@ class Reader:
                       ('sort_dir', 'asc')]
         seen: set[str] = set()
         markers: list[str] = []
-        for _number in range(_PAGES):
+        for _number in range(PAGES):
             try:
                 body = self._page(resource, query, markers)
             except _StatusError as exc:
@@ -500,7 +499,7 @@ class Reader:
                 return
             seen = set(ids)
             markers = ids[:-_MARKERS - 1:-1]
-        raise NeutronError(f'{resource}: more than {_PAGES} pages')
+        raise NeutronError(f'{resource}: more than {PAGES} pages')
 
     def _page(
         self, resource: str, query: list[tuple[str, str]],
@@ -548,10 +547,10 @@ class Reader:
                         _CHUNK_BYTES, decode_content=True):
                     chunks.append(chunk)
                     size += len(chunk)
-                    if size > _ANSWER_BYTES:
+                    if size > ANSWER_BYTES:
                         raise NeutronError(
                             f'GET {resource}: the answer is longer than '
-                            f'{_ANSWER_BYTES} bytes')
+                            f'{ANSWER_BYTES} bytes')
                     if time.monotonic() > deadline:
                         raise NeutronError(
                             f'GET {resource}: the answer was not complete '
@@ -642,6 +641,8 @@ class Lookups:
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
     :param stopped: see :class:`Reader`
+
+    :ivar readers: those that nobody uses at the moment
     """
 
     THREADS = 4
@@ -655,7 +656,7 @@ class Lookups:
         self._stopped = stopped
         self._lock = threading.Lock()
         self._threads = threading.BoundedSemaphore(self.THREADS)
-        self._readers: list[Reader] = []
+        self.readers: list[Reader] = []
         self._snapshot: usage.Snapshot | None = None
         self._found = usage.Supplement()
         self._failures = 0
@@ -691,10 +692,14 @@ class Lookups:
             self._failed(f'no answer within {timeout:g} s')
         self._lacks(snapshot, interfaces)
 
+    def kept(self) -> int:
+        """How many entries are kept."""
+        return self._found.size()
+
     def close(self) -> None:
         """Close the connections that are not used at the moment."""
-        while self._readers:
-            self._readers.pop().close()
+        while self.readers:
+            self.readers.pop().close()
 
     def _lacks(self, snapshot: usage.Snapshot,
                interfaces: demand.Interfaces) -> demand.Lacking | None:
@@ -709,7 +714,7 @@ class Lookups:
         reader = None
         try:
             try:
-                reader = self._readers.pop()
+                reader = self.readers.pop()
             except IndexError:
                 reader = Reader(self._conf, self._stopped)
             found = reader.look_up(lacking, deadline)
@@ -720,7 +725,7 @@ class Lookups:
             if not isinstance(exc, background.Stopped):
                 self._failed(str(exc), not isinstance(exc, NeutronError))
         else:
-            self._readers.append(reader)
+            self.readers.append(reader)
         finally:
             self._threads.release()
             done.set()
@@ -757,7 +762,7 @@ class Lookups:
             exc_info=defect)
 
 
-class _Refresher(background.Refresher[usage.Snapshot]):
+class Refresher(background.Refresher[usage.Snapshot]):
     """The thread that reads Neutron in one process."""
 
     name = 'nfv-sched-neutron'
@@ -888,8 +893,8 @@ class SnapshotSource(background.Source[usage.Snapshot]):
         self._conf = conf
         self._memory = memory or recent.Memory()
 
-    def _make_refresher(self) -> _Refresher:
-        return _Refresher(self._conf, self._memory)
+    def _make_refresher(self) -> Refresher:
+        return Refresher(self._conf, self._memory)
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
@@ -902,11 +907,11 @@ class SnapshotSource(background.Source[usage.Snapshot]):
         :param interfaces: those of a request, made with the same figures
         """
         if snapshot is not None:
-            self._refresher().lookups.look_up(snapshot, interfaces)
+            self.refresher().lookups.look_up(snapshot, interfaces)
 
     def forget(self) -> None:
         """Believe the next reading, however little it shows."""
-        self._refresher().doubts.forget()
+        self.refresher().doubts.forget()
 
     def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
         """Whether a snapshot is young enough to be believed.

@@ -104,7 +104,7 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
                    neutron_first_fetch_timeout=20.0, **self.limits,
                    group='nfv_sched')
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron._Refresher.FIRST_PAUSE', 3600.0))
+            'nfv_sched.network.neutron.Refresher.FIRST_PAUSE', 3600.0))
         self.addCleanup(sources.PROCESS.recent.clear)
         self.addCleanup(sources.PROCESS.figures.stop)
 

@@ -13,7 +13,6 @@
 
 import functools
 import gc
-import threading
 import time
 import weakref
 
@@ -29,6 +28,7 @@ from nfv_sched.filters import security_rule_limit
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.filters import vswitch_port_limit
 from nfv_sched.ledger import names as ledger_names
+from nfv_sched.ledger import reader
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import recent
 from nfv_sched.network import sources
@@ -861,8 +861,7 @@ class TestLedger(NetworkTestCase):
     def test_not_handed_over(self):
         """If Nova says nothing, Neutron decides, and the log is told once."""
         self.neutron({'number': 6})
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ledger.reader._told', threading.Event()))
+        reader.MISSING_TOLD.clear()
         for number in range(2):
             host = self.host()
             spec = super().spec(2, instance=UUIDS[number])

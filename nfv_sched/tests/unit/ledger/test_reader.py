@@ -11,7 +11,6 @@
 #    under the License.
 """What Placement said of the ledgers to a request."""
 
-import threading
 
 import fixtures
 from oslo_utils.fixture import uuidsentinel as uuids
@@ -29,8 +28,7 @@ class ReadingTest(base.TestCase):
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger('nfv_sched'))
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ledger.reader._malformed', threading.Event()))
+        reader.MALFORMED_TOLD.clear()
 
     def left(self, summary, resource_class=names.PORTS):
         return reader.Reading(

@@ -102,6 +102,14 @@ class Placement:
         self.after(method, url, response)
         return response
 
+    def claim(self, consumer, body):
+        """Nova puts allocations; ``before`` and ``after`` are not called.
+
+        :param consumer: UUID
+        :param body: of the request
+        """
+        return self._put_allocations(consumer, copy.deepcopy(body))
+
     def used(self, provider, resource_class, without=None):
         """How much is allocated from a provider.
 

@@ -202,16 +202,16 @@ class LookupTest(base.NeutronTestCase):
         self.assertEqual(99, self.rules(groups=groups))
         for group in groups:
             self.assertEqual(1, self.rules(groups=[group]))
-        lookups = self.figures._refresher().lookups
-        self.assertLessEqual(lookups._found.size(), 60)
+        lookups = self.figures.refresher().lookups
+        self.assertLessEqual(lookups.kept(), 60)
 
     def test_stop(self):
         """Nothing is left running."""
         self.rules(groups=[self.new_group(1)])
-        lookups = self.figures._refresher().lookups
-        self.wait_for(lambda: lookups._readers)
+        lookups = self.figures.refresher().lookups
+        self.wait_for(lambda: lookups.readers)
         self.figures.stop()
-        self.assertEqual([], lookups._readers)
+        self.assertEqual([], lookups.readers)
         self.assertNotIn(LOOKUP_THREAD, [
             thread.name for thread in threading.enumerate()])
 
@@ -294,7 +294,7 @@ class DoubtsTest(base.NeutronTestCase):
         source = self.source()
         first = source.get()
         self.api.ports = []
-        self.wait_for(lambda: source._refresher().failures >= 5)
+        self.wait_for(lambda: source.refresher().failures >= 5)
         self.assertIs(first, source.get())
         text = 'What Neutron shows is not believed'
         self.assertEqual(1, self.log.output.count(text))
@@ -306,12 +306,12 @@ class DoubtsTest(base.NeutronTestCase):
     def test_first_reading_of_a_source(self):
         """It goes on trying, and one line says why there are no figures."""
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron.Doubts._has_ports',
-            lambda doubts, servers: True))
+            'nfv_sched.nova.scheduler.has_connected_servers',
+            lambda servers: True))
         self.api.ports = []
         source = self.source()
         self.assertIsNone(source.get())
-        self.wait_for(lambda: source._refresher().failures >= 2)
+        self.wait_for(lambda: source.refresher().failures >= 2)
         self.assertEqual(1, self.log.output.count(
             'is not believed, and there are no figures yet: no port of a'))
         self.assertNotIn('Traceback', self.log.output)
@@ -324,11 +324,11 @@ class DoubtsTest(base.NeutronTestCase):
             raise ValueError('nothing to tell')
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron._Refresher.failed', fail))
+            'nfv_sched.network.neutron.Refresher.failed', fail))
         self.api.ports = [neutron_api.port(host=['h'])]
         source = self.source()
         self.assertIsNone(source.get())
-        self.wait_for(lambda: source._refresher().failures >= 2)
+        self.wait_for(lambda: source.refresher().failures >= 2)
         self.api.ports = self.ports
         self.wait_for(lambda: source.get() is not None)
 

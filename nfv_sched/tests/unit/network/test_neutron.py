@@ -464,7 +464,7 @@ class UnsoundTest(base.NeutronTestCase):
     def test_endless_answer(self):
         """An answer without end is given up, and not kept."""
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron._ANSWER_BYTES', 10 ** 6))
+            'nfv_sched.network.neutron.ANSWER_BYTES', 10 ** 6))
         sent = []
 
         def endless(handler, query, body):
@@ -484,7 +484,7 @@ class UnsoundTest(base.NeutronTestCase):
     def test_endless_list(self):
         """Pages that are always followed by another one."""
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron._PAGES', 20))
+            'nfv_sched.network.neutron.PAGES', 20))
         self.flags(neutron_page_size=1)
         self.api.faults['ports'] = (
             lambda handler, query, body: handler.reply({

@@ -194,7 +194,7 @@ class World:
         if amounts:
             allocations[uuid] = {'resources': amounts}
         existing = self.placement.consumers.get(consumer)
-        response = self.placement._put_allocations(consumer, {
+        response = self.placement.claim(consumer, {
             'allocations': allocations, 'project_id': 'p', 'user_id': 'u',
             'consumer_generation': existing and existing.generation})
         self.seen[f'claim {response.status_code}'] += 1
@@ -436,7 +436,7 @@ class Run:
     # Called by the publishers.
 
     def connect(self, conf):
-        """See ``providers._connect``."""
+        """See ``client.connect``."""
         return types.SimpleNamespace(
             request=self.world.placement.request,
             session=types.SimpleNamespace(session=types.SimpleNamespace(
@@ -597,8 +597,8 @@ class SequencesTest(base.TestCase):
         logging.getLogger('nfv_sched').setLevel(logging.WARNING)
         for name, value in (
             # What is released silently is found after so many rounds.
-            ('nfv_sched.ledger.publisher._ROUNDS', ROUNDS),
-            ('nfv_sched.ledger.client._connect',
+            ('nfv_sched.ledger.publisher.ROUNDS', ROUNDS),
+            ('nfv_sched.ledger.client.connect',
              lambda conf: self.sequence.connect(conf)),
             ('nfv_sched.network.neutron.Reader',
              lambda conf, stopped, doubts: self.sequence.reader(

@@ -235,7 +235,7 @@ class SnapshotSourceTest(base.NeutronTestCase):
         self.api.stop()
         source = self.source()
         self.assertIsNone(source.get())
-        self.wait_for(lambda: source._refresher().failures >= 3)
+        self.wait_for(lambda: source.refresher().failures >= 3)
         self.assertEqual(1, self.log.output.count(UNREACHABLE))
         self.assertEqual(
             1, self.log.output.count('stale_snapshot_policy=deny'))
@@ -267,23 +267,23 @@ class SnapshotSourceTest(base.NeutronTestCase):
         """Each failure doubles the pause, up to the interval."""
         self.flags(neutron_refresh_interval=60.0)
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron._Refresher.FIRST_PAUSE', 1.0))
+            'nfv_sched.network.neutron.Refresher.FIRST_PAUSE', 1.0))
         self.useFixture(fixtures.MonkeyPatch(
             'random.uniform', lambda low, high: 1.0))
-        refresher = neutron._Refresher(neutron.CONF, recent.Memory())
+        refresher = neutron.Refresher(neutron.CONF, recent.Memory())
         pauses = []
         for refresher.failures in range(9):
-            pauses.append(refresher._pause(2.0))
+            pauses.append(refresher.pause(2.0))
         self.assertEqual([58, 1, 2, 4, 8, 16, 32, 60, 60], pauses)
         refresher.failures = 10 ** 6
-        self.assertEqual(60, refresher._pause(2.0))
+        self.assertEqual(60, refresher.pause(2.0))
         # A twentieth of the time is spent reading, unless figures get old.
         refresher.failures = 0
-        self.assertEqual(57, refresher._pause(3.0))
-        self.assertAlmostEqual(95, refresher._pause(5.0))
+        self.assertEqual(57, refresher.pause(3.0))
+        self.assertAlmostEqual(95, refresher.pause(5.0))
         for took in (8.0, 50.0, 100.0):
-            self.assertEqual(150, refresher._pause(took))
-        self.assertEqual(200, refresher._pause(200.0))
+            self.assertEqual(150, refresher.pause(took))
+        self.assertEqual(200, refresher.pause(200.0))
 
     def test_thread_that_ends(self):
         """Whatever ends the thread, the next call starts another."""
@@ -295,7 +295,8 @@ class SnapshotSourceTest(base.NeutronTestCase):
 
         with fixtures.MonkeyPatch(
                 'nfv_sched.network.neutron.Reader.read', end):
-            thread = source._refresher()._thread
+            thread, = [thread for thread in threading.enumerate()
+                       if thread.name == neutron.Refresher.name]
             self.wait_for(lambda: not thread.is_alive())
         self.add_port()
         self.wait_for_ports(source, 2)
@@ -303,11 +304,11 @@ class SnapshotSourceTest(base.NeutronTestCase):
     def test_defect(self):
         """An error of this program is told with its traceback."""
         with fixtures.MonkeyPatch(
-                'nfv_sched.network.neutron._parse', lambda *args: None):
+                'nfv_sched.network.usage.SnapshotBuilder', None):
             source = self.source()
             self.assertIsNone(source.get())
             self.wait_for(lambda: 'Traceback' in self.log.output)
-            self.wait_for(lambda: source._refresher().failures >= 2)
+            self.wait_for(lambda: source.refresher().failures >= 2)
         self.wait_for(source.get)
         self.assertEqual(1, self.log.output.count(UNREACHABLE))
 
@@ -404,7 +405,7 @@ class ForkTest(base.NeutronTestCase):
         """What is locked when the process forks stays locked in the child."""
         source = self.source()
         source.get()
-        with source._refresher()._lock:
+        with source.refresher().lock:
             self._assert_live(source)
 
     def test_reading_before(self):
