@@ -75,7 +75,7 @@ class Visit(scheduler.Watcher):
         self._ratio = 0.0
         # What each allocation candidate that was left says about the
         # providers, and the decision for it; empty if there is only one.
-        self._choices: list[tuple[ty.Any, decide.Decision]] = []
+        self._choices: ty.Sequence[tuple[ty.Any, decide.Decision]] = ()
         # The decision for the server of the request that was placed here
         # last, and how many were.
         self._held: decide.Decision | None = None
@@ -139,7 +139,7 @@ class Visit(scheduler.Watcher):
                     request.demands or not self.evaluation.uniform):
                 decision = self._judge_candidates(host_state, request, terms)
             else:
-                self._choices = []
+                self._choices = ()
                 decision = self._decide_first(host_state, request, terms)
             if decision.accepted:
                 self._written = decision

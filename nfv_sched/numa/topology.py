@@ -156,7 +156,8 @@ class HostCell:
             # No need to read the others.
             for page in self._obj.__dict__.get(_MEMPAGES) or ():
                 if page.__dict__.get(_SIZE) == size_kb:
-                    return _pages(page).free_kb
+                    _size, total, used, reserved = _page(page)
+                    return (total - used - reserved) * size_kb
         return next((page.free_kb for page in self.pages
                      if page.size_kb == size_kb), None)
 
@@ -254,12 +255,16 @@ class Guest(ty.NamedTuple):
 _tuple = tuple.__new__  # makes a named tuple in half the time
 
 
-def _pages(obj) -> Pages:
+def _page(obj) -> ty.Sequence[int]:
+    """KiB of a page; numbers of pages: all, used, reserved."""
     try:
-        size, total, used, reserved = _page_values(obj.__dict__)
+        return _page_values(obj.__dict__)
     except KeyError:
-        size, total, used, reserved = [
-            fields.read(obj, name, 0) for name in _PAGE]
+        return [fields.read(obj, name, 0) for name in _PAGE]
+
+
+def _pages(obj) -> Pages:
+    size, total, used, reserved = _page(obj)
     if size <= 0:
         raise OddTopologyError(f'memory pages of {size} KiB')
     return _tuple(Pages, (size, (total - used - reserved) * size,
@@ -316,12 +321,14 @@ class HostTopology:
     never changed.
 
     :ivar cells: host cells in Nova's order
+    :ivar all_cells: bitmask of every cell
     """
 
-    __slots__ = ('cells', '_near', '_networks')
+    __slots__ = ('cells', 'all_cells', '_near', '_networks')
 
     def __init__(self, cells: tuple[HostCell, ...]):
         self.cells = cells
+        self.all_cells = (1 << len(cells)) - 1
         self._near: Near | None = None
         self._networks: _Networks | None = None
 
@@ -348,11 +355,6 @@ class HostTopology:
         if networks is None:
             networks = self._networks = _networks(self.near)
         return networks.tunnel
-
-    @property
-    def all_cells(self) -> int:
-        """Bitmask of every cell."""
-        return (1 << len(self.cells)) - 1
 
     def bit_of(self, node: int) -> int:
         """Bitmask of the cell with this NUMA node number; 0 if none."""

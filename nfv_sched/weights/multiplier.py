@@ -25,7 +25,8 @@ conf.register_opts(CONF)
 class MultipliedWeigher(weights.BaseHostWeigher):
     """A weigher with a multiplier that aggregates can set.
 
-    :meth:`read_multipliers` is to be called at the start of each pass.
+    Nova asks for the multiplier of each host after it has had all of them
+    weighed, which is to begin with :meth:`read_multipliers`.
     """
 
     #: Option, and aggregate metadata, with the multiplier.
@@ -37,17 +38,18 @@ class MultipliedWeigher(weights.BaseHostWeigher):
         super().__init__()
         self._multipliers: scheduler.PerAggregates[float] | None = None
 
-    def read_multipliers(self) -> None:
-        """Read the option; the aggregates are read for the first of its kind.
-
-        If another thread does so in between, what it reads is as good.
-        """
-        self._multipliers = scheduler.PerAggregates(functools.partial(
+    def _read(self) -> scheduler.PerAggregates[float]:
+        return scheduler.PerAggregates(functools.partial(
             scheduler.weight_multiplier, name=self.multiplier,
             default=CONF[self.group][self.multiplier]))
 
+    def read_multipliers(self) -> None:
+        """Read the option anew, and aggregates once for hosts alike in them.
+
+        If another thread does so in between, what it reads is as good.
+        """
+        self._multipliers = self._read()
+
     def weight_multiplier(self, host_state):
         """The option, or the metadata of the host's aggregates."""
-        if self._multipliers is None:
-            self.read_multipliers()
-        return self._multipliers.of(host_state)
+        return (self._multipliers or self._read()).of(host_state)
