@@ -20,7 +20,6 @@ import fixtures
 from nova import exception
 from nova import objects
 from nova.scheduler import filters as nova_filters
-from nova.scheduler import weights as nova_weights
 
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import pci_numa_affinity
@@ -39,9 +38,6 @@ from nfv_sched import request as nfv_request
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.network import snapshots
-from nfv_sched.weights import dhcp_server
-from nfv_sched.weights import router
-from nfv_sched.weights import vswitch_port
 
 UUIDS = ['11111111-0000-0000-0000-%012d' % number for number in range(9)]
 PORTS = vswitch_port_limit.VSwitchPortLimitFilter()
@@ -1060,82 +1056,3 @@ class TestLedger(NetworkTestCase):
         self.assertEqual(['host1'], self.passing([host], self.spec()))
         self.assertEqual([{'resources': {ledger_names.PORTS: 1}}],
                          self.claimed(host))
-
-
-class TestWeighers(NetworkTestCase):
-    """Hosts that carry less weigh more."""
-
-    def order(self, weigher, *hosts):
-        """Names of the hosts, best first, with their weights."""
-        weighed = nova_weights.HostWeightHandler().get_weighed_objects(
-            [weigher], list(hosts), self.spec())
-        return [(host.obj.host, host.weight) for host in weighed]
-
-    def hosts(self):
-        return [self.host('host%d' % number) for number in (1, 2, 3)]
-
-    def test_dhcp_servers(self):
-        """The host with the fewest DHCP servers is the best."""
-        self.neutron(dhcp={'host1': 10, 'host2': 5})
-        self.assertEqual(
-            [('host3', 1.0), ('host2', 0.5), ('host1', 0.0)],
-            self.order(dhcp_server.DHCPServerWeigher(), *self.hosts()))
-
-    def test_dhcp_under_ovn(self):
-        """Where DHCP is everywhere, no host is better."""
-        self.neutron({'owner': 'network:router_gateway', 'instance': 'r'})
-        self.assertEqual({0.0}, {weight for _name, weight in self.order(
-            dhcp_server.DHCPServerWeigher(), *self.hosts())})
-        self.assertEqual(
-            ('host1', 0.0), self.order(
-                router.RouterWeigher(), *self.hosts())[-1])
-
-    def test_routers(self):
-        """Gateway ports say where routers are, and so do agents."""
-        self.flags(router_weight_multiplier=4.0)
-        self.neutron(
-            {'owner': 'network:router_gateway', 'instance': 'r1',
-             'host': 'host2'}, routers={'host3': 2})
-        self.assertEqual(
-            [('host1', 4.0), ('host2', 2.0), ('host3', 0.0)],
-            self.order(router.RouterWeigher(), *self.hosts()))
-
-    def test_ports(self):
-        """All ports count, physical ones and new guests' too."""
-        self.neutron({'number': 2}, {'host': 'host2', 'number': 3},
-                     {'host': 'host3', 'number': 1})
-        hosts = self.hosts()
-        hosts[2] = self.host('host3', metadata={
-            'vswitch_physical_ports': '7'})
-        self.assertEqual(['host1', 'host2', 'host3'], [
-            name for name, _weight in self.order(
-                vswitch_port.VSwitchPortWeigher(), *hosts)])
-        spec = self.spec(2)
-        self.passing([hosts[0]], spec)
-        hosts[0].consume_from_request(spec)
-        objects.Selection.from_host_state(hosts[0])
-        self.assertEqual(['host2', 'host1', 'host3'], [
-            name for name, _weight in self.order(
-                vswitch_port.VSwitchPortWeigher(), *hosts)])
-
-    def test_multiplier_of_an_aggregate(self):
-        """An aggregate can turn a weigher round."""
-        self.neutron(routers={'host1': 1})
-        hosts = [self.host(metadata={'router_weight_multiplier': '-3'}),
-                 self.host('host2', metadata={
-                     'router_weight_multiplier': '-3'})]
-        self.assertEqual([('host1', 0.0), ('host2', -3.0)], self.order(
-            router.RouterWeigher(), *hosts))
-
-    def test_nothing_known(self):
-        """Without figures, or with old ones, all hosts are alike."""
-        source = self.neutron({'number': 3}, routers={'host1': 3},
-                              dhcp={'host1': 3}, age=301)
-        for value in source.value, None:
-            source.value = value
-            for weigher in (dhcp_server.DHCPServerWeigher(),
-                            router.RouterWeigher(),
-                            vswitch_port.VSwitchPortWeigher()):
-                self.assertEqual({0.0}, {
-                    weight for _name, weight in
-                    self.order(weigher, *self.hosts())})

@@ -23,62 +23,19 @@ from nova import objects
 from nova.scheduler import weights as nova_weights
 from nova.virt import hardware
 
-from nfv_sched.filters import place_numa_affinity
 from nfv_sched import request as nfv_request
 from nfv_sched import rules
 from nfv_sched.rules import place
+from nfv_sched.tests import outcomes
 from nfv_sched.tests.unit import clouds
-from nfv_sched.tests.unit.filters import test_joint
+from nfv_sched.tests.unit.filters import base
 from nfv_sched.weights import place_numa_affinity as place_weigher
 
-AT = 'nfv:numa_affinity.'
-AWAY = 'nfv:numa_anti_affinity.'
-PCI_STRICT = {'nfv:pci_numa_affinity': 'strict'}
+AT = outcomes.AT
+AWAY = outcomes.AWAY_FROM
 
 
-class PlaceTestCase(test_joint.JointTestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.filters.insert(
-            3, place_numa_affinity.PlaceNUMAAffinityFilter())
-
-    @staticmethod
-    def host(name='host1', switch=None, node_labels=True, devices=None,
-             nodes=2, free=None, **places):
-        """A host with places.
-
-        :param places: NUMA nodes of each, by its name
-        """
-        return clouds.host(
-            name, devices, nodes=nodes, switch=switch, free=free,
-            node_labels=node_labels, physnets={
-                f'nfv_{key}': near for key, near in places.items()})
-
-    @staticmethod
-    def spec(extra_specs, **kwargs):
-        return clouds.spec(extra_specs=extra_specs, **kwargs)
-
-    def placed(self, host, spec, enabled=None):
-        """Host nodes of the guest after the claim; ``None`` if refused."""
-        self.flags(expose_reasons='none')
-        passed = self.passing([host], spec, enabled)
-        self.flags(expose_reasons='summary')
-        if not passed:
-            return None
-        claimed = self.claimed(host, spec)
-        self.assertIsNotNone(claimed, 'the claim fails')
-        return claimed[0]
-
-    def labels(self, host):
-        """What the claim of a host that has passed is told."""
-        limits = host.limits['numa_topology']
-        if 'network_metadata' not in limits or not limits.network_metadata:
-            return set()
-        return set(limits.network_metadata.physnets)
-
-
-class TestKeys(PlaceTestCase):
+class TestKeys(base.PlaceTestCase):
     """What flavors may say."""
 
     def request(self, extra_specs):
@@ -186,7 +143,7 @@ class TestKeys(PlaceTestCase):
                 (key, value))
 
 
-class TestHosts(PlaceTestCase):
+class TestHosts(base.PlaceTestCase):
     """Alone, on hosts of all sizes."""
 
     def test_affinity(self):
@@ -318,15 +275,8 @@ class TestHosts(PlaceTestCase):
         self.assertIsNone(self.placed(
             self.host(osd=(0,)), self.spec({f'{AT}OSD': 'strict'})))
 
-    def test_rule_without_its_filter(self):
-        """Nobody keeps it, as nobody was asked to."""
-        host = self.host(osd=(0,))
-        others = self.filters[:3] + self.filters[4:]
-        self.assertEqual([0], self.placed(
-            host, self.spec({f'{AWAY}osd': 'strict'}), others))
 
-
-class TestWithoutNUMATopology(PlaceTestCase):
+class TestWithoutNUMATopology(base.PlaceTestCase):
     """Guests whose CPUs float over the whole host."""
 
     def outcome(self, key, host):
@@ -374,7 +324,7 @@ class TestWithoutNUMATopology(PlaceTestCase):
                     expected, weigher._weigh_object(host, spec))
 
 
-class TestTogether(PlaceTestCase):
+class TestTogether(base.PlaceTestCase):
     """With other policies, in agreement and in conflict, in any order."""
 
     def check(self, expected, specs, topology, words=(), **request):
@@ -425,9 +375,9 @@ class TestTogether(PlaceTestCase):
     def test_devices(self):
         for node in (0, 1):
             self.check(([node], [node]), {
-                f'{AWAY}osd': 'strict', **PCI_STRICT},
+                f'{AWAY}osd': 'strict', **base.PCI_STRICT},
                 {'osd': (1 - node,), 'devices': {0: 1, 1: 1}})
-            self.check(None, {f'{AWAY}osd': 'strict', **PCI_STRICT},
+            self.check(None, {f'{AWAY}osd': 'strict', **base.PCI_STRICT},
                        {'osd': (node,), 'devices': {node: 1}}, ('strict',))
         # It is the preference for local devices that gives way.
         host = self.host(osd=(0,), devices={0: 1})
@@ -475,7 +425,7 @@ class TestTogether(PlaceTestCase):
                 {f'{AWAY}osd': value}, network=clouds.network('physnet0'))))
 
 
-class TestServersOfOneRequest(PlaceTestCase):
+class TestServersOfOneRequest(base.PlaceTestCase):
     """Those on one host share its limits."""
 
     def place(self, host, spec, count):
@@ -524,7 +474,7 @@ class TestServersOfOneRequest(PlaceTestCase):
                 [nova_weights.WeighedHost(host, 0.0)], spec)[0])
 
 
-class TestNarrowedPages(PlaceTestCase):
+class TestNarrowedPages(base.PlaceTestCase):
     """Nova narrows a page request for the first server of several.
 
     The claim of the next reads it as it was.
@@ -559,58 +509,3 @@ class TestNarrowedPages(PlaceTestCase):
                 second.numa_topology, asked, provider_mapping={},
                 limits=second.limits['numa_topology'])
             self.assertTrue(claimed is None or claimed.cells[0].id == 1)
-
-
-class TestWeigher(PlaceTestCase):
-
-    def weight(self, specs, topology, **request):
-        """Before and after the filters have run."""
-        weigher = place_weigher.PlaceNUMAAffinityWeigher()
-        host, spec = self.host(**topology), self.spec(specs, **request)
-        before = weigher._weigh_object(host, spec)
-        self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(before, weigher._weigh_object(host, spec))
-        return before
-
-    def test_values(self):
-        at, away = {f'{AT}osd': 'prefer'}, {f'{AWAY}osd': 'prefer'}
-        for specs, topology, weight in (
-                (at, {'osd': (1,)}, 1.0),
-                (at, {'osd': (1,), 'free': {1: 1}}, 0.0),
-                (at, {}, 0.0),
-                (at, {'osd': (0, 1)}, 1.0),
-                (away, {'osd': (0,)}, 1.0),
-                (away, {'osd': (0,), 'free': {1: 1}}, 0.0),
-                (away, {'osd': (0, 1)}, 0.0),
-                (away, {}, 1.0)):
-            self.assertEqual(weight, self.weight(specs, topology))
-
-    def test_part_of_the_guest(self):
-        for key in (f'{AT}osd', f'{AWAY}osd'):
-            self.assertEqual(0.5, self.weight(
-                {key: 'prefer'}, {'osd': (1,)}, cells=2))
-
-    def test_two_keys(self):
-        keys = {f'{AT}nvme': 'prefer', f'{AWAY}osd': 'prefer'}
-        for topology, weight in (
-                ({'nvme': (1,), 'osd': (0,)}, 1.0),
-                ({'nvme': (0,), 'osd': (0,)}, 0.5),
-                ({'nvme': (0,), 'osd': (0, 1)}, 0.5),
-                ({'osd': (0, 1)}, 0.0)):
-            self.assertEqual(weight, self.weight(keys, topology))
-
-    def test_strict_keys_are_not_weighed(self):
-        self.assertEqual(0.0, self.weight(
-            {f'{AWAY}osd': 'strict'}, {'osd': (0,)}))
-        self.assertEqual(1.0, self.weight(
-            {f'{AWAY}osd': 'strict', f'{AT}nvme': 'prefer'},
-            {'osd': (0,), 'nvme': (1,)}))
-        self.assertEqual(0.0, self.weight({}, {'osd': (0,)}, vswitch=None))
-
-    def test_multiplier(self):
-        weigher = place_weigher.PlaceNUMAAffinityWeigher()
-        host = self.host()
-        host.aggregates = []
-        self.assertEqual(1000.0, weigher.weight_multiplier(host))
-        self.flags(place_numa_affinity_weight_multiplier=3.0)
-        self.assertEqual(3.0, weigher.weight_multiplier(host))

@@ -17,7 +17,6 @@ from nova.scheduler import weights as nova_weights
 from nfv_sched.filters import vswitch_numa_affinity as vswitch_filter
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
-from nfv_sched.weights import all_weighers
 from nfv_sched.weights import vswitch_numa_affinity
 
 
@@ -110,10 +109,3 @@ class TestVSwitchNUMAAffinityWeigher(base.TestCase):
         weigher = vswitch_numa_affinity.VSwitchNUMAAffinityWeigher()
         self.assertEqual(
             0.0, weigher._weigh_object(host, clouds.spec('prefer')))
-
-    def test_loading(self):
-        self.assertEqual(
-            ['DHCPServerWeigher', 'PCINUMAAffinityWeigher',
-             'PlaceNUMAAffinityWeigher', 'RouterWeigher', 'SharedVCPUWeigher',
-             'VSwitchNUMAAffinityWeigher', 'VSwitchPortWeigher'],
-            [cls.__name__ for cls in all_weighers()])

@@ -1,0 +1,77 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What all filters have in common."""
+
+import threading
+
+from nova import exception
+from nova.scheduler import filters as nova_filters
+
+from nfv_sched.filters import all_filters
+from nfv_sched.filters import nfv_topology
+from nfv_sched.filters import vswitch_numa_affinity
+from nfv_sched.tests import base as tests_base
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+
+
+class TestThreads(base.FilterTestCase):
+    """Filters are shared by the threads of a scheduler."""
+
+    def test_requests_do_not_see_each_other(self):
+        wrong = []
+
+        def work(number):
+            for _ in range(60):
+                switch = (number % 2,)
+                host = clouds.host(f'host{number}', switch=switch)
+                full = clouds.host(f'full{number}', switch=switch,
+                                   free={0: 0, 1: 0})
+                spec = clouds.spec('strict')
+                if self.passing([full, host], spec) != [f'host{number}']:
+                    wrong.append(number)
+                if self.node_of(host) != [number % 2]:
+                    wrong.append(number)
+                try:
+                    self.passing([clouds.host(free={1: number % 3 % 2})],
+                                 clouds.spec('strict'))
+                    wrong.append(number)
+                except exception.NoValidHost as error:
+                    if f'{number % 3 % 2} free' not in str(error):
+                        wrong.append(str(error))
+
+        threads = [threading.Thread(target=work, args=(number,))
+                   for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([], wrong)
+
+
+class TestLoading(tests_base.TestCase):
+
+    def test_nova_loads_the_filters(self):
+        classes = nova_filters.HostFilterHandler().get_matching_classes(
+            ['nova.scheduler.filters.all_filters',
+             'nfv_sched.filters.all_filters'])
+        self.assertIn(nfv_topology.NFVTopologyFilter, classes)
+        self.assertIn(vswitch_numa_affinity.VSwitchNUMAAffinityFilter,
+                      classes)
+
+    def test_names(self):
+        self.assertEqual(
+            ['CPUThreadPolicyFilter', 'NFVTopologyFilter',
+             'PCINUMAAffinityFilter', 'PlaceNUMAAffinityFilter',
+             'SecurityRuleLimitFilter', 'SharedVCPUFilter',
+             'VSwitchNUMAAffinityFilter', 'VSwitchPortLimitFilter'],
+            [cls.__name__ for cls in all_filters()])

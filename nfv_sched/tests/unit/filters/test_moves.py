@@ -1,0 +1,71 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Filters on moves, whose networks Nova tells wrongly."""
+
+import fixtures
+
+from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+
+
+class TestMoves(base.FilterTestCase):
+    """A move, of which Nova says that a tunnelled network is used."""
+
+    def test_tunnel_elsewhere(self):
+        topology = {'physnets': {'bar': (1,)}, 'tunnel': (0,)}
+        network = clouds.network('bar', tunneled=True)
+        host = clouds.host(**topology)
+        self.assertFalse(self.stock.host_passes(
+            host, clouds.spec(network=network, move=True)))
+        for networks in (['a'], ['a', 'b']):
+            host = clouds.host(**topology)
+            self.assertEqual(['host1'], self.passing([host], clouds.spec(
+                network=network, move=True, networks=networks)))
+            self.assertEqual([1], self.node_of(host))
+
+    def test_believed_where_it_can_be_kept(self):
+        host = clouds.host(physnets={'bar': (1,)}, tunnel=(1,))
+        self.passing([host], clouds.spec(
+            network=clouds.network('bar', tunneled=True), move=True,
+            networks=['a', 'b']))
+        self.assertTrue(
+            host.limits['numa_topology'].network_metadata.tunneled)
+
+    def test_true_of_a_new_server(self):
+        self.flags(expose_reasons='none')
+        self.assertEqual([], self.passing(
+            [clouds.host(physnets={'bar': (1,)}, tunnel=(0,))],
+            clouds.spec(network=clouds.network('bar', tunneled=True))))
+
+    def test_strict_on_a_move(self):
+        host = clouds.host(tunnel=(0,))
+        self.assertEqual(['host1'], self.passing([host], clouds.spec(
+            'strict', network=clouds.network(tunneled=True), move=True,
+            networks=['a'])))
+        self.assertEqual([1], self.node_of(host))
+
+    def test_limits_that_a_live_migration_loses(self):
+        # As on releases before 2026.2, where a move may be such a one.
+        self.useFixture(fixtures.MockPatchObject(
+            nova_scheduler, 'live_migration_carries_limits', lambda: False))
+        moved = clouds.spec('strict', move=True)
+        self.assertEqual(['host1'], self.passing([clouds.host()], moved))
+        self.flags(moves_without_limits='refuse')
+        self.assertIn('may lose them', self.refusal(
+            [clouds.host()], clouds.spec('strict', move=True)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host(switch=(0, 1))], clouds.spec('strict', move=True)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host()], clouds.spec('strict')))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host()], clouds.spec('prefer', move=True)))

@@ -1,0 +1,72 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Bad flavors and odd hosts."""
+
+from nova import objects
+
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+
+
+class TestOddData(base.FilterTestCase):
+    """Bad flavors and odd hosts are refused; nothing raises."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(expose_reasons='none')
+
+    def test_host_without_cells(self):
+        host = clouds.host()
+        host.numa_topology = objects.NUMATopology(cells=[])
+        self.assertEqual([], self.passing([host], clouds.spec('strict')))
+
+    def test_host_without_ratios(self):
+        host = clouds.host()
+        host.cpu_allocation_ratio = host.ram_allocation_ratio = None
+        for spec in (clouds.spec(), clouds.spec('strict')):
+            self.assertEqual([], self.passing([host], spec))
+
+    def test_cell_without_its_fields(self):
+        host = clouds.host()
+        host.numa_topology = objects.NUMATopology(
+            cells=[objects.NUMACell(id=0)])
+        for spec in (clouds.spec(), clouds.spec('strict')):
+            self.assertEqual([], self.passing([host], spec))
+
+    def test_cell_without_siblings(self):
+        host = clouds.host()
+        for cell in host.numa_topology.cells:
+            cell.siblings = []
+        self.assertEqual([], self.passing([host], clouds.spec()))
+
+    def test_a_bad_host_does_not_harm_the_others(self):
+        bad = clouds.host('bad')
+        bad.numa_topology = 'nonsense'
+        self.assertEqual(['good'], self.passing(
+            [bad, clouds.host('good')], clouds.spec('strict')))
+
+    def test_candidate_without_mappings(self):
+        host = clouds.host()
+        host.allocation_candidates = [{'allocations': {}}]
+        self.assertEqual(['host1'], self.passing(
+            [host], clouds.spec('strict')))
+
+    def test_rebuild_passes(self):
+        spec = clouds.spec('strict')
+        spec.scheduler_hints = {'_nova_check_type': ['rebuild']}
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host(switch=None)], spec))
+
+    def test_limits_of_the_request_are_not_changed(self):
+        network = clouds.network('foo')
+        self.passing([clouds.host()], clouds.spec('strict', network=network))
+        self.assertEqual({'foo'}, network.physnets)

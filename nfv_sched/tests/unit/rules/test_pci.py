@@ -1,0 +1,315 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Guests with their PCI devices."""
+
+from nova import objects
+from nova.pci import request as pci_request
+from nova.scheduler.filters import numa_topology_filter
+from nova.scheduler.filters import pci_passthrough_filter
+from nova.scheduler import weights as nova_weights
+from oslo_serialization import jsonutils
+
+from nfv_sched.filters import nfv_topology
+from nfv_sched.tests import strategies
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+from nfv_sched.weights import pci_numa_affinity as pci_weigher
+
+STRICT = base.PCI_STRICT
+PREFER = base.PCI_PREFER
+
+
+class TestPCI(base.PCITestCase):
+
+    def test_strict(self):
+        for policy in ('legacy', 'required'):
+            host, spec = clouds.host(devices={1: 2}), self.spec(
+                STRICT, policy)
+            self.assertEqual(['host1'], self.passing([host], spec))
+            self.assertEqual(([1], [1]), self.claimed(host, spec))
+
+    def test_strict_without_labels(self):
+        host = clouds.host(devices={1: 2}, switch=None, node_labels=False)
+        spec = self.spec(STRICT)
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(([1], [1]), self.claimed(host, spec))
+
+    def test_strict_with_local_devices_gone(self):
+        host = clouds.host(devices={1: 2}, free={1: 1})
+        self.assertIn(
+            '1 VF on one NUMA node with room needed, 0 free on NUMA node 0 ',
+            self.refusal([host], self.spec(STRICT)))
+
+    def test_default_reason(self):
+        """It tells nothing of which NUMA node has room, or devices."""
+        self.flags(expose_reasons='policy')
+        texts = {self.refusal([clouds.host(
+            devices={with_devices: 2}, free={1 - with_devices: 2,
+                                             with_devices: 1})],
+            self.spec(STRICT)) for with_devices in (0, 1)}
+        self.assertEqual({
+            'No valid host was found. PCI devices: 1 VF on one NUMA node with '
+            'room needed, no host has it'}, texts)
+
+    def test_reason_names_the_policy(self):
+        host = clouds.host(devices={0: 3, 1: 8})
+        self.assertIn(
+            'nfv:pci_numa_affinity=strict: 8 VFs on one NUMA node with room '
+            'needed, 3 free on NUMA node 0', self.refusal(
+                [host], self.spec(STRICT, 'preferred', 8, nodes={0: 0})))
+
+    def test_strict_and_no_numa_information(self):
+        for devices in ({None: 2}, {None: 2, 0: 1, 1: 1}):
+            host = clouds.host(devices=devices)
+            self.refusal([host], self.spec(STRICT, count=1))
+        self.assertIn('NUMA information', self.refusal(
+            [clouds.host(devices={None: 2, 0: 1, 1: 1})], self.spec(STRICT)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host(devices={None: 2}, nodes=1, switch=None)],
+            self.spec(STRICT)))
+
+    def test_strict_and_preferred(self):
+        # Nova would take a remote device if the local one is gone.
+        host = clouds.host(devices={0: 1, 1: 1})
+        spec = self.spec(STRICT, 'preferred')
+        self.assertIn('hw:pci_numa_affinity_policy=required needed',
+                      self.refusal([host], spec))
+        self.flags(strict_enforcement='predicted')
+        host = clouds.host(devices={0: 1, 1: 1})
+        self.assertEqual(['host1'], self.passing(
+            [host], self.spec(STRICT, 'preferred')))
+
+    def test_strict_and_preferred_with_pci_in_placement(self):
+        # The allocation names the device, the label holds the guest there.
+        spec = self.spec(STRICT, 'preferred')
+        host = self.placement_host(spec, {0: 1, 1: 1}, node_labels=True)
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(2, len(host.allocation_candidates))
+        host.allocation_candidates.reverse()
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(([1], [1]), self.claimed(host, spec))
+        spec = self.spec(STRICT, 'preferred')
+        self.refusal([self.placement_host(
+            spec, {0: 1, 1: 1}, node_labels=False, switch=None)], spec)
+
+    def test_strict_with_fewer_devices_than_asked_for(self):
+        # Nova leaves out the provider on the other node, and the guest gets
+        # one device instead of two.
+        spec = self.spec(STRICT, 'required', 2)
+        request = spec.pci_requests.requests[0]
+        host = self.placement_host(spec, {0: 2, 1: 2})
+        host.allocation_candidates = [{'allocations': {}, 'mappings': {
+            f'{request.request_id}-0': ['provider0'],
+            f'{request.request_id}-1': ['provider1']}}]
+        self.refusal([host], spec)
+
+    def test_strict_and_socket(self):
+        # Nova takes no device without NUMA information for these.
+        for sockets, passes in (((0, 1), True), ((0, 0), False)):
+            host = clouds.host(devices={None: 2, 0: 1, 1: 1})
+            for cell, socket in zip(host.numa_topology.cells, sockets):
+                cell.socket = socket
+            spec = self.spec(STRICT, 'socket')
+            if passes:
+                self.assertEqual(['host1'], self.passing([host], spec))
+                self.assertEqual(
+                    1, len(set(map(tuple, self.claimed(host, spec)))))
+            else:
+                self.refusal([host], spec)
+
+    def placement_host(self, spec, devices, **topology):
+        """A host with one allocation candidate for each node's device."""
+        host = clouds.host(devices=devices, **topology)
+        request = spec.pci_requests.requests[0]
+        for pool in host.pci_stats.pools:
+            pool['rp_uuid'] = f'provider{pool["numa_node"]}'
+        host.allocation_candidates = [
+            {'allocations': {}, 'mappings': {
+                '': [host.uuid],
+                f'{request.request_id}-0': [f'provider{node}']}}
+            for node in devices]
+        return host
+
+    def test_the_claim_of_a_move_knows_the_alias_only(self):
+        # The policy of the flavor is in the request, but the claim makes the
+        # requests anew from the aliases.
+        for alias, policy, passes in (
+                ('required', 'required', True), ('legacy', 'required', True),
+                ('preferred', 'required', False),
+                ('socket', 'required', False), (None, 'required', False),
+                ('preferred', 'preferred', False)):
+            pci_request.get_alias_from_config.cache_clear()
+            self.addCleanup(pci_request.get_alias_from_config.cache_clear)
+            self.flags(alias=[jsonutils.dumps({
+                'name': 'vf' if alias else 'other', 'vendor_id': '8086',
+                'product_id': '1515', 'numa_policy': alias or 'required'})],
+                group='pci')
+            host = clouds.host(devices={0: 2, 1: 1})
+            for cell in host.numa_topology.cells:
+                cell.socket = 0
+            spec = self.spec(STRICT, policy, move=True)
+            if passes:
+                self.assertEqual(['host1'], self.passing([host], spec))
+            else:
+                self.assertIn('aliases', self.refusal([host], spec))
+
+    def test_placement_does_not_fix_the_device_of_a_move(self):
+        pci_request.get_alias_from_config.cache_clear()
+        self.addCleanup(pci_request.get_alias_from_config.cache_clear)
+        self.flags(alias=[jsonutils.dumps({
+            'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
+            'numa_policy': 'preferred'})], group='pci')
+        spec = self.spec(STRICT, 'preferred', move=True)
+        self.assertIn('aliases', self.refusal(
+            [self.placement_host(spec, {0: 1, 1: 1})], spec))
+
+    def test_candidates_that_break_strict_are_dropped(self):
+        spec = self.spec(STRICT, vswitch='strict')
+        host = self.placement_host(spec, {0: 1, 1: 1})
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(1, len(host.allocation_candidates))
+        self.assertEqual(([1], [1]), self.claimed(host, spec))
+
+    def test_local_candidate_first(self):
+        # One node has the devices of two kinds, the other those of one.
+        spec = self.spec(PREFER, 'preferred')
+        other = clouds.pci_request(1, 'preferred', product_id='1572')
+        spec.pci_requests.requests.append(other)
+        request = spec.pci_requests.requests[0]
+        host = clouds.host(devices={0: 1, 1: 1})
+        host.pci_stats.pools.append(dict(
+            host.pci_stats.pools[1], product_id='1572'))
+        for number, pool in enumerate(host.pci_stats.pools):
+            pool['rp_uuid'] = f'provider{number}'
+        host.allocation_candidates = [
+            {'allocations': {}, 'mappings': {
+                f'{request.request_id}-0': [f'provider{number}'],
+                f'{other.request_id}-0': ['provider2']}}
+            for number in (0, 1)]
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(2, len(host.allocation_candidates))
+        self.assertEqual(([1], [1, 1]), self.claimed(host, spec))
+
+    def test_order_of_candidates_is_kept_otherwise(self):
+        spec = self.spec({}, 'legacy')
+        host = self.placement_host(spec, {1: 1, 0: 1})
+        before = list(host.allocation_candidates)
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(before, host.allocation_candidates)
+
+    def test_preferred_and_several_candidates(self):
+        """What Nova's search for one leaves behind counts for the next."""
+        host = objects.NUMATopology(cells=[objects.NUMACell(
+            id=node, cpuset={2 * node, 2 * node + 1}, pcpuset=set(),
+            memory=8192, cpu_usage=0, memory_usage=0, pinned_cpus=set(),
+            siblings=[{2 * node}, {2 * node + 1}], mempages=pages, socket=0)
+            for node, pages in enumerate(([], [], [
+                objects.NUMAPagesTopology(
+                    size_kb=4, total=8192 * 256, used=0, reserved=0)]))])
+        guest = objects.InstanceNUMATopology(cells=[
+            objects.InstanceNUMACell(
+                id=index, cpuset=cpuset, pcpuset=set(), memory=128)
+            for index, cpuset in enumerate(({0}, {1, 2}))])
+        for topology in (numa_topology_filter.NUMATopologyFilter(),
+                         nfv_topology.NFVTopologyFilter()):
+            state = strategies.host_state(
+                strategies.clone(host), 4.0, 1.5, candidates=[
+                    {'allocations': {}, 'mappings': {'': [strategies.ROOT]}}
+                    for _ in range(3)])
+            state.pci_stats = clouds.pci_stats(state.numa_topology, {0: 1})
+            spec = strategies.request_spec(
+                strategies.clone(guest), None, {},
+                pci=[clouds.pci_request(policy='preferred')])
+            self.assertTrue(topology.host_passes(state, spec))
+            self.assertTrue(pci_passthrough_filter.PciPassthroughFilter()
+                            .host_passes(state, spec))
+
+    def test_prefer_picks_the_node(self):
+        # Node 1 has more devices in all, and Nova tries it first.
+        host = clouds.host(devices={0: 1, 1: 0})
+        host.pci_stats.pools.append({
+            'vendor_id': '8086', 'product_id': '1572', 'numa_node': 1,
+            'count': 4, 'dev_type': 'type-PCI'})
+        spec = self.spec(PREFER, 'preferred')
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(
+            {'nfv_node0'},
+            host.limits['numa_topology'].network_metadata.physnets)
+
+    def test_preference_of_nova_does_not_steer(self):
+        """Without a key of ours the claim gets what stock Nova sends."""
+        for move in (False, True):
+            spec = self.spec({}, 'preferred', network=clouds.network(
+                'physnet0', tunneled=True), move=move)
+            ours, stock = [clouds.host(devices={0: 1, 1: 0}, tunnel=(1,),
+                                       physnets={'physnet0': [0, 1]})
+                           for _ in range(2)]
+            self.assertEqual(['host1'], self.passing([ours], spec))
+            numa_topology_filter.NUMATopologyFilter().host_passes(stock, spec)
+            self.assertEqual(
+                stock.limits['numa_topology'].obj_to_primitive(),
+                ours.limits['numa_topology'].obj_to_primitive())
+            # It still ranks: the other host can give a device nearby.
+            near = clouds.host('near', devices={0: 1, 1: 1}, tunnel=(0, 1))
+            self.assertEqual(['near'], self.passing([near], spec))
+            weights = pci_weigher.PCINUMAAffinityWeigher().weigh_objects(
+                [nova_weights.WeighedHost(each, 0) for each in (ours, near)],
+                spec)
+            self.assertEqual([0.0, 1.0], weights)
+
+    def test_prefer_takes_remote_devices(self):
+        host = clouds.host(devices={1: 2}, free={1: 1})
+        spec = self.spec(PREFER, 'preferred')
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(([0], [1]), self.claimed(host, spec))
+
+    def test_guest_without_numa_topology(self):
+        self.assertIn('set hw:numa_nodes', self.refusal(
+            [clouds.host(devices={0: 1})], self.spec(STRICT, numa=False)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host(devices={0: 1}, nodes=1)],
+            self.spec(STRICT, numa=False)))
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host(devices={0: 1})], self.spec(PREFER, numa=False)))
+
+    def test_no_devices_asked_for(self):
+        self.assertEqual(['host1'], self.passing(
+            [clouds.host()], clouds.spec(extra_specs=STRICT)))
+
+
+class UnshelveTest(base.EnforcementTestCase):
+    """Unshelving follows the policy of the request, moves that of the alias.
+
+    The scheduler cannot tell them apart.
+    """
+
+    def test_the_weaker_policy_counts(self):
+        for alias in ('required', 'socket'):
+            pci_request.get_alias_from_config.cache_clear()
+            self.addCleanup(pci_request.get_alias_from_config.cache_clear)
+            self.flags(alias=[jsonutils.dumps({
+                'name': 'vf', 'vendor_id': '8086', 'product_id': '1515',
+                'numa_policy': alias})], group='pci')
+            for policy, devices, passes in (
+                    ('legacy', {0: 1, 1: 1, None: 1}, False),
+                    ('preferred', {0: 1, 1: 1}, False),
+                    ('legacy', {0: 1, 1: 1}, True),
+                    ('required', {0: 1, 1: 1, None: 1}, True)):
+                host = clouds.host(devices=devices)
+                spec = clouds.spec(
+                    extra_specs=STRICT, move=True,
+                    devices=[clouds.pci_request(policy=policy)])
+                if passes:
+                    self.assertEqual(['host1'], self.passing([host], spec))
+                else:
+                    self.assertIn('nfv:pci_numa_affinity=strict',
+                                  self.refusal([host], spec))

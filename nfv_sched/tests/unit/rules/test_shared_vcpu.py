@@ -1,0 +1,142 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Guests with one vCPU on shared CPUs."""
+
+from nova import objects
+from nova.scheduler.filters import numa_topology_filter
+
+from nfv_sched.tests import strategies
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+
+
+class TestSharedVCPU(base.SharedVCPUTestCase):
+
+    def test_placed(self):
+        host, spec = self.host(), self.spec()
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(
+            16.0, host.limits['numa_topology'].cpu_allocation_ratio)
+
+    def test_cap_is_per_core(self):
+        # Node 0 is full at 16 for each core.
+        for threads, full in ((1, 64), (2, 32), (4, 16)):
+            host = self.host((full, full - 1), threads=threads)
+            spec = self.spec()
+            self.assertEqual(['host1'], self.passing([host], spec))
+            self.assertEqual(([1], []), self.claimed(host, spec))
+            host = self.host((full, full), threads=threads)
+            self.assertIn(
+                'nfv:shared_vcpu=0: room for 1 on the shared CPUs of one '
+                'NUMA node needed, 0 free',
+                self.refusal([host], self.spec()))
+            self.flags(enabled_filters=[
+                'NFVTopologyFilter', 'SharedVCPUFilter'],
+                group='filter_scheduler')
+            host, spec = self.host((full, full), threads=threads), self.spec()
+            self.assertEqual(
+                ['host1'], self.passing([host], spec, self.filters[:1]))
+            self.assertIn('nfv:shared_vcpu=0: room', self.refusal(
+                [host], spec, self.filters))
+
+    def test_cap_by_option_and_aggregate(self):
+        self.flags(shared_vcpus_per_core=2.0)
+        self.refusal([self.host((8, 8))], self.spec())
+        host = self.host((8, 8))
+        host.aggregates = [objects.Aggregate(
+            metadata={'shared_vcpus_per_core': '3'})]
+        self.assertEqual(['host1'], self.passing([host], self.spec()))
+        host = self.host((8, 8))
+        host.aggregates = [objects.Aggregate(
+            metadata={'shared_vcpus_per_core': 'many'})]
+        self.refusal([host], self.spec())
+        self.flags(shared_vcpus_per_core=0)
+        self.assertEqual(
+            ['host1'], self.passing([self.host((300, 300))], self.spec()))
+
+    def test_cap_beside_the_filter_of_nova(self):
+        stock = numa_topology_filter.NUMATopologyFilter()
+        for enabled in ([stock, self.filters[3]], [self.filters[3], stock]):
+            host, spec = self.host((64, 63)), self.spec()
+            self.assertEqual(['host1'], self.passing([host], spec, enabled))
+            self.assertEqual(
+                16.0, host.limits['numa_topology'].cpu_allocation_ratio)
+            self.assertEqual(([1], []), self.claimed(host, spec))
+
+    def test_ratio_of_the_host_is_never_raised(self):
+        host, spec = self.host(ratio=2.0), self.spec()
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(
+            2.0, host.limits['numa_topology'].cpu_allocation_ratio)
+
+    def test_refused(self):
+        for text, spec in (
+                ('hw:cpu_policy=mixed', self.spec(
+                    {'hw:cpu_policy': 'dedicated', 'nfv:shared_vcpu': '0'})),
+                ('hw:cpu_dedicated_mask=^2', self.spec(
+                    {'nfv:shared_vcpu': '2'})),
+                ('vCPU 1 is dedicated', self.spec(
+                    {**self.KEYS, 'nfv:shared_vcpu': '1'})),
+                ('no such vCPU', self.spec(
+                    {**self.KEYS, 'nfv:shared_vcpu': '7'})),
+                ('a dedicated vCPU beside', self.spec(dedicated=())),
+                ('isolate or require', self.spec(threads='isolate')),
+                ('isolate or require', self.spec(threads='require'))):
+            self.assertIn(text, self.refusal([self.host()], spec))
+
+    def test_no_shared_cpus_on_the_node(self):
+        # Nova's search takes one guest cell for another, and would accept.
+        host = self.host()
+        for cell in host.numa_topology.cells:
+            cell.cpuset = set()
+        guest = objects.InstanceNUMATopology(cells=[
+            objects.InstanceNUMACell(
+                id=index, cpuset=shared, pcpuset=dedicated, memory=512,
+                cpu_policy='mixed')
+            for index, (shared, dedicated) in enumerate((
+                (set(), {1}), ({0}, {2})))])
+        self.refusal([host], strategies.request_spec(guest, None, self.KEYS))
+
+
+class TestBeforeTheFilter(base.FilterTestCase):
+    """Refused before the filter is asked."""
+
+    def test_keys_of_later_filters(self):
+        for specs in ({'nfv:shared_vcpu': '0'},
+                      {'nfv:shared_vcpu': '0',
+                       'hw:cpu_policy': 'dedicated'}):
+            self.assertIn('hw:cpu_policy=mixed', self.refusal(
+                [clouds.host()], clouds.spec(extra_specs=specs)))
+
+
+class SharedVCPUTest(base.EnforcementTestCase):
+    """A shared vCPU in a guest of several NUMA nodes."""
+
+    def test_only_some_host_nodes_have_shared_cpus(self):
+        topology = clouds.host_topology(nodes=4, switch=None)
+        for cell in topology.cells:
+            cell.network_metadata = objects.NetworkMetadata(
+                physnets=set(), tunneled=False)
+        shared = topology.cells[2]
+        shared.cpuset, shared.pcpuset = {8, 9}, {10, 11}
+        guest = objects.InstanceNUMATopology(cells=[
+            objects.InstanceNUMACell(
+                id=number, cpuset=cpuset, pcpuset=pcpuset, memory=512,
+                cpu_policy='mixed')
+            for number, (cpuset, pcpuset) in enumerate(
+                (({0}, {1, 2}), (set(), {3, 4})))])
+        host = strategies.host_state(topology, 16.0, 1.0)
+        spec = strategies.request_spec(
+            guest, None, {'nfv:shared_vcpu': '0', 'hw:cpu_policy': 'mixed'})
+        self.assertEqual(['host1'], self.passing([host], spec))
+        nodes, _devices = self.claimed(host, spec)
+        self.assertEqual(2, nodes[0])

@@ -1,0 +1,68 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Guests with a CPU thread policy."""
+
+from nova import objects
+
+from nfv_sched.tests import strategies
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+
+
+class TestThreads(base.JointTestCase):
+
+    def host(self, threads, legacy=False):
+        topology = clouds.host_topology(switch=None)
+        for cell in topology.cells:
+            ids = sorted(cell.pcpuset)
+            cell.siblings = [set(ids[i:i + threads])
+                             for i in range(0, 4, threads)]
+            if legacy:
+                cell.cpuset = set(ids)
+        return strategies.host_state(topology)
+
+    def spec(self, policy, vcpus):
+        guest = clouds.guest(vcpus=vcpus)
+        guest.cells[0].cpu_thread_policy = policy
+        return strategies.request_spec(guest, None, {
+            'hw:cpu_policy': 'dedicated', 'hw:cpu_thread_policy': policy})
+
+    def test_table(self):
+        for policy, vcpus, threads, legacy, runs in (
+                ('require', 2, 1, False, False),
+                ('require', 3, 1, False, False),
+                ('isolate', 3, 1, False, True),
+                ('prefer', 2, 1, False, True),
+                ('require', 3, 2, False, True),
+                ('require', 4, 2, False, True),
+                ('isolate', 2, 2, False, False),
+                ('isolate', 2, 2, True, True),
+                ('isolate', 3, 2, True, False)):
+            host, spec = self.host(threads, legacy), self.spec(policy, vcpus)
+            if runs:
+                self.assertEqual(['host1'], self.passing([host], spec))
+                self.assertIsNotNone(self.claimed(host, spec))
+                continue
+            text = self.refusal([host], spec)
+            if not legacy:
+                self.assertIn(f'hw:cpu_thread_policy={policy}', text)
+                alone = self.filters[-1:]
+                self.assertEqual(text, self.refusal(
+                    [self.host(threads)], self.spec(policy, vcpus), alone))
+
+    def test_guests_that_are_not_pinned(self):
+        guest = objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(
+            id=0, cpuset={0, 1}, pcpuset=set(), memory=512)])
+        spec = strategies.request_spec(guest, None, {
+            'hw:cpu_thread_policy': 'isolate'})
+        self.assertEqual(['host1'], self.passing(
+            [self.host(2)], spec, self.filters[-1:]))

@@ -1,0 +1,45 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The weigher of PCI devices."""
+
+from nova.scheduler import weights as nova_weights
+
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+from nfv_sched.weights import pci_numa_affinity as pci_weigher
+
+
+class TestPCINUMAAffinityWeigher(base.PCITestCase):
+
+    def test_weigher(self):
+        hosts = [clouds.host('none', devices={1: 1}, free={1: 1}),
+                 clouds.host('local', devices={0: 1})]
+        for keys in (base.PCI_PREFER, {}):
+            spec = self.spec(keys, 'preferred')
+            weigher = pci_weigher.PCINUMAAffinityWeigher()
+            self.assertEqual([0.0, 1.0], [
+                weigher._weigh_object(host, spec) for host in hosts])
+        spec = self.spec({}, 'legacy')
+        self.assertEqual([0.0, 0.0], [
+            weigher._weigh_object(host, spec) for host in hosts])
+
+    def test_weigher_outweighs_resources(self):
+        hosts = [clouds.host('none', devices={1: 1}, free={1: 1}),
+                 clouds.host('local', devices={0: 1})]
+        hosts[0].free_ram_mb = 500000
+        handler = nova_weights.HostWeightHandler()
+        weighers = [cls() for cls in handler.get_matching_classes(
+            ['nova.scheduler.weights.all_weighers',
+             'nfv_sched.weights.all_weighers'])]
+        spec = self.spec(base.PCI_PREFER, 'preferred')
+        self.assertEqual('local', handler.get_weighed_objects(
+            weighers, hosts, spec)[0].obj.host)

@@ -1,0 +1,74 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The weigher of places."""
+
+from nfv_sched.tests import outcomes
+from nfv_sched.tests.unit.filters import base
+from nfv_sched.weights import place_numa_affinity as place_weigher
+
+AT = outcomes.AT
+AWAY = outcomes.AWAY_FROM
+
+
+class TestWeigher(base.PlaceTestCase):
+
+    def weight(self, specs, topology, **request):
+        """Before and after the filters have run."""
+        weigher = place_weigher.PlaceNUMAAffinityWeigher()
+        host, spec = self.host(**topology), self.spec(specs, **request)
+        before = weigher._weigh_object(host, spec)
+        self.assertEqual(['host1'], self.passing([host], spec))
+        self.assertEqual(before, weigher._weigh_object(host, spec))
+        return before
+
+    def test_values(self):
+        at, away = {f'{AT}osd': 'prefer'}, {f'{AWAY}osd': 'prefer'}
+        for specs, topology, weight in (
+                (at, {'osd': (1,)}, 1.0),
+                (at, {'osd': (1,), 'free': {1: 1}}, 0.0),
+                (at, {}, 0.0),
+                (at, {'osd': (0, 1)}, 1.0),
+                (away, {'osd': (0,)}, 1.0),
+                (away, {'osd': (0,), 'free': {1: 1}}, 0.0),
+                (away, {'osd': (0, 1)}, 0.0),
+                (away, {}, 1.0)):
+            self.assertEqual(weight, self.weight(specs, topology))
+
+    def test_part_of_the_guest(self):
+        for key in (f'{AT}osd', f'{AWAY}osd'):
+            self.assertEqual(0.5, self.weight(
+                {key: 'prefer'}, {'osd': (1,)}, cells=2))
+
+    def test_two_keys(self):
+        keys = {f'{AT}nvme': 'prefer', f'{AWAY}osd': 'prefer'}
+        for topology, weight in (
+                ({'nvme': (1,), 'osd': (0,)}, 1.0),
+                ({'nvme': (0,), 'osd': (0,)}, 0.5),
+                ({'nvme': (0,), 'osd': (0, 1)}, 0.5),
+                ({'osd': (0, 1)}, 0.0)):
+            self.assertEqual(weight, self.weight(keys, topology))
+
+    def test_strict_keys_are_not_weighed(self):
+        self.assertEqual(0.0, self.weight(
+            {f'{AWAY}osd': 'strict'}, {'osd': (0,)}))
+        self.assertEqual(1.0, self.weight(
+            {f'{AWAY}osd': 'strict', f'{AT}nvme': 'prefer'},
+            {'osd': (0,), 'nvme': (1,)}))
+        self.assertEqual(0.0, self.weight({}, {'osd': (0,)}, vswitch=None))
+
+    def test_multiplier(self):
+        weigher = place_weigher.PlaceNUMAAffinityWeigher()
+        host = self.host()
+        host.aggregates = []
+        self.assertEqual(1000.0, weigher.weight_multiplier(host))
+        self.flags(place_numa_affinity_weight_multiplier=3.0)
+        self.assertEqual(3.0, weigher.weight_multiplier(host))
