@@ -12,13 +12,20 @@
 """What becomes of a guest on a host."""
 
 import itertools
+import typing as ty
 
 from nova import objects
 from nova.virt import hardware
 
+from nfv_sched.numa import decide
+from nfv_sched import reasons
+from nfv_sched.rules import place
+from nfv_sched.rules import vswitch
+from nfv_sched.tests import base as tests_base
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
+from nfv_sched.tests.unit.numa import base as numa_base
 
 
 class TestNovaSearch(base.FilterTestCase):
@@ -102,3 +109,277 @@ class TestNovaSearch(base.FilterTestCase):
                 [host], strategies.request_spec(guest, None, specs)))
             self.assertTrue(
                 host.limits['numa_topology'].network_metadata.physnets)
+
+
+class Networks(ty.NamedTuple):
+    """The networks of a request."""
+
+    physnets: frozenset[str] = frozenset()
+    tunneled: bool = False
+    tunnel_uncertain: bool = False
+
+
+NO_NETWORKS = Networks()
+
+
+def terms(*rules, **more):
+    """How to decide by some rules."""
+    return decide.Terms(rules, **{
+        'steered': True, 'names': numa_base.NAMES, **more})
+
+
+def switch(strict=True):
+    """A rule of the switch."""
+    return vswitch.VSwitchRule('switch', strict)
+
+
+def away(strict=True):
+    """A rule that keeps guests away from a place."""
+    return place.PlaceRule('away', strict, place='osd', away=True)
+
+
+class DecideTestCase(tests_base.TestCase):
+
+    def decide(self, *rules, guest=None, networks=NO_NETWORKS, given=None,
+               held=None, how=None, **host):
+        """The decision about a host with the switch on node 1."""
+        self.found = numa_base.evaluation(
+            clouds.host_topology(**host), guest or clouds.guest())
+        devices = given and numa_base.devices(self.found, *given)
+        return decide.decide(
+            self.found, networks, terms(*rules, **how or {}), devices,
+            held=held)
+
+    def assertAccepted(self, labels, decision, strict=()):
+        self.assertTrue(decision.accepted, decision)
+        self.assertEqual((set(labels), set(strict)), (
+            decision.labels, decision.strict_labels))
+
+    def assertRefused(self, by, reason, decision):
+        self.assertFalse(decision.accepted)
+        self.assertEqual(by, decision.refused_by)
+        self.assertEqual(reason, str(reasons.resolve(decision.reason)))
+
+
+class TestPlain(DecideTestCase):
+    """Nova's own rules are all there is."""
+
+    def plain(self, networks=NO_NETWORKS, guest=None, **host):
+        return decide.decide_plain(numa_base.evaluation(
+            clouds.host_topology(**host), guest or clouds.guest()), networks)
+
+    def test_same_as_without_rules(self):
+        for networks, host in (
+                (NO_NETWORKS, {}), (NO_NETWORKS, {'free': {0: 1, 1: 1}}),
+                (Networks(frozenset(['foo'])), {'physnets': {'foo': (0,)}}),
+                (Networks(frozenset(['foo'])), {'physnets': {'foo': (0,)},
+                                                'free': {0: 1}}),
+                (Networks(tunneled=True), {'tunnel': (1,), 'free': {1: 1}})):
+            plain = self.plain(networks, **host)
+            other = self.decide(networks=networks, **host)
+            self.assertEqual(plain.accepted, other.accepted)
+            self.assertEqual(decide.FIT, plain.refused_by)
+            if plain.accepted:
+                self.assertIs(decide.PLAIN, plain)
+                self.assertAccepted([], other)
+            else:
+                self.assertEqual(reasons.resolve(plain.reason),
+                                 reasons.resolve(other.reason))
+
+    def test_it_takes_a_closer_look(self):
+        self.assertIsNone(self.plain(Networks(frozenset(), True, True)))
+        self.assertIsNone(self.plain(
+            guest=clouds.guest(cells=8, vcpus=1), nodes=16))
+
+    def test_devices(self):
+        found = numa_base.evaluation(
+            clouds.host_topology(), clouds.guest())
+        for free, accepted in (({1: 2}, True), ({0: 1, 1: 1}, False)):
+            self.assertEqual(accepted, decide.decide_plain(
+                found, NO_NETWORKS, numa_base.devices(
+                    found, free, clouds.pci_request(2))).accepted)
+
+
+class TestStrict(DecideTestCase):
+
+    def test_held_by_the_label(self):
+        self.assertAccepted(['nfv_vswitch'], self.decide(switch()),
+                            ['nfv_vswitch'])
+
+    def test_held_by_node_labels(self):
+        self.assertAccepted(['nfv_node1'], self.decide(
+            away(), physnets={'nfv_osd': (0,)}), ['nfv_node1'])
+
+    def test_no_rule_is_left_anything(self):
+        self.assertRefused(
+            decide.FIT, 'NUMA topology: 2 dedicated CPUs on one NUMA node '
+            'needed, 1 free', self.decide(switch(), free={0: 1, 1: 1}))
+
+    def test_the_rule_that_is_left_nothing_refuses(self):
+        places = {'nfv_osd': (1,)}
+        for rules, by in (((switch(), away()), away()),
+                          ((away(), switch()), switch())):
+            decision = self.decide(*rules, physnets=places)
+            self.assertFalse(decision.accepted)
+            self.assertEqual(by.filters, decision.refused_by)
+
+    def test_the_rule_that_lacks_something_refuses(self):
+        self.assertRefused(
+            switch().filters, 'switch: a host that declares where its '
+            'virtual switch runs needed, no label or network affinity',
+            self.decide(switch(), switch=None))
+
+    def test_not_held(self):
+        """It would come true on the host as it is, and only there."""
+        host = {'node_labels': False, 'physnets': {'nfv_osd': (0,)},
+                'switch': None, 'free': {0: 2}}
+        self.assertRefused(
+            away().filters, 'away: labels nfv_node0, nfv_node1, ... needed '
+            'to hold the guest on its host NUMA nodes, the host declares '
+            'none for them', self.decide(away(), **host))
+        enough = {'predicted_is_enough': True}
+        self.assertAccepted([], self.decide(away(), how=enough, **host))
+        host['free'] = {1: 2}
+        self.assertFalse(self.decide(away(), how=enough, **host).accepted)
+
+    def test_limits_that_may_be_lost(self):
+        lost = {'limits_lost': True}
+        self.assertRefused(
+            switch().filters, 'switch: a claim that keeps it without limits '
+            'needed for a move, this release of Nova may lose them',
+            self.decide(switch(), how=lost))
+        self.assertTrue(
+            self.decide(switch(), how=lost, switch=(0, 1)).accepted)
+
+    def test_a_claim_that_would_take_long(self):
+        guest = clouds.guest(cells=8, vcpus=1)
+        host = clouds.host_topology(nodes=16)
+        for cell in host.cells[:8]:
+            cell.mempages[0].used = cell.mempages[0].total
+        decision = decide.decide(
+            numa_base.evaluation(host, guest), NO_NETWORKS, terms())
+        self.assertFalse(decision.accepted)
+        self.assertIn('a claim of reasonable length needed',
+                      str(reasons.resolve(decision.reason)))
+        self.assertTrue(decide.decide(
+            numa_base.evaluation(clouds.host_topology(nodes=16), guest),
+            NO_NETWORKS, terms()).accepted)
+
+    def test_strict_text(self):
+        """The rules in the order of reasons, whatever that of filters."""
+        self.assertTrue(terms(away(False), switch()).strict)
+        self.assertFalse(terms(away(False), switch(False)).strict)
+        places = {'nfv_osd': (0,)}
+        decision = self.decide(
+            away(), switch(), how={'limits_lost': True}, physnets=places)
+        self.assertEqual(
+            'switch, away', reasons.resolve(decision.reason).policy)
+
+
+class TestPreferred(DecideTestCase):
+
+    def test_come_true(self):
+        decision = self.decide(switch(False))
+        self.assertAccepted(['nfv_vswitch'], decision)
+        self.assertEqual({'switch': 1.0}, decision.degrees)
+        self.assertEqual(1.0, decision.value)
+
+    def test_no_more_labels_than_needed(self):
+        self.assertAccepted([], self.decide(switch(False), switch=(0, 1)))
+
+    def test_not_possible(self):
+        for host in ({'free': {1: 1}}, {'switch': None}):
+            decision = self.decide(switch(False), **host)
+            self.assertAccepted([], decision)
+            self.assertEqual({'switch': 0.0}, decision.degrees)
+
+    def test_in_part(self):
+        decision = self.decide(switch(False), guest=clouds.guest(cells=2),
+                               nodes=4, switch=(2,))
+        self.assertEqual({'switch': 0.5}, decision.degrees)
+        self.assertAccepted(['nfv_vswitch'], decision)
+
+    def test_one_of_two(self):
+        """The first in the order of reasons."""
+        for rules in itertools.permutations((switch(False), away(False))):
+            decision = self.decide(*rules, physnets={'nfv_osd': (1,)})
+            self.assertEqual(
+                {'switch': 1.0, 'away': 0.0}, decision.degrees)
+            self.assertEqual(1.0, decision.value)
+
+    def test_beside_what_must_be(self):
+        decision = self.decide(
+            switch(False), away(), physnets={'nfv_osd': (1,)})
+        self.assertAccepted(['nfv_node0'], decision, ['nfv_node0'])
+        self.assertEqual(0.0, decision.degrees['switch'])
+
+    def test_not_steered(self):
+        """Nothing is told to the claim; hosts are ranked."""
+        decision = self.decide(switch(False), how={'steered': False})
+        self.assertAccepted([], decision)
+        self.assertEqual({'switch': 0.0}, decision.degrees)
+
+
+class TestHeld(DecideTestCase):
+    """Another server of the request is on the host already."""
+
+    def test_strict(self):
+        """They share the labels, or the host is refused."""
+        places = {'nfv_osd': (0,)}
+        held = self.decide(away(), nodes=3, physnets=places)
+        self.assertAccepted(['nfv_node1'], held, ['nfv_node1'])
+        self.assertAccepted(['nfv_node1'], self.decide(
+            away(), nodes=3, physnets=places, held=held), ['nfv_node1'])
+        self.assertRefused(
+            away().filters, 'away: the NUMA nodes of the other servers of '
+            'the request on this host needed, full', self.decide(
+                away(), nodes=3, physnets=places, free={1: 1}, held=held))
+
+    def test_preferred(self):
+        """The limits of the other are lost, and the decision says so."""
+        held = self.decide(switch(False))
+        again = self.decide(switch(False), held=held)
+        self.assertAccepted(['nfv_vswitch'], again)
+        self.assertIsNone(again.displaces)
+        spilt = self.decide(switch(False), free={1: 1}, held=held)
+        self.assertAccepted([], spilt)
+        self.assertIs(held, spilt.displaces)
+
+
+class TestNetworks(DecideTestCase):
+
+    def test_untrue_tunnel(self):
+        """On a move it is not known to be used, and only preferred."""
+        uncertain = Networks(tunneled=True, tunnel_uncertain=True)
+        for tunnel, free, ignored in (
+                ((1,), {}, False), ((0,), {0: 1}, True)):
+            decision = self.decide(
+                networks=uncertain, tunnel=tunnel, free=free)
+            self.assertAccepted([], decision)
+            self.assertEqual(ignored, decision.ignore_tunnel)
+        self.assertFalse(self.decide(
+            networks=Networks(tunneled=True), tunnel=(0,),
+            free={0: 1}).accepted)
+        self.assertTrue(self.decide(
+            switch(), networks=uncertain, tunnel=(0,)).ignore_tunnel)
+
+    def test_expected(self):
+        """Where the guest comes to be."""
+        for rules, networks, host, expected in (
+                ((), NO_NETWORKS, {}, (0,)),
+                ((switch(),), NO_NETWORKS, {}, (1,)),
+                ((), Networks(frozenset(['foo'])),
+                 {'physnets': {'foo': (1,)}}, (1,)),
+                ((), Networks(tunneled=True), {'tunnel': (1,)}, (1,)),
+                ((), Networks(tunneled=True, tunnel_uncertain=True),
+                 {'tunnel': (0,), 'free': {0: 1}}, (1,))):
+            decision = self.decide(*rules, networks=networks, **host)
+            self.assertEqual(expected, decide.expected(
+                self.found, networks, decision))
+
+    def test_expected_with_devices(self):
+        request = clouds.pci_request(1, 'required')
+        decision = self.decide(given=({1: 1}, request))
+        self.assertEqual((1,), decide.expected(
+            self.found, NO_NETWORKS, decision,
+            numa_base.devices(self.found, {1: 1}, request)))

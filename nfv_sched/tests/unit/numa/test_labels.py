@@ -15,9 +15,13 @@ import itertools
 
 from nova import objects
 
+from nfv_sched.rules import base as rules_base
+from nfv_sched.rules import vswitch
+from nfv_sched.tests import base as tests_base
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
+from nfv_sched.tests.unit.numa import base as numa_base
 
 
 class HeldLabelsTest(base.EnforcementTestCase):
@@ -111,3 +115,103 @@ class IsolateTest(base.EnforcementTestCase):
             # More than one label may lead the claim astray.
             if nodes > 3 or len(set(vcpus)) > 1 and nodes > len(vcpus):
                 self.assertLess(len(self.labels(host)), 2)
+
+
+class TestGround(tests_base.TestCase):
+    """What can be said of a guest on a host with labels."""
+
+    def ground(self, guest=None, groups=(), devices=None, **host):
+        found = numa_base.evaluation(
+            clouds.host_topology(**host), guest or clouds.guest())
+        return numa_base.ground(found, devices, groups)
+
+    def goal(self, ground, *rules, masks=None):
+        return rules_base.Goal(
+            masks or ground.evaluation.masks,
+            tuple((rule, rule.read(ground.host, ground.names))
+                  for rule in rules))
+
+    def test_predicted(self):
+        ground = self.ground()
+        for labels, expected in (((), (0,)), (('nfv_vswitch',), (1,)),
+                                 (('nfv_node0',), (0,)),
+                                 (('nfv_vswitch', 'nfv_node0'), None)):
+            for _ in range(2):
+                self.assertEqual(
+                    expected, ground.predicted(frozenset(labels)))
+
+    def test_predicted_beside_the_networks(self):
+        ground = self.ground(groups=[0b10])
+        self.assertEqual((1,), ground.predicted(frozenset()))
+        self.assertIsNone(ground.predicted(frozenset(['nfv_node0'])))
+        self.assertEqual([0b10, 0b01], ground.label_groups(
+            frozenset(['nfv_node0'])))
+
+    def test_possible(self):
+        ground = self.ground(groups=[0b10])
+        self.assertTrue(ground.possible(self.goal(ground)))
+        self.assertFalse(ground.possible(self.goal(ground, masks=[0b01])))
+
+    def test_always_within(self):
+        """In every state of the host, not only in this."""
+        ground = self.ground(nodes=3, free={0: 0, 2: 0})
+        self.assertEqual((1,), ground.predicted(frozenset()))
+        for groups, cells, always in (
+                ([], 0b010, False), ([], 0b111, True), ([0b010], 0b010, True),
+                ([0b110], 0b010, False), ([0b110], 0b110, True)):
+            self.assertEqual(always, ground.always_within(groups, cells))
+
+    def test_always_on(self):
+        ground = self.ground(clouds.guest(cells=2), nodes=3)
+        for groups, cells, always in (
+                ([], 0b001, False), ([0b001], 0b001, True),
+                ([0b001, 0b010], 0b011, True), ([0b011], 0b011, False)):
+            self.assertEqual(always, ground.always_on(groups, cells))
+        self.assertTrue(self.ground(clouds.guest(cells=2)).always_on(
+            [], 0b11))
+
+    def test_node_labels(self):
+        ground = self.ground(nodes=3)
+        for cells, expected in ((0b001, {'nfv_node0'}), (0, set()),
+                                (0b110, {'nfv_node1', 'nfv_node2'})):
+            self.assertEqual(expected, ground.node_labels(cells))
+        self.assertIsNone(self.ground(node_labels=False).node_labels(0b01))
+        # A label that two nodes carry is none of either.
+        self.assertIsNone(self.ground(
+            node_labels=False,
+            physnets={'nfv_node1': (0, 1)}).node_labels(0b10))
+
+    def test_label_sets(self):
+        """The least first; the switch may be there by chance."""
+        ground = self.ground(nodes=3, switch=(1,))
+        found = list(ground.label_sets(self.goal(
+            ground, masks=[0b110])))
+        self.assertEqual([set(), {'nfv_node1'}, {'nfv_node2'},
+                          {'nfv_vswitch'}], found)
+
+    def test_label_sets_of_a_strict_rule(self):
+        """First with its label in any case, then without."""
+        rule = vswitch.VSwitchRule('switch')
+        ground = self.ground(node_labels=False)
+        self.assertEqual(
+            [{'nfv_vswitch'}, set()],
+            list(ground.label_sets(self.goal(ground, rule))))
+        preferred = vswitch.VSwitchRule('switch', strict=False)
+        self.assertEqual(
+            [set(), {'nfv_vswitch'}],
+            list(ground.label_sets(self.goal(ground, preferred))))
+
+    def test_pins_stay(self):
+        """Under ``isolate``; others are not recorded when they stray."""
+        isolated = clouds.guest(cells=2)
+        for cell in isolated.cells:
+            cell.cpu_thread_policy = 'isolate'
+        exact = frozenset(['nfv_node1', 'nfv_node3'])
+        for nodes, guest, labels, kept in (
+                (4, clouds.guest(cells=2), exact, True),
+                (4, isolated, exact, False),
+                (4, isolated, frozenset(['nfv_vswitch']), True),
+                (2, isolated, frozenset(['nfv_node1']), True)):
+            ground = self.ground(guest, nodes=nodes)
+            self.assertEqual(kept, ground.keeps_pins(labels))
+            self.assertEqual(not kept, ground.pins_astray)

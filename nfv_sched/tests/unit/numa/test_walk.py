@@ -127,3 +127,77 @@ class PinsStayTest(base.TestCase):
             3, 3, False, [lambda chosen: True]))
         self.assertIn(False, self.outcomes(
             2, 3, False, [lambda chosen: chosen == 0b011]))
+
+
+class SearchTest(base.TestCase):
+    """The course of the search, on answers that are given."""
+
+    def search(self, fits, accepts=lambda chosen: True, numbers=(0, 1, 2),
+               order=(0, 1, 2), guests=2, **kwargs):
+        """The assignment, and what was asked on the way.
+
+        :param fits: pairs of guest cell and host cell
+        """
+        self.asked = []
+
+        def answer(guest, host, _pagesize):
+            self.asked.append((guest, host))
+            return (guest, host) in fits, 0, (guest, host) in fits
+
+        self.traces = walk.Traces(list(range(guests)), [None] * guests)
+        return walk.search(
+            numbers, order, self.traces, answer, accepts, **kwargs)
+
+    def test_first_in_the_order(self):
+        everywhere = set(itertools.product(range(2), range(3)))
+        for order in itertools.permutations(range(3)):
+            self.assertEqual(
+                order[:2], self.search(everywhere, order=order))
+            self.assertEqual(list(order[:2]), self.traces.pinned)
+
+    def test_nothing_fits(self):
+        self.assertIsNone(self.search(set()))
+        # What is known of a host cell is not asked again.
+        self.assertEqual([(0, 0), (0, 1), (0, 2)], self.asked)
+
+    def test_refused_by_networks_or_devices(self):
+        everywhere = set(itertools.product(range(2), range(3)))
+        self.assertEqual((1, 2), self.search(
+            everywhere, lambda chosen: chosen == 0b110))
+        self.assertIsNone(self.search(everywhere, lambda chosen: False))
+
+    def test_numbers_that_cells_carry(self):
+        """Nova remembers by them, and mistakes one guest cell for another.
+
+        Guest cell 1 fits host cell 0 only, takes its number and later, on
+        host cell 1, that of guest cell 0, which fits there.
+        """
+        self.assertEqual((2, 1), self.search(
+            {(0, 1), (0, 2), (1, 0)}, lambda chosen: chosen == 0b110))
+        self.assertEqual([2, 1], self.traces.ids)
+        self.assertEqual([2, 0], self.traces.pinned)
+        self.assertNotIn((1, 1), self.asked)
+
+    def test_pages_are_narrowed(self):
+        """To the size that was found first."""
+        requests = []
+
+        def fits(guest, host, pagesize):
+            requests.append((host, pagesize))
+            return host == 1, 2048, False
+
+        traces = walk.Traces([0], [-2])
+        self.assertEqual((1,), walk.search(
+            (0, 1), (0, 1), traces, fits, lambda chosen: True))
+        self.assertEqual([(0, -2), (1, 2048)], requests)
+        self.assertEqual([2048], traces.pagesizes)
+        self.assertEqual([-1], traces.pinned)
+
+    def test_given_up(self):
+        everywhere = set(itertools.product(range(2), range(3)))
+        steps = len(list(itertools.permutations(range(3), 2)))
+        self.assertIsNone(self.search(
+            everywhere, lambda chosen: False, max_steps=steps))
+        self.assertRaises(
+            walk.Undecided, self.search, everywhere, lambda chosen: False,
+            max_steps=steps - 1)
