@@ -30,13 +30,13 @@ from nova import exception
 from nova import objects
 from nova.scheduler.filters import numa_topology_filter
 from nova.scheduler.filters import pci_passthrough_filter
-from nova.scheduler import weights as nova_weights
 
 from nfv_sched.filters import all_filters
 from nfv_sched.tests import base
 from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import joint
 from nfv_sched.tests.equivalence import test_stock
+from nfv_sched.tests.unit import clouds
 from nfv_sched.weights import all_weighers
 
 
@@ -421,8 +421,7 @@ class TestPreferred(JointTestCase):
         """The weighers say what the claim does."""
         got = oracle.locality(claimed)
         weights = {
-            name: weigher.weigh_objects(
-                [nova_weights.WeighedHost(state, 0.0)], spec)[0]
+            name: clouds.weigh(weigher, spec, state)[0]
             for name, weigher in self.weighers.items()}
         for weight in weights.values():
             self.assertGreaterEqual(weight, 0.0)

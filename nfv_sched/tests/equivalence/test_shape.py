@@ -21,7 +21,6 @@ import logging
 import fixtures
 import hypothesis
 from hypothesis import strategies as st
-from nova.scheduler import weights
 
 from nfv_sched.filters import all_filters
 from nfv_sched.numa import decide
@@ -173,8 +172,7 @@ class TestShape(base.TestCase):
             found[state.host].append(
                 sorted(metadata.physnets) if metadata else [])
             for weigher in self.weighers:
-                found[state.host] += weigher.weigh_objects(
-                    [weights.WeighedHost(state, 0.0)], spec)
+                found[state.host] += clouds.weigh(weigher, spec, state)
         return found
 
     def test_shape(self):

@@ -13,6 +13,7 @@
 
 from nova import objects
 from nova.pci import stats
+from nova.scheduler import weights
 from oslo_utils import uuidutils
 
 from nfv_sched.tests import strategies
@@ -122,3 +123,12 @@ def spec(vswitch=None, numa=True, network=None, nodes=None, move=False,
 def network(*physnets, tunneled=False):
     """The networks of a request, as Nova summarises them."""
     return objects.NetworkMetadata(physnets=set(physnets), tunneled=tunneled)
+
+
+def weigh(weigher, request, *hosts):
+    """The weights of hosts, as Nova's weight handler asks for them.
+
+    :param request: a RequestSpec
+    """
+    return weigher.weigh_objects(
+        [weights.WeighedHost(host, 0.0) for host in hosts], request)

@@ -238,9 +238,9 @@ class ExampleTest(ExampleTestCase):
         self.run_filters(states, spec, ALL)
         weigher, = [each for each in self.weighers
                     if type(each).__name__ == 'EvenNodesWeigher']
-        self.assertEqual([0.5, 1.0], weigher.weigh_objects(
-            [nova_weights.WeighedHost(state, 0) for state in states], spec))
+        self.assertEqual([0.5, 1.0], clouds.weigh(weigher, spec, *states))
         self.flags('nfvx', even_nodes_weight_multiplier=7.0)
+        clouds.weigh(weigher, spec, *states)
         self.assertEqual(7.0, weigher.weight_multiplier(states[0]))
 
     def test_keys(self):

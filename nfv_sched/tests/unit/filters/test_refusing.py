@@ -27,7 +27,6 @@ import fixtures
 from nova import exception
 from nova.scheduler import filters as nova_filters
 from nova.scheduler.filters import numa_topology_filter
-from nova.scheduler import weights as nova_weights
 
 from nfv_sched.filters import cpu_thread_policy
 from nfv_sched.filters import nfv_topology
@@ -606,9 +605,7 @@ class TestWeighersAlone(RefusingTestCase):
             passed = self.run_filters(hosts, spec, (TOPOLOGY,), index)
             left = [state for state in hosts if state.host in passed]
             if weigher is not None:
-                weigher.weigh_objects([
-                    nova_weights.WeighedHost(state, 0) for state in left],
-                    spec)
+                clouds.weigh(weigher, spec, *left)
             found.append((passed, [
                 state.limits['numa_topology'].obj_to_primitive()
                 for state in left]))
@@ -638,8 +635,6 @@ class TestWeighersAlone(RefusingTestCase):
         hosts = [host('far', switch=()), host('near')]
         spec = request(vswitch='prefer', pci=None)
         self.run_filters(hosts, spec, (TOPOLOGY,))
-        self.assertEqual(
-            [0.0, 1.0],
-            vswitch_weigher.VSwitchNUMAAffinityWeigher().weigh_objects([
-                nova_weights.WeighedHost(state, 0) for state in hosts], spec))
+        self.assertEqual([0.0, 1.0], clouds.weigh(
+            vswitch_weigher.VSwitchNUMAAffinityWeigher(), spec, *hosts))
         self.assertNotIn('network_metadata', hosts[1].limits['numa_topology'])

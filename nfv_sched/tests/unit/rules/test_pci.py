@@ -15,7 +15,6 @@ from nova import objects
 from nova.pci import request as pci_request
 from nova.scheduler.filters import numa_topology_filter
 from nova.scheduler.filters import pci_passthrough_filter
-from nova.scheduler import weights as nova_weights
 from oslo_serialization import jsonutils
 
 from nfv_sched.filters import nfv_topology
@@ -261,10 +260,8 @@ class TestPCI(base.PCITestCase):
             # It still ranks: the other host can give a device nearby.
             near = clouds.host('near', devices={0: 1, 1: 1}, tunnel=(0, 1))
             self.assertEqual(['near'], self.passing([near], spec))
-            weights = pci_weigher.PCINUMAAffinityWeigher().weigh_objects(
-                [nova_weights.WeighedHost(each, 0) for each in (ours, near)],
-                spec)
-            self.assertEqual([0.0, 1.0], weights)
+            self.assertEqual([0.0, 1.0], clouds.weigh(
+                pci_weigher.PCINUMAAffinityWeigher(), spec, ours, near))
 
     def test_prefer_takes_remote_devices(self):
         host = clouds.host(devices={1: 2}, free={1: 1})

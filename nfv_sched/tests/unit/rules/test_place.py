@@ -20,7 +20,6 @@ import itertools
 from nova.api.validation.extra_specs import validators
 from nova import exception
 from nova import objects
-from nova.scheduler import weights as nova_weights
 from nova.virt import hardware
 
 from nfv_sched import request as nfv_request
@@ -321,7 +320,7 @@ class TestWithoutNUMATopology(base.PlaceTestCase):
                 spec = self.spec({f'{key}osd': 'prefer'}, numa=False)
                 self.assertEqual(['host1'], self.passing([host], spec))
                 self.assertEqual(
-                    expected, weigher._weigh_object(host, spec))
+                    [expected], clouds.weigh(weigher, spec, host))
 
 
 class TestTogether(base.PlaceTestCase):
@@ -470,8 +469,7 @@ class TestServersOfOneRequest(base.PlaceTestCase):
             spec = self.spec({key: 'prefer'})
             self.assertEqual(2, self.place(host, spec, 2))
             weigher = place_weigher.PlaceNUMAAffinityWeigher()
-            self.assertEqual(-1.0, weigher.weigh_objects(
-                [nova_weights.WeighedHost(host, 0.0)], spec)[0])
+            self.assertEqual([-1.0], clouds.weigh(weigher, spec, host))
 
 
 class TestNarrowedPages(base.PlaceTestCase):

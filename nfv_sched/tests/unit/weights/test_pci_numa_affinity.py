@@ -26,11 +26,10 @@ class TestPCINUMAAffinityWeigher(base.PCITestCase):
         for keys in (base.PCI_PREFER, {}):
             spec = self.spec(keys, 'preferred')
             weigher = pci_weigher.PCINUMAAffinityWeigher()
-            self.assertEqual([0.0, 1.0], [
-                weigher._weigh_object(host, spec) for host in hosts])
+            self.assertEqual(
+                [0.0, 1.0], clouds.weigh(weigher, spec, *hosts))
         spec = self.spec({}, 'legacy')
-        self.assertEqual([0.0, 0.0], [
-            weigher._weigh_object(host, spec) for host in hosts])
+        self.assertEqual([0.0, 0.0], clouds.weigh(weigher, spec, *hosts))
 
     def test_weigher_outweighs_resources(self):
         hosts = [clouds.host('none', devices={1: 1}, free={1: 1}),

@@ -12,6 +12,7 @@
 """The weigher of places."""
 
 from nfv_sched.tests import outcomes
+from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 from nfv_sched.weights import place_numa_affinity as place_weigher
 
@@ -25,9 +26,9 @@ class TestWeigher(base.PlaceTestCase):
         """Before and after the filters have run."""
         weigher = place_weigher.PlaceNUMAAffinityWeigher()
         host, spec = self.host(**topology), self.spec(specs, **request)
-        before = weigher._weigh_object(host, spec)
+        before, = clouds.weigh(weigher, spec, host)
         self.assertEqual(['host1'], self.passing([host], spec))
-        self.assertEqual(before, weigher._weigh_object(host, spec))
+        self.assertEqual([before], clouds.weigh(weigher, spec, host))
         return before
 
     def test_values(self):
@@ -71,4 +72,5 @@ class TestWeigher(base.PlaceTestCase):
         host.aggregates = []
         self.assertEqual(1000.0, weigher.weight_multiplier(host))
         self.flags(place_numa_affinity_weight_multiplier=3.0)
+        clouds.weigh(weigher, self.spec({}), host)
         self.assertEqual(3.0, weigher.weight_multiplier(host))

@@ -22,7 +22,7 @@ class TestSharedVCPUWeigher(base.SharedVCPUTestCase):
         weigher = shared_weigher.SharedVCPUWeigher()
         idle, used = self.host(), self.host((32, 32), name='used')
         spec = self.spec()
-        self.assertAlmostEqual(1 - 1 / 64, weigher._weigh_object(idle, spec))
-        self.assertAlmostEqual(1 - 33 / 64, weigher._weigh_object(used, spec))
-        self.assertEqual(0.0, weigher._weigh_object(
-            self.host(), clouds.spec()))
+        self.assertEqual([1 - 1 / 64, 1 - 33 / 64],
+                         clouds.weigh(weigher, spec, idle, used))
+        self.assertEqual(
+            [0.0], clouds.weigh(weigher, clouds.spec(), self.host()))

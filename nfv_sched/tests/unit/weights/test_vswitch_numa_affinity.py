@@ -58,13 +58,13 @@ class TestVSwitchNUMAAffinityWeigher(base.TestCase):
         for spec in (clouds.spec(), clouds.spec('strict'),
                      clouds.spec('nonsense')):
             weigher = vswitch_numa_affinity.VSwitchNUMAAffinityWeigher()
-            self.assertEqual([0.0], [weigher._weigh_object(host, spec)
-                                     for host in self._cloud()[2:]])
+            self.assertEqual(
+                [0.0], clouds.weigh(weigher, spec, *self._cloud()[2:]))
 
     def test_part_of_the_guest(self):
         weigher = vswitch_numa_affinity.VSwitchNUMAAffinityWeigher()
-        self.assertEqual(0.5, weigher._weigh_object(
-            clouds.host(), clouds.spec('prefer', cells=2)))
+        self.assertEqual([0.5], clouds.weigh(
+            weigher, clouds.spec('prefer', cells=2), clouds.host()))
 
     def test_servers_without_room_gather(self):
         # Servers of one request share the limits of a host: one without room
@@ -108,4 +108,4 @@ class TestVSwitchNUMAAffinityWeigher(base.TestCase):
         host.numa_topology = 'nonsense'
         weigher = vswitch_numa_affinity.VSwitchNUMAAffinityWeigher()
         self.assertEqual(
-            0.0, weigher._weigh_object(host, clouds.spec('prefer')))
+            [0.0], clouds.weigh(weigher, clouds.spec('prefer'), host))
