@@ -11,11 +11,10 @@
 #    under the License.
 """A check of the flavors, as Nova's database has them."""
 
-from nova import context as nova_context
-from nova import objects
 from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import findings
+from nfv_sched.nova import database
 from nfv_sched import rules
 from nfv_sched import text
 
@@ -32,7 +31,7 @@ ADVICE = (
 def flavors() -> upgradecheck.Result:
     """Whether the scheduler understands the extra specs of all flavors."""
     try:
-        known = objects.FlavorList.get_all(nova_context.get_admin_context())
+        known = database.flavors()
     except Exception as exc:
         return findings.unread(
             'Flavors', f'see [api_database] connection: {text.brief(exc)}.')

@@ -137,6 +137,16 @@ def numa_topology(node: ComputeNode):
     return objects.NUMATopology.obj_from_db_obj(node.numa_topology)
 
 
+def flavors():
+    """The flavors of the cloud, those included that tenants do not see.
+
+    :returns: ``nova.objects.Flavor`` each
+    :raises Exception: whatever the database of the API raises
+    """
+    from nova import context as nova_context
+    return objects.FlavorList.get_all(nova_context.get_admin_context())
+
+
 def moving_instance(cell, migration: str) -> str | None:
     """The server that a migration moves.
 
