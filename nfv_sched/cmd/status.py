@@ -122,7 +122,7 @@ _CLI_OPTS = [
 ]
 
 
-def _bound(conf) -> None:
+def bound(conf) -> None:
     """Wait for no service longer than ``TIMEOUT``, and do not retry."""
     for group in ('api_database', 'database'):
         conf.set_override('max_retries', 1, group)
@@ -141,7 +141,7 @@ def _check() -> int:
     from nfv_sched.nova import database
     from nfv_sched.nova import scheduler as nova_scheduler
     conf = nova_scheduler.CONF
-    _bound(conf)
+    bound(conf)
     try:
         database.prepare_database()
     except Exception as exc:

@@ -144,7 +144,7 @@ class ProcessTest(testtools.TestCase):
         service.stop()
         self.assertEqual('stopped', service.state)
         for pid in pids:
-            self.assertIsNone(processes._started(pid))
+            self.assertIsNone(processes.start_of(pid))
 
     def test_known_to_others(self):
         service = self.service('sleep 1000')
@@ -156,7 +156,7 @@ class ProcessTest(testtools.TestCase):
         victim = subprocess.Popen(['sleep', '1000'], start_new_session=True)
         self.addCleanup(victim.wait)
         self.addCleanup(victim.kill)
-        boot, ticks = processes._started(victim.pid)
+        boot, ticks = processes.start_of(victim.pid)
         record = self.directory / 'run' / 'sleeper.json'
         record.write_text(json.dumps(
             {'pid': victim.pid, 'boot': boot, 'started': ticks - 1}))

@@ -66,7 +66,7 @@ def run(command: Sequence[str], environment: Mapping[str, str],
             f'{done.returncode}, see {log}:\n{tail(log)}')
 
 
-def _started(pid: int) -> tuple[str, int] | None:
+def start_of(pid: int) -> tuple[str, int] | None:
     """When a process was started: boot of the system, ticks since.
 
     None if it is not running; a zombie is not.
@@ -126,7 +126,7 @@ def wait(predicate: Callable[[], object], seconds: float,
 def end(pids: Sequence[int], seconds: float = 5) -> None:
     """Kill processes and wait until they are gone."""
     _signal(pids, signal.SIGKILL)
-    wait(lambda: not any(map(_started, pids)), seconds)
+    wait(lambda: not any(map(start_of, pids)), seconds)
 
 
 class Service:
@@ -172,7 +172,7 @@ class Service:
                 raise errors.BedError(
                     f'{self.name} cannot be started: {exc}')
         pid = self._child.pid
-        boot, ticks = _started(pid) or ('', 0)
+        boot, ticks = start_of(pid) or ('', 0)
         self._record.write_text(json.dumps(
             {'pid': pid, 'boot': boot, 'started': ticks}))
 
@@ -212,7 +212,7 @@ class Service:
     def pid(self) -> int | None:
         """Its first process, None if that is not running."""
         recorded = self._recorded()
-        if recorded and _started(recorded[0]) == recorded[1]:
+        if recorded and start_of(recorded[0]) == recorded[1]:
             return recorded[0]
         return None
 
@@ -228,11 +228,11 @@ class Service:
         if recorded is None:
             return []
         leader, started = recorded
-        if _started(leader) not in (None, started):
+        if start_of(leader) not in (None, started):
             # Somebody else's by now.
             return []
         return [pid for pid in psutil.pids()
-                if _session(pid) == leader and _started(pid)]
+                if _session(pid) == leader and start_of(pid)]
 
     @property
     def worker_pids(self) -> list[int]:
@@ -241,7 +241,7 @@ class Service:
         if pid is None:
             return []
         return [child.pid for child in psutil.Process(pid).children()
-                if _started(child.pid)]
+                if start_of(child.pid)]
 
     @property
     def state(self) -> str:

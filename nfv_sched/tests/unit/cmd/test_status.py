@@ -89,7 +89,7 @@ class ChecksTest(test_scheduler.CheckTestCase):
             ('api_database', 'retry_interval'),
         ):
             self.addCleanup(CONF.clear_override, name, group)
-        status._bound(CONF)
+        status.bound(CONF)
         self.assertEqual(
             (10, 10, 4), (CONF.neutron.timeout, CONF.placement.timeout,
                           CONF.nfv_sched.neutron_request_timeout))
