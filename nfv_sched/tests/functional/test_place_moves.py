@@ -19,6 +19,7 @@ import testtools
 
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_concurrency
+from nfv_sched.tests.functional import test_moves
 from nfv_sched.tests import outcomes
 
 KEY = outcomes.AWAY_FROM + 'osd'
@@ -38,7 +39,7 @@ class PlaceTestCase(base.NFVCloudTestCase):
         return self.flavor(**{KEY: value}, **kwargs)
 
 
-class MovesTest(PlaceTestCase):
+class MovesTest(test_moves.Resizes, PlaceTestCase):
 
     def setUp(self):
         super().setUp()
@@ -94,21 +95,10 @@ class MovesTest(PlaceTestCase):
         smaller = self.away('strict', vcpus=1)
 
         with self.row('to another host'):
-            server = self.boot_on_first()
-            self.resize(server, smaller)
-            self.assertEqual([1], self.nodes(server))
-            self._revert_resize(server)
-            self.assertPlaced(server, [1], 'host1')
-            self.resize(server, smaller)
-            self._confirm_resize(server)
-            self.assertPlaced(server, [1], 'host2')
+            self.resize_and_revert(self.boot_on_first(), smaller)
 
         with self.row('to the policy'):
-            server = self.boot(self.flavor(), host='host1')
-            self.assertPlaced(server, [0], 'host1')
-            self.resize(server, self.strict)
-            self._confirm_resize(server)
-            self.assertPlaced(server, [1], 'host2')
+            self.resize_to_the_policy()
 
     def test_resize_to_the_same_host(self):
         self.flags(allow_resize_to_same_host=True)

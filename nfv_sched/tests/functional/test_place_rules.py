@@ -115,20 +115,7 @@ class AwayWithPlaceLabelTest(PlaceLabel, Away, PlaceTestCase):
             self.delete_all([first['id']])
 
 
-class NoLabels:
-    """Hosts that say nothing about the place."""
-
-    labels = base.NO_LABELS
-    declares = outcomes.Declares.NOTHING
-
-    def test_outcomes(self):
-        self.start_hosts('host1')
-        # No node is known to have the place, so none can be filled.
-        self.run_table([1], full=False)
-        self.run_table([0, 1], full=False)
-
-
-class AtWithNoLabelsTest(NoLabels, At, PlaceTestCase):
+class AtWithNoLabelsTest(test_vswitch_rules.NoLabels, At, PlaceTestCase):
 
     def test_one_host_declares_the_place(self):
         """The other is no place for a strict guest, though Nova likes it."""
@@ -137,7 +124,7 @@ class AtWithNoLabelsTest(NoLabels, At, PlaceTestCase):
         self.assertPlaced(self.boot(self.strict), [1], 'host2')
 
 
-class AwayWithNoLabelsTest(NoLabels, Away, PlaceTestCase):
+class AwayWithNoLabelsTest(test_vswitch_rules.NoLabels, Away, PlaceTestCase):
 
     def test_one_host_declares_nothing(self):
         """It has no such place, so it may be used as it is."""

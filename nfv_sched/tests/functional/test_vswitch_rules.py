@@ -204,18 +204,23 @@ class SwitchLabelTest(Rules, base.NFVCloudTestCase):
         self.run_table([0, 1], ('host3',))
 
 
-class NoLabelsTest(Rules, base.NFVCloudTestCase):
-    """Hosts that say nothing about their switch."""
+class NoLabels:
+    """Hosts that say nothing about the switch or the place."""
 
     labels = base.NO_LABELS
     declares = outcomes.Declares.NOTHING
 
     def test_outcomes(self):
         self.start_hosts('host1')
-        # No node is known to have the switch, so none can be filled.
+        # No node is known to have it, so none can be filled.
         self.run_table([1], full=False)
         self.run_table([0, 1], full=False)
 
+
+class NoLabelsTest(NoLabels, Rules, base.NFVCloudTestCase):
+
+    def test_outcomes(self):
+        super().test_outcomes()
         # The other is no place for a strict guest, though Nova likes it
         # better.
         self.start_host('host2', switch=[1], memory_gib=8)
