@@ -29,9 +29,11 @@ import uuid
 
 from openstack import exceptions
 import testtools
+from testtools import content
 
 from nfv_sched.tests.live.bed import bed
 from nfv_sched.tests.live.bed import errors
+from nfv_sched.tests import outcomes
 
 #: Microversion of requests that the tests make without openstacksdk's
 #: resources.
@@ -258,7 +260,52 @@ class LiveTestCase(testtools.TestCase):
         return [server.id for server in self.admin.compute.servers(
             details=False, all_projects=True)]
 
+    def run_outcomes(self, rows: Iterable[outcomes.Outcome],
+                     wanted: Mapping[str, set[int]]) -> None:
+        """Run rows of the table of outcomes, each on the hosts it is about.
+
+        :param wanted: host -> NUMA nodes where the policy wants guests
+        """
+        for outcome in rows:
+            hosts = [host for host, nodes in wanted.items()
+                     if outcome.suits(nodes, self.numa_nodes(host))]
+            self.assertNotEqual([], hosts, outcome.title)
+            for host in hosts:
+                # Of a failed test it says which row failed.
+                self.addDetail('row', content.text_content(
+                    f'{outcome.title}: on {host}'))
+                self._run_outcome(outcome, host, wanted[host])
+
+    def _run_outcome(self, outcome: outcomes.Outcome, host: str,
+                     wanted: set[int]) -> None:
+        node = min(set(range(self.numa_nodes(host))) - wanted, default=None)
+        flavor = self.flavor(**pinned(**outcome.extra_specs(node)))
+        ends = outcome.ends[outcomes.Declares.ALL]
+        if ends is outcomes.Ends.REFUSED:
+            message = self.boot_refused(flavor, host=host)
+            self.assertIn(outcome.reason.format(node=node), message)
+            return
+        server = self.boot(flavor, host=host)
+        self.assertEqual(host, server.compute_host)
+        nodes = self.host_nodes(server)
+        self.assertEqual(outcome.guest_nodes, len(set(nodes)))
+        if ends is outcomes.Ends.WITH:
+            self.assertLessEqual(set(nodes), wanted,
+                                 f'on NUMA nodes {nodes} of {host}')
+        else:
+            self.assertEqual([node], nodes)
+        self.delete(server)
+
     # Moves
+
+    def live_migrate(self, server, host: str) -> None:
+        """Move a running guest to a host, and wait until it is there."""
+        self.admin.compute.live_migrate_server(
+            server, host=host, block_migration='auto')
+        self.wait_until(
+            lambda: self.show(server).compute_host == host, 60,
+            f'{server.id} has moved')
+        self.wait_for(server, 'ACTIVE')
 
     def wait_for(self, server, status: str):
         """Wait until a guest is in a state and at rest."""

@@ -129,12 +129,7 @@ class MovesTest(base.LiveTestCase):
         """From switch node 0 to a host with its switch on node 1."""
         server = self.boot_strict(base.LEFT)
         self.assertEqual([0], self.host_nodes(server))
-        self.admin.compute.live_migrate_server(
-            server, host=base.RIGHT, block_migration='auto')
-        self.wait_until(
-            lambda: self.show(server).compute_host == base.RIGHT, 60,
-            f'{server.id} has moved')
-        self.wait_for(server, 'ACTIVE')
+        self.live_migrate(server, base.RIGHT)
         self.assertEqual([1], self.host_nodes(server))
 
     def test_shelve_and_unshelve(self):

@@ -14,8 +14,6 @@
 compute-both declares none.
 """
 
-from testtools import content
-
 from nfv_sched.tests.live import base
 from nfv_sched.tests import outcomes
 
@@ -49,36 +47,10 @@ class OutcomesTest(PlacesTestCase):
     """The table of outcomes, on each host that a row is about."""
 
     def _run(self, key):
-        for outcome in outcomes.rows(key, full=False):
-            hosts = [host for host in self.hosts
-                     if self.place_nodes(host, PLACE) and outcome.suits(
-                         self.wanted(key, host), self.numa_nodes(host))]
-            self.assertNotEqual([], hosts, outcome.title)
-            for host in hosts:
-                # Of a failed test it says which row failed.
-                self.addDetail('row', content.text_content(
-                    f'{outcome.title}: on {host}'))
-                self._check(outcome, host)
-
-    def _check(self, outcome, host):
-        others = set(range(self.numa_nodes(host))) - self.wanted(
-            outcome.key, host)
-        node = min(others)
-        flavor = self.flavor(**base.pinned(**outcome.extra_specs(node)))
-        ends = outcome.ends[outcomes.Declares.ALL]
-        if ends is outcomes.Ends.REFUSED:
-            message = self.boot_refused(flavor, host=host)
-            self.assertIn(outcome.reason.format(node=node), message)
-            return
-        server = self.boot(flavor, host=host)
-        self.assertEqual(host, server.compute_host)
-        nodes = self.host_nodes(server)
-        self.assertEqual(outcome.guest_nodes, len(set(nodes)))
-        if ends is outcomes.Ends.WITH:
-            self.assert_kept(outcome.key, server)
-        else:
-            self.assertEqual([node], nodes)
-        self.delete(server)
+        self.run_outcomes(
+            outcomes.rows(key, full=False),
+            {host: self.wanted(key, host) for host in self.hosts
+             if self.place_nodes(host, PLACE)})
 
     def test_affinity(self):
         self._run(AT)
@@ -146,12 +118,7 @@ class MovesTest(PlacesTestCase):
     def test_live_migration(self):
         """To a host with two nodes of each kind."""
         server = self.boot_away()
-        self.admin.compute.live_migrate_server(
-            server, host=base.QUAD, block_migration='auto')
-        self.wait_until(
-            lambda: self.show(server).compute_host == base.QUAD, 60,
-            f'{server.id} has moved')
-        self.wait_for(server, 'ACTIVE')
+        self.live_migrate(server, base.QUAD)
         self.assert_kept(AWAY, server)
 
     def test_resize(self):

@@ -11,8 +11,6 @@
 #    under the License.
 """Where strict and prefer guests run, on hosts of unlike shape."""
 
-from testtools import content
-
 from nfv_sched.tests.live import base
 from nfv_sched.tests import outcomes
 
@@ -26,34 +24,9 @@ class OutcomesTest(base.LiveTestCase):
     """The table of outcomes, on each host of the bed that a row is about."""
 
     def test_outcomes(self):
-        for outcome in outcomes.rows(full=False):
-            hosts = [host for host in self.hosts if outcome.suits(
-                self.switch_nodes(host), self.numa_nodes(host))]
-            self.assertNotEqual([], hosts, outcome.title)
-            for host in hosts:
-                # Of a failed test it says which row failed.
-                self.addDetail('row', content.text_content(
-                    f'{outcome.title}: on {host}'))
-                self._check(outcome, host)
-
-    def _check(self, outcome, host):
-        away = set(range(self.numa_nodes(host))) - self.switch_nodes(host)
-        node = min(away, default=None)
-        flavor = self.flavor(**base.pinned(**outcome.extra_specs(node)))
-        ends = outcome.ends[outcomes.Declares.ALL]
-        if ends is outcomes.Ends.REFUSED:
-            message = self.boot_refused(flavor, host=host)
-            self.assertIn(outcome.reason.format(node=node), message)
-            return
-        server = self.boot(flavor, host=host)
-        self.assertEqual(host, server.compute_host)
-        nodes = self.host_nodes(server)
-        self.assertEqual(outcome.guest_nodes, len(set(nodes)))
-        if ends is outcomes.Ends.WITH:
-            self.assert_strict(server)
-        else:
-            self.assertEqual([node], nodes)
-        self.delete(server)
+        self.run_outcomes(
+            outcomes.rows(full=False),
+            {host: self.switch_nodes(host) for host in self.hosts})
 
     def test_carrier_grade_spelling(self):
         flavor = self.flavor(**base.pinned(
