@@ -214,3 +214,10 @@ class SharedVCPUTestCase(JointTestCase):
             cpu_policy='mixed', cpu_thread_policy=threads)])
         return strategies.request_spec(
             guest, None, self.KEYS if keys is None else keys)
+
+
+def unreadable():
+    """A host of which nothing can be said; who looks at it refuses it."""
+    host = clouds.host()
+    host.numa_topology = 'nonsense'
+    return host

@@ -11,9 +11,12 @@
 #    under the License.
 """The filter of places."""
 
+from nfv_sched.filters import place_numa_affinity
 from nfv_sched.tests import outcomes
+from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 
+AT = outcomes.AT
 AWAY = outcomes.AWAY_FROM
 
 
@@ -26,3 +29,37 @@ class TestNotEnabled(base.PlaceTestCase):
         others = self.filters[:3] + self.filters[4:]
         self.assertEqual([0], self.placed(
             host, self.spec({f'{AWAY}osd': 'strict'}), others))
+
+
+class TestPlaceNUMAAffinityFilter(base.PlaceTestCase):
+
+    def passes(self, host, spec):
+        return place_numa_affinity.PlaceNUMAAffinityFilter().host_passes(
+            host, spec)
+
+    def test_requests_that_it_looks_at(self):
+        for looked, spec in (
+                (False, clouds.spec()), (False, clouds.spec('strict')),
+                *((True, self.spec({f'{key}osd': value}))
+                  for key in (AT, AWAY) for value in ('strict', 'prefer'))):
+            self.assertEqual(
+                not looked, self.passes(base.unreadable(), spec))
+
+    def test_strict(self):
+        for key, osd, node in (
+                (AT, (0,), 0), (AT, (1,), 1), (AT, (), None),
+                (AWAY, (0,), 1), (AWAY, (0, 1), None), (AWAY, (), 0)):
+            host = self.host(osd=osd)
+            spec = self.spec({f'{key}osd': 'strict'})
+            self.assertEqual(node is not None, self.passes(host, spec))
+            if node is not None:
+                self.assertEqual(([node], []), self.claimed(host, spec))
+
+    def test_prefer(self):
+        """No host is lost by it."""
+        for key, osd, node in ((AT, (1,), 1), (AT, (), 0),
+                               (AWAY, (0,), 1), (AWAY, (0, 1), 0)):
+            host = self.host(osd=osd)
+            spec = self.spec({f'{key}osd': 'prefer'})
+            self.assertTrue(self.passes(host, spec))
+            self.assertEqual(([node], []), self.claimed(host, spec))

@@ -1,0 +1,81 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The filter of CPU thread policies."""
+
+from nfv_sched.filters import cpu_thread_policy
+from nfv_sched.tests import strategies
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+
+
+class TestCPUThreadPolicyFilter(base.JointTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.filters = [cpu_thread_policy.CPUThreadPolicyFilter()]
+
+    def host(self, threads=1, **kwargs):
+        host = clouds.host(**kwargs)
+        for cell in host.numa_topology.cells:
+            cpus = sorted(cell.pcpuset)
+            cell.siblings = [set(cpus[first:first + threads])
+                             for first in range(0, len(cpus), threads)]
+        return host
+
+    def spec(self, policy, **extra_specs):
+        guest = clouds.guest()
+        guest.cells[0].cpu_thread_policy = policy
+        return strategies.request_spec(guest, None, extra_specs)
+
+    def passes(self, host, spec):
+        return self.filters[0].host_passes(host, spec)
+
+    def test_requests_that_it_looks_at(self):
+        for looked, policy in ((False, None), (False, 'prefer'),
+                               (True, 'require'), (True, 'isolate')):
+            self.assertEqual(not looked, self.passes(
+                base.unreadable(), self.spec(policy)))
+
+    def test_hosts(self):
+        for policy, threads, passes in (
+                ('require', 1, False), ('require', 2, True),
+                ('isolate', 1, True), ('isolate', 2, False)):
+            self.assertEqual(passes, self.passes(
+                self.host(threads), self.spec(policy)), (policy, threads))
+
+    def test_free_cpus_are_for_others_to_count(self):
+        host = self.host(2, free={0: 0, 1: 0})
+        self.assertTrue(self.passes(host, self.spec('require')))
+        self.assertEqual({}, host.limits)
+
+    def test_host_without_numa_topology(self):
+        host = self.host()
+        host.numa_topology = None
+        self.assertTrue(self.passes(host, self.spec('require')))
+
+    def test_guest_without_numa_topology(self):
+        """Nova makes one of the keys only on the compute node."""
+        spec = clouds.spec(numa=False, extra_specs={
+            'hw:cpu_policy': 'dedicated', 'hw:cpu_thread_policy': 'require'})
+        self.assertEqual([False, True], [
+            self.passes(self.host(threads), spec) for threads in (1, 2)])
+
+    def test_reasons(self):
+        for policy, threads, text in (
+                ('require', 1, 'a host with sibling threads needed (1 host)'),
+                ('isolate', 2, 'a host without sibling threads needed, Nova '
+                 'cannot keep the siblings of dedicated CPUs idle '
+                 '(1 host)')):
+            self.assertEqual(
+                f'No valid host was found. hw:cpu_thread_policy={policy}: '
+                f'{text}', self.refusal(
+                    [self.host(threads)], self.spec(policy)))

@@ -1,0 +1,73 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The filter of PCI devices."""
+
+from nfv_sched.filters import pci_numa_affinity
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+
+
+class TestPCINUMAAffinityFilter(base.PCITestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.filters = [pci_numa_affinity.PCINUMAAffinityFilter()]
+
+    def passes(self, host, spec):
+        return self.filters[0].host_passes(host, spec)
+
+    def test_requests_that_it_looks_at(self):
+        """Nova keeps its own policies, but for what is preferred."""
+        for looked, spec in (
+                (False, clouds.spec()),
+                (False, clouds.spec(extra_specs=base.PCI_STRICT)),
+                (False, self.spec({}, 'legacy')),
+                (False, self.spec({}, 'required')),
+                (False, self.spec({}, 'socket')),
+                (True, self.spec({}, 'preferred')),
+                (True, self.spec(base.PCI_STRICT)),
+                (True, self.spec(base.PCI_PREFER))):
+            self.assertEqual(
+                not looked, self.passes(base.unreadable(), spec))
+
+    def test_strict(self):
+        for topology, passes in (
+                ({'devices': {1: 1}}, True),
+                ({'devices': {1: 1}, 'free': {1: 1}}, False),
+                ({'devices': {}}, False), ({'devices': {None: 1}}, False)):
+            host, spec = clouds.host(**topology), self.spec(base.PCI_STRICT)
+            self.assertEqual(passes, self.passes(host, spec))
+            if passes:
+                self.assertEqual(([1], [1]), self.claimed(host, spec))
+
+    def test_prefer(self):
+        """No host is lost by it."""
+        for free, expected in (({}, ([1], [1])), ({1: 1}, ([0], [1]))):
+            host = clouds.host(devices={1: 1}, free=free)
+            spec = self.spec(base.PCI_PREFER, 'preferred')
+            self.assertTrue(self.passes(host, spec))
+            self.assertEqual(expected, self.claimed(host, spec))
+
+    def test_host_without_devices(self):
+        host = clouds.host()
+        host.pci_stats = None
+        self.assertEqual(
+            'No valid host was found. nfv:pci_numa_affinity=strict: PCI '
+            'devices needed, the host has none (1 host)',
+            self.refusal([host], self.spec(base.PCI_STRICT)))
+
+    def test_odd_devices(self):
+        """The host is refused, and says why."""
+        host = clouds.host(devices={1: 1})
+        del host.pci_stats.pools[0]['count']
+        self.assertIn('PCI devices: a readable record of the host needed',
+                      self.refusal([host], self.spec(base.PCI_STRICT)))

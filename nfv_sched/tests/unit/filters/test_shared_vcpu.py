@@ -1,0 +1,50 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The filter of shared vCPUs."""
+
+from nfv_sched.filters import shared_vcpu
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+
+
+class TestSharedVCPUFilter(base.SharedVCPUTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.filters = [shared_vcpu.SharedVCPUFilter()]
+
+    def test_requests_that_it_looks_at(self):
+        for looked, spec in (
+                (False, clouds.spec()), (True, self.spec()),
+                (False, self.spec({'hw:cpu_policy': 'mixed',
+                                   'hw:cpu_dedicated_mask': '^0'}))):
+            self.assertEqual(not looked, self.filters[0].host_passes(
+                base.unreadable(), spec))
+
+    def test_alone(self):
+        """Its shared vCPU finds room on one of the nodes, or nowhere."""
+        for usage, expected in (((0, 0), [0]), ((64, 63), [1]),
+                                ((64, 64), None)):
+            host, spec = self.host(usage), self.spec()
+            self.assertEqual(
+                expected is not None,
+                self.filters[0].host_passes(host, spec))
+            if expected is not None:
+                self.assertEqual((expected, []), self.claimed(host, spec))
+
+    def test_reason(self):
+        self.assertEqual(
+            'No valid host was found. nfv:shared_vcpu=0: room for 1 on the '
+            'shared CPUs of one NUMA node needed, best host: 0 free '
+            '(2 hosts)',
+            self.refusal([self.host((64, 64)), self.host((65, 64))],
+                         self.spec()))

@@ -1,0 +1,53 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""By how much weights count."""
+
+import fixtures
+from nova import objects
+
+from nfv_sched.tests import base
+from nfv_sched.tests.unit import clouds
+from nfv_sched.weights import all_weighers
+
+
+class TestMultipliers(base.TestCase):
+
+    def test_each_weigher(self):
+        """An option of the name that aggregates use, too."""
+        for number, cls in enumerate(all_weighers()):
+            name, host, weigher = cls.multiplier, clouds.host(), cls()
+            host.aggregates = []
+            for value in (base.CONF.nfv_sched[name], 2.25 + number):
+                self.flags(**{name: value})
+                clouds.weigh(weigher, clouds.spec())
+                self.assertEqual(value, weigher.weight_multiplier(host))
+            host.aggregates = [objects.Aggregate(metadata={name: '7.5'})]
+            clouds.weigh(weigher, clouds.spec())
+            self.assertEqual(7.5, weigher.weight_multiplier(host))
+
+    def test_several_aggregates(self):
+        """The lowest counts, as with Nova's own weighers."""
+        for cls in all_weighers():
+            host = clouds.host()
+            host.aggregates = [
+                objects.Aggregate(metadata={cls.multiplier: value})
+                for value in ('4', '-3', '9')]
+            self.assertEqual(-3.0, cls().weight_multiplier(host))
+
+    def test_no_number(self):
+        self.useFixture(fixtures.FakeLogger('nova.scheduler.utils'))
+        for cls in all_weighers():
+            host = clouds.host()
+            host.aggregates = [objects.Aggregate(
+                metadata={cls.multiplier: 'much'})]
+            self.assertEqual(base.CONF.nfv_sched[cls.multiplier],
+                             cls().weight_multiplier(host))
