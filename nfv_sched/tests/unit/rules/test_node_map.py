@@ -11,9 +11,12 @@
 #    under the License.
 """Guest nodes on given host nodes."""
 
+from nfv_sched.rules import node_map
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
+from nfv_sched.tests.unit.numa import base as numa_base
+from nfv_sched.tests.unit.rules import base as rules_base
 
 
 class TestNodeMapping(base.FilterTestCase):
@@ -65,3 +68,65 @@ class TestNodeMapping(base.FilterTestCase):
             [clouds.host()], clouds.spec(nodes={0: 7})))
         self.assertIn('the guest has 1 NUMA node', self.refusal(
             [clouds.host()], clouds.spec(nodes={1: 0})))
+
+
+class TestRule(base.FilterTestCase):
+    """The rule by itself."""
+
+    def rule(self, **kwargs):
+        found, = rules_base.rules_of(clouds.spec(**kwargs))
+        self.assertIsInstance(found, node_map.NodeMapRule)
+        return found
+
+    def test_of(self):
+        rule = self.rule(cells=2, nodes={1: 0}, extra_specs={
+            'hw:numa_node.0': '3'})
+        self.assertEqual(((0, 3), (1, 0)), rule.pairs)
+        self.assertEqual('hw:numa_node.0=3, nfv:numa_node.1=0', rule.text)
+        self.assertTrue(rule.strict)
+
+    def test_bits_of_host_cells(self):
+        """What the host does not have is 0, and named as what is lacking."""
+        rule = self.rule(cells=2, nodes={0: 1, 1: 7})
+        found = numa_base.evaluation(
+            clouds.host_topology(), clouds.guest(cells=2))
+        ground = numa_base.ground(found)
+        facts = rule.read(found.host, ground.names)
+        self.assertEqual((0b10, 0), facts)
+        self.assertEqual(
+            'nfv:numa_node.1=7: host NUMA node 7 needed, has 2 NUMA nodes',
+            str(rule.lacks(facts, ground)))
+        self.assertEqual(
+            [(0, 0b10, 'nfv:numa_node.0=1'), (1, 0, 'nfv:numa_node.1=7')],
+            list(rule.assigned(facts)))
+
+    def test_kept(self):
+        rule = self.rule(cells=2, nodes={1: 0})
+        facts = (0b01,)
+        self.assertEqual([True, False], [
+            rule.kept(facts, None, chosen) for chosen in ((1, 0), (0, 1))])
+
+    def test_always_where_nova_may_mistake_guest_nodes(self):
+        """Though the mapped one fits its host node only."""
+        host = clouds.host_topology(nodes=3)
+        for cell in host.cells[1:]:
+            cell.pcpuset = set(sorted(cell.pcpuset)[:2])
+        found = numa_base.evaluation(host, numa_base.unlike_guest(4, 1))
+        ground = numa_base.ground(found)
+        rule = self.rule(cells=2, nodes={0: 0})
+        facts = rule.read(found.host, ground.names)
+        self.assertEqual(0b001, found.static_fits[0])
+        self.assertFalse(rule.always(facts, ground, []))
+
+    def test_always(self):
+        """Without labels only where Nova has no choice."""
+        for nodes, cells, mapped, always in (
+                (1, 1, {0: 0}, True), (2, 1, {0: 0}, False),
+                (2, 2, {0: 0, 1: 1}, True), (2, 2, {0: 1}, False),
+                (3, 2, {0: 0}, False)):
+            found = numa_base.evaluation(
+                clouds.host_topology(nodes=nodes), clouds.guest(cells=cells))
+            ground = numa_base.ground(found)
+            rule = self.rule(cells=cells, nodes=mapped)
+            self.assertEqual(always, rule.always(
+                rule.read(found.host, ground.names), ground, []))

@@ -18,9 +18,12 @@ from nova.scheduler.filters import pci_passthrough_filter
 from oslo_serialization import jsonutils
 
 from nfv_sched.filters import nfv_topology
+from nfv_sched.rules import pci
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
+from nfv_sched.tests.unit.numa import base as numa_base
+from nfv_sched.tests.unit.rules import base as rules_base
 from nfv_sched.weights import pci_numa_affinity as pci_weigher
 
 STRICT = base.PCI_STRICT
@@ -310,3 +313,56 @@ class UnshelveTest(base.EnforcementTestCase):
                 else:
                     self.assertIn('nfv:pci_numa_affinity=strict',
                                   self.refusal([host], spec))
+
+
+class TestRule(base.PCITestCase):
+    """The rule by itself."""
+
+    def test_of(self):
+        """A key of ours, or a preference of Nova's own."""
+        for keys, policy, expected in (
+                (STRICT, 'legacy', ('nfv:pci_numa_affinity=strict', True,
+                                    True)),
+                ({'hw:wrs:pci_numa_affinity': 'prefer'}, 'required',
+                 ('hw:wrs:pci_numa_affinity=prefer', False, True)),
+                ({}, 'preferred', ('hw:pci_numa_affinity_policy=preferred',
+                                   False, False)),
+                ({}, 'required', None), ({}, 'socket', None),
+                ({'hw:pci_numa_affinity_policy': 'required'}, 'required',
+                 None)):
+            found = [(rule.text, rule.strict, rule.ours)
+                     for rule in rules_base.rules_of(self.spec(keys, policy))
+                     if isinstance(rule, pci.PCIRule)]
+            self.assertEqual([expected] if expected else [], found)
+
+    def test_no_devices(self):
+        self.assertEqual(
+            (), rules_base.rules_of(clouds.spec(extra_specs=STRICT)))
+
+    def test_degree(self):
+        """The part of the devices that are near."""
+        rule, = rules_base.rules_of(self.spec(PREFER, 'preferred', 4))
+        found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
+        for free, degrees in (({0: 4}, [1.0, 0.0]), ({0: 1, 1: 3},
+                                                     [0.25, 0.75])):
+            ground = numa_base.ground(found, numa_base.devices(
+                found, free, clouds.pci_request(4, 'preferred')))
+            self.assertEqual(degrees, [
+                rule.degree(None, ground, (cell,)) for cell in range(2)])
+            self.assertEqual([degree == 1 for degree in degrees], [
+                rule.kept(None, ground, (cell,)) for cell in range(2)])
+        self.assertEqual(
+            0.0, rule.degree(None, numa_base.ground(found), (0,)))
+
+    def test_always(self):
+        """By Nova's own policy, without any label."""
+        rule, = rules_base.rules_of(self.spec(STRICT))
+        found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
+        for policy, free, always in (
+                ('required', {0: 1, None: 1}, True),
+                ('legacy', {0: 1, 1: 1}, True),
+                ('legacy', {0: 1, None: 1}, False),
+                ('socket', {0: 1}, True), ('preferred', {0: 1}, False)):
+            ground = numa_base.ground(found, numa_base.devices(
+                found, free, clouds.pci_request(1, policy)))
+            self.assertEqual(always, rule.always(None, ground, []))

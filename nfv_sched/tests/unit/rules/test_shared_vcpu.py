@@ -14,9 +14,13 @@
 from nova import objects
 from nova.scheduler.filters import numa_topology_filter
 
+from nfv_sched.numa import topology
+from nfv_sched.rules import shared_vcpu
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
+from nfv_sched.tests.unit.numa import base as numa_base
+from nfv_sched.tests.unit.rules import base as rules_base
 
 
 class TestSharedVCPU(base.SharedVCPUTestCase):
@@ -140,3 +144,38 @@ class SharedVCPUTest(base.EnforcementTestCase):
         self.assertEqual(['host1'], self.passing([host], spec))
         nodes, _devices = self.claimed(host, spec)
         self.assertEqual(2, nodes[0])
+
+
+class TestRule(base.SharedVCPUTestCase):
+    """The rule by itself."""
+
+    def rule(self):
+        found, = rules_base.rules_of(self.spec())
+        self.assertIsInstance(found, shared_vcpu.SharedVCPURule)
+        return found
+
+    def test_of(self):
+        rule = self.rule()
+        self.assertEqual(('nfv:shared_vcpu=0', 0, 1, True), (
+            rule.text, rule.cell, rule.shared, rule.strict))
+
+    def test_ratio(self):
+        """So many vCPUs for each core, and not more than Nova allows."""
+        rule = self.rule()
+        for threads, ratio, limit, expected in (
+                (1, 16.0, 4.0, 4.0), (2, 16.0, 4.0, 2.0),
+                (1, 2.0, 4.0, 2.0), (1, 16.0, float('inf'), 16.0)):
+            view = topology.host_topology(
+                self.host(threads=threads).numa_topology)
+            asked = []
+            self.assertEqual(expected, rule.cpu_ratio(
+                view, ratio, lambda name: asked.append(name) or limit))
+            self.assertEqual(['shared_vcpus_per_core'], asked)
+
+    def test_left(self):
+        """Room beside the guest on the host cell that it takes."""
+        rule = self.rule()
+        found = numa_base.evaluation(
+            self.host((3, 8)).numa_topology, self.spec().numa_topology, 2.0)
+        for chosen, left in (((0,), 0.5), ((1,), 0.0), (None, 0.0)):
+            self.assertEqual(left, rule.left(found, chosen))

@@ -13,9 +13,11 @@
 
 from nova import objects
 
+from nfv_sched.rules import threads as threads_rule
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
+from nfv_sched.tests.unit.rules import base as rules_base
 
 
 class TestThreads(base.JointTestCase):
@@ -66,3 +68,31 @@ class TestThreads(base.JointTestCase):
             'hw:cpu_thread_policy': 'isolate'})
         self.assertEqual(['host1'], self.passing(
             [self.host(2)], spec, self.filters[-1:]))
+
+
+class TestRule(base.JointTestCase):
+    """The rule by itself."""
+
+    def of(self, policy, cpus='dedicated', numa=True):
+        """Whether it wants siblings, and cores; None if there is no rule."""
+        guest = clouds.guest()
+        guest.cells[0].cpu_policy = cpus
+        guest.cells[0].cpu_thread_policy = policy
+        spec = strategies.request_spec(guest if numa else None, None, {
+            'hw:cpu_policy': cpus, 'hw:cpu_thread_policy': policy})
+        for rule in rules_base.rules_of(spec):
+            self.assertIsInstance(rule, threads_rule.ThreadsRule)
+            self.assertFalse(rule.ours)
+            return rule.siblings, rule.isolates
+        return None
+
+    def test_of(self):
+        for policy, expected in (('prefer', None), ('require', (True, False)),
+                                 ('isolate', (False, True))):
+            self.assertEqual(expected, self.of(policy))
+        self.assertIsNone(self.of('isolate', 'shared'))
+
+    def test_guest_without_numa_topology(self):
+        """The compute node gives it one, which Placement knows already."""
+        self.assertEqual((True, False), self.of('require', numa=False))
+        self.assertIsNone(self.of('isolate', numa=False))

@@ -13,9 +13,13 @@
 
 import itertools
 
+from nfv_sched.numa import topology
+from nfv_sched.rules import vswitch
 from nfv_sched.tests import outcomes
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
+from nfv_sched.tests.unit.numa import base as numa_base
+from nfv_sched.tests.unit.rules import base as rules_base
 
 
 class TestTable(base.FilterTestCase):
@@ -128,3 +132,46 @@ class TestTable(base.FilterTestCase):
                 [host], clouds.spec('strict', numa=False)))
         self.assertEqual(['host1'], self.passing(
             [clouds.host()], clouds.spec('prefer', numa=False)))
+
+
+class TestRule(base.FilterTestCase):
+    """The rule by itself."""
+
+    def rule(self, *args, **kwargs):
+        found, = rules_base.rules_of(clouds.spec(*args, **kwargs))
+        self.assertIsInstance(found, vswitch.VSwitchRule)
+        return found
+
+    def test_of(self):
+        for value, strict in (('strict', True), ('prefer', False)):
+            for key in ('nfv:vswitch_numa_affinity',
+                        'hw:wrs:vswitch_numa_affinity'):
+                rule = self.rule(extra_specs={key: value})
+                self.assertEqual((f'{key}={value}', strict, True), (
+                    rule.text, rule.strict, rule.ours))
+        self.assertEqual((), rules_base.rules_of(clouds.spec()))
+
+    def test_networks(self):
+        rule = self.rule('strict', network=clouds.network(
+            'foo', tunneled=True))
+        self.assertEqual(({'foo'}, True), (rule.physnets, rule.tunneled))
+        # On a move nobody knows whether the tunnel is used.
+        rule = self.rule('strict', move=True, network=clouds.network(
+            tunneled=True))
+        self.assertFalse(rule.tunneled)
+
+    def test_read(self):
+        """The label, or all networks of the request, say where it is."""
+        rule = self.rule('strict', network=clouds.network(
+            'foo', 'bar', tunneled=True))
+        both = {'foo': (0,), 'bar': (1,)}
+        for host, expected in (
+                ({'switch': (0,), 'physnets': both}, 0b001),
+                ({'physnets': both, 'tunnel': (2,)}, 0b111),
+                ({'physnets': both}, None),
+                ({'physnets': {'foo': (0,)}, 'tunnel': (2,)}, None)):
+            view = topology.host_topology(clouds.host_topology(
+                nodes=3, **{'switch': None, **host}))
+            self.assertEqual(expected, rule.read(view, numa_base.NAMES))
+        alone = self.rule('strict')
+        self.assertIsNone(alone.read(view, numa_base.NAMES))
