@@ -1,0 +1,286 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How the modules stand to each other, and the tests to the modules.
+
+What is read is the source; nothing is imported.
+"""
+
+import ast
+from collections.abc import Iterator
+import functools
+import pathlib
+import re
+
+import fixtures
+
+from nfv_sched.tests import base
+
+ROOT = pathlib.Path(base.__file__).parent.parent
+
+#: Folders in which each module has a test module of its name.
+TESTED = ('filters', 'numa', 'rules', 'weights')
+#: What is in these has one in folder of tests, if it is more than a base.
+OPTIONAL = ('__init__', 'base')
+
+#: Folders that know nothing of those who use them.
+LOWER = ('ledger', 'network', 'numa', 'rules')
+UPPER = ('cmd', 'filters', 'weights')
+
+#: What is imported of Nova elsewhere than in the modules that are for that.
+NOVA = ('nova.conf', 'nova.exception', 'nova.objects',
+        'nova.scheduler.filters', 'nova.scheduler.weights')
+ADAPTERS = ('nova/', 'simulator/nova', 'tests/')
+
+#: Private names of others, such as Nova and its fixtures, that are also ours.
+FOREIGN = {
+    'tests/functional/base.py': {'_host'},
+    'tests/functional/network.py': {
+        '_networks', '_ports', '_security_groups'},
+    'tests/functional/test_concurrency.py': {'_select_destinations'},
+    'tests/functional/test_network_limits.py': {'_networks'},
+    'tests/unit/test_example_rule.py': {'_cache'},
+}
+#: Private names that are still used; nothing is to be added.
+LEFT: dict[str, set[str]] = {
+    'tests/functional/test_ledger.py': {'_known'},
+    'tests/functional/test_probe.py': {'_granted'},
+    'tests/unit/simulator/test_engine.py': {'_cache', '_delete', '_request'},
+    'tests/unit/simulator/test_network.py': {
+        '_boot_together', '_one', '_owners'},
+}
+
+_PRIVATE = re.compile(r'_[a-zA-Z]\w*')
+_PRIVATE_PATH = re.compile(r'nfv_sched(\.\w+)*\.(_[a-zA-Z]\w*)')
+_OWN = ('self', 'cls')
+
+
+@functools.cache
+def tree(path: pathlib.Path) -> ast.Module:
+    """The source of a module."""
+    return ast.parse(path.read_text())
+
+
+def modules(root: pathlib.Path, folder: str = '') -> list[tuple[str, ast.AST]]:
+    """Modules of a folder: path below the root, and source."""
+    return [(path.relative_to(root).as_posix(), tree(path))
+            for path in sorted((root / folder).rglob('*.py'))]
+
+
+def imported(source: ast.AST) -> Iterator[str]:
+    """Full names of all that a module imports, wherever it does."""
+    for node in ast.walk(source):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f'{node.module}.{alias.name}' for alias in node.names)
+
+
+def is_below(name: str, packages) -> bool:
+    """Whether a full name is one of these, or in one of these."""
+    return any(f'{name}.'.startswith(f'{package}.') for package in packages)
+
+
+def untested(root: pathlib.Path) -> list[str]:
+    """Modules without a test module of their name."""
+    return [
+        path.relative_to(root).as_posix() for folder in TESTED
+        for path in sorted((root / folder).glob('*.py'))
+        if path.stem not in OPTIONAL and not (
+            root / 'tests' / 'unit' / folder / f'test_{path.name}').exists()]
+
+
+def upward(root: pathlib.Path) -> list[str]:
+    """Imports of what is above."""
+    above = [f'nfv_sched.{folder}' for folder in UPPER]
+    return [f'{path}: {name}' for folder in LOWER
+            for path, source in modules(root, folder)
+            for name in imported(source) if is_below(name, above)]
+
+
+def beyond_adapters(root: pathlib.Path) -> list[str]:
+    """Imports of Nova's modules where they are not expected."""
+    return [f'{path}: {name}' for path, source in modules(root)
+            if not path.startswith(ADAPTERS)
+            for name in imported(source)
+            if is_below(name, ['nova']) and name not in NOVA
+            and not name.startswith('nova.objects.')]
+
+
+def defined(source: ast.AST) -> set[str]:
+    """Private names that a module defines."""
+    names: set[str] = set()
+    for node in ast.walk(source):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and is_own(node) and isinstance(
+                node.ctx, ast.Store):
+            names.add(node.attr)
+        elif isinstance(node, ast.Assign) and any(
+                isinstance(target, ast.Name) and target.id == '__slots__'
+                for target in node.targets):
+            names.update(ast.literal_eval(node.value))
+    return {name for name in names if _PRIVATE.fullmatch(name)}
+
+
+def is_own(node: ast.Attribute) -> bool:
+    """Whether it is an attribute of the object that is at work."""
+    value = node.value
+    if isinstance(value, ast.Call):
+        value = value.func
+        return isinstance(value, ast.Name) and value.id == 'super'
+    return isinstance(value, ast.Name) and value.id in _OWN
+
+
+def used(source: ast.AST) -> Iterator[tuple[int, str]]:
+    """Private names of other objects that a module uses, with lines.
+
+    As attributes, and as names that are given to somebody who replaces them.
+    """
+    for node in ast.walk(source):
+        if isinstance(node, ast.Attribute) and not is_own(node):
+            if _PRIVATE.fullmatch(node.attr):
+                yield node.lineno, node.attr
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if _PRIVATE.fullmatch(alias.name):
+                    yield node.lineno, alias.name
+        elif isinstance(node, ast.Call):
+            for argument in node.args:
+                if isinstance(argument, ast.Constant) and isinstance(
+                        argument.value, str):
+                    path = _PRIVATE_PATH.fullmatch(argument.value)
+                    if path:
+                        yield node.lineno, path[2]
+                    elif _PRIVATE.fullmatch(argument.value):
+                        yield node.lineno, argument.value
+
+
+def private_uses(root: pathlib.Path) -> dict[str, dict[str, int]]:
+    """Private names of other modules that the tests use.
+
+    :returns: path -> name -> a line
+    """
+    own = {path: defined(source) for path, source in modules(root)}
+    found: dict[str, dict[str, int]] = {}
+    for path, source in modules(root):
+        if path.startswith('tests/'):
+            others = set().union(*(
+                names for other, names in own.items() if other != path))
+            for line, name in used(source):
+                if name in others - own[path]:
+                    found.setdefault(path, {})[name] = line
+    return found
+
+
+class HouseTest(base.TestCase):
+
+    def test_each_module_has_its_tests(self):
+        self.assertEqual([], untested(ROOT))
+
+    def test_nothing_calls_upwards(self):
+        self.assertEqual([], upward(ROOT))
+
+    def test_what_is_imported_of_nova(self):
+        """What Nova may change is behind an adapter."""
+        self.assertEqual([], beyond_adapters(ROOT))
+
+    def test_private_names(self):
+        """Tests use what everybody may use."""
+        found = private_uses(ROOT)
+        self.assertEqual([], [
+            f'{path}:{line}: {name}' for path, names in found.items()
+            for name, line in names.items()
+            if name not in FOREIGN.get(path, set()) | LEFT.get(path, set())])
+        # What is not used any more is to be taken out above.
+        self.assertEqual([], [
+            f'{path}: {name}' for known in (FOREIGN, LEFT)
+            for path, names in known.items()
+            for name in names - set(found.get(path, ()))])
+
+
+class ChecksTest(base.TestCase):
+    """The checks see what is wrong."""
+
+    def root(self, **files):
+        """Modules by path, with ``__`` for a slash, and their source."""
+        root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for name, source in files.items():
+            path = root / f'{name.replace("__", "/")}.py'
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(source)
+        return root
+
+    def test_untested(self):
+        for folder in TESTED:
+            module = f'{folder}/odd.py'
+            tests = {f'tests__unit__{folder}__test_other': ''}
+            found = self.root(
+                **{f'{folder}__odd': '', f'{folder}__base': ''}, **tests)
+            self.assertEqual([module], untested(found))
+            tests[f'tests__unit__{folder}__test_odd'] = ''
+            self.assertEqual(
+                [], untested(self.root(**{f'{folder}__odd': ''}, **tests)))
+
+    def test_upward(self):
+        for folder in LOWER:
+            for above in UPPER:
+                for text in (f'from nfv_sched.{above} import base',
+                             f'from nfv_sched import {above}',
+                             f'import nfv_sched.{above}.base',
+                             'def late():\n'
+                             f'    from nfv_sched.{above} import base'):
+                    self.assertEqual(1, len(upward(self.root(
+                        **{f'{folder}__odd': text}))), text)
+            self.assertEqual([], upward(self.root(**{
+                f'{folder}__odd': 'from nfv_sched.rules import filters'})))
+
+    def test_beyond_adapters(self):
+        for text in ('from nova import context', 'import nova',
+                     'from nova.scheduler import utils', 'import nova.utils',
+                     'from nova.virt.hardware import VirtCPUTopology',
+                     'def late():\n    from nova.pci import stats'):
+            self.assertEqual(1, len(beyond_adapters(self.root(
+                filters__odd=text))), text)
+            self.assertEqual([], beyond_adapters(self.root(
+                nova__odd=text, simulator__nova_api=text, tests__odd=text)))
+        for text in ('from nova import objects', 'import nova.conf',
+                     'from nova.scheduler import filters', 'import novaclient',
+                     'from nova.objects import fields'):
+            self.assertEqual(
+                [], beyond_adapters(self.root(filters__odd=text)), text)
+
+    def test_private_uses(self):
+        ours = ('_size = 1\n'
+                'def _find(): pass\n'
+                'class Box:\n'
+                "    __slots__ = ('_lid',)\n"
+                '    def __init__(self):\n'
+                '        self._key = 1\n')
+        for text, name in (
+                ('box._key', '_key'), ('box.lid._lid', '_lid'),
+                ('self.box._key', '_key'), ('make()._key', '_key'),
+                ('box._size = 2', '_size'),
+                ('from nfv_sched.box import _find', '_find'),
+                ("patch('nfv_sched.box._find')", '_find'),
+                ("patch(box, '_find')", '_find'),
+                ("getattr(box, '_key')", '_key')):
+            self.assertEqual(
+                {'tests/unit/test_box.py': {name: 1}}, private_uses(
+                    self.root(box=ours, tests__unit__test_box=text)), text)
+        for text in ('self._key', 'super()._key', 'box.__class__',
+                     'pool._replace', "say('_')", '_key = 1\nbox._key'):
+            self.assertEqual({}, private_uses(
+                self.root(box=ours, tests__unit__test_box=text)), text)
+        self.assertEqual({}, private_uses(
+            self.root(box=ours, other='box._key')))
