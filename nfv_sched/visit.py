@@ -101,7 +101,7 @@ class Visit(scheduler.Watcher):
         limits.write(host_state, self.note, self.note.request, written,
                      self._ratio)
 
-    def after_placed(self, host_state, instance):
+    def after_placed(self, host_state, spec_obj):
         """The limits must last for this server."""
         self._held = self._written or decide.PLAIN
         self._placed += 1

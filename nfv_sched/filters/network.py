@@ -12,6 +12,7 @@
 """What the filters of network limits have in common."""
 
 import abc
+import dataclasses
 import functools
 import math
 import typing as ty
@@ -30,22 +31,25 @@ from nfv_sched import reasons
 from nfv_sched import request as nfv_request
 
 _ACCEPTED = decide.Decision(True)
-_NOTHING = usage.HostUsage('')
 
 
-class _Allowance(ty.NamedTuple):
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Allowance:
     """What the limits of hosts with the same aggregates mean for a guest.
 
     :ivar reason: why the guest is not for them, or None
     :ivar limits: all limits
-    :ivar room: what is left of the filter's limit without guests
+    :ivar room: what is left of the filter's limit without guests; infinity
+        also if the figures from Neutron are not believed
     :ivar full: why a host is refused, from what is left on it
+    :ivar picky: whether some of them take no guests, whatever these need
     """
 
     reason: reasons.Lazy | None
     limits: network_limits.Limits
     room: float
     full: turn.Refusal
+    picky: bool
 
 
 class _Common:
@@ -53,11 +57,13 @@ class _Common:
 
     :ivar network: what is known for the request
     :ivar need: how much the guest takes
-    :ivar hosts: what Neutron shows
+    :ivar shown: host name -> what Neutron shows; empty if it is not believed
+    :ivar own: names of the hosts on which the guest may be already, if so
+    :ivar recent: names of the hosts on which anything was placed lately
     :ivar allowances: what the limits of each host mean
     """
 
-    __slots__ = ('network', 'need', 'hosts', 'allowances')
+    __slots__ = ('network', 'need', 'shown', 'own', 'recent', 'allowances')
 
     def __init__(
         self, network: visit.NetworkNote, need: int,
@@ -65,7 +71,9 @@ class _Common:
     ):
         self.network = network
         self.need = need
-        self.hosts = network.snapshot.hosts if network.snapshot else {}
+        self.shown = network.snapshot.hosts if network.fresh else {}
+        self.own = network.own.keys() if network.fresh else ()
+        self.recent = network.recent.hosts()
         self.allowances = allowances
 
 
@@ -81,6 +89,9 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     #: Resource class of the ledger.
     resource_class: str
 
+    #: How much a host carries, from its ``usage.HostUsage``.
+    carried: ty.Callable[[usage.HostUsage], int]
+
     #: Place of the reasons, and what they call it.
     order: int
     noun: str
@@ -94,12 +105,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         """How much a guest takes."""
 
     @abc.abstractmethod
-    def carried(self, shown: usage.HostUsage) -> int:
-        """How much a host carries, as Neutron shows it."""
-
-    @abc.abstractmethod
     def own(self, guest: usage.Guest) -> int:
-        """How much of that is a guest's."""
+        """How much of what a host carries is a guest's."""
 
     @abc.abstractmethod
     def unseen(self, ports: int, rules: int) -> int:
@@ -115,6 +122,10 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         limits: network_limits.Limits,
     ) -> reasons.Reason | None:
         """Why a new guest is not for a host, whatever it carries."""
+
+    def is_picky(self, limits: network_limits.Limits) -> bool:
+        """Whether :meth:`host_refusal` can refuse any host."""
+        return False
 
     def host_refusal(
         self, limits: network_limits.Limits, shown: usage.HostUsage,
@@ -148,14 +159,18 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         return passed, refused
 
     def _begin(self, request: nfv_request.Request,
-               request_note: nfv_request.RequestNote) -> '_Common':
+               request_note: nfv_request.RequestNote) -> _Common:
         network = visit.of(request_note, request)
         need = self.need(network.demand)
-        return _Common(network, need, scheduler.PerAggregates(
+        common = _Common(network, need, scheduler.PerAggregates(
             functools.partial(self._allowance, network, need)))
+        if need:
+            network.standings[self.resource_class] = functools.partial(
+                self._standing, common)
+        return common
 
     def _allowance(self, network: visit.NetworkNote, need: int,
-                   host_state) -> '_Allowance':
+                   host_state) -> _Allowance:
         """What the limits of a host mean for the guest."""
         limits = network.limits.of(host_state)
         reason = None
@@ -166,11 +181,12 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
                 need or network.demand.vswitch_ports):
             reason = functools.partial(self._stale, need, network.snapshot)
         limit, room = self.room(limits)
-        return _Allowance(reason, limits, room, functools.partial(
-            self._full, need, limit))
+        return _Allowance(
+            reason, limits, room if network.fresh else math.inf,
+            functools.partial(self._full, need, limit),
+            network.fresh and self.is_picky(limits))
 
-    def _refusal(self, host_state,
-                 common: '_Common') -> reasons.Lazy | None:
+    def _refusal(self, host_state, common: _Common) -> reasons.Lazy | None:
         """Why a host is refused; None, with all that follows, if not."""
         allowance = common.allowances.of(host_state)
         if allowance.reason is not None:
@@ -178,57 +194,78 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         need = common.need
         if not need:
             return None
-        network = common.network
-        free, own, left = math.inf, 0, math.inf
-        if network.fresh:
-            shown = common.hosts.get(host_state.host, _NOTHING)
-            free = allowance.room - self.carried(shown)
-            guest = network.own_on(host_state)
-            if guest is not None:
-                own = self.own(guest)
-                free += own
+        network, name = common.network, host_state.host
+        shown = common.shown.get(name, usage.NO_USAGE)
+        free = allowance.room - self.carried(shown)
+        own = self._own(host_state, common) if name in common.own else None
+        if own is not None:
+            free += own
+        elif allowance.picky:
             reason = self.host_refusal(allowance.limits, shown)
-            if reason is not None and guest is None:
+            if reason is not None:
                 return reason
-            left = free
-            if host_state.host in network.recent.hosts():
-                free -= self.unseen(*network.recent.unseen(
-                    network.snapshot, host_state.host, network.instance))
-        in_ledger = None
-        # A limit that is too low for any guest needs no figures.
-        if free >= need or need <= allowance.room:
-            in_ledger = network.in_ledger(host_state, self.resource_class)
-        if in_ledger is not None:
-            unshown = network.unshown(host_state)
-            surely = self.unseen(unshown.ports, unshown.rules)
-            perhaps = self.unseen(unshown.more_ports, unshown.more_rules)
-            if own:
-                # Placement would count it twice, as it does with CPUs, until
-                # the resize is confirmed. It adds nothing, so it is not
-                # refused for that.
-                if min(free - own, in_ledger - perhaps) >= need:
-                    names.claim(host_state, self.resource_class, need)
-                in_ledger = None
-            else:
-                free = recent.left(in_ledger, surely, perhaps, free, need)
-                if free >= need:
-                    names.claim(host_state, self.resource_class, need)
+        if name in common.recent and network.fresh:
+            free -= self.unseen(*network.recent.unseen(
+                network.snapshot, name, network.instance))
+        # A limit that is too low for any guest needs no ledger.
+        if network.ledgers is not None and (
+                free >= need or need <= allowance.room):
+            free = self._by_ledger(host_state, common, free, own)
         if free < need:
             return functools.partial(allowance.full, free)
-        visit.watch(host_state, network)
-        self.leave(turn.contest(host_state, network), left, in_ledger,
-                   allowance.full)
+        turn.contest(host_state, network)
         return None
 
-    @abc.abstractmethod
-    def leave(self, contested: turn.Contested, left: float,
-              in_ledger: int | None, refusal: turn.Refusal) -> None:
-        """Say how much is left on a host, and what if that is too little.
+    def _own(self, host_state, common: _Common) -> int | None:
+        """How much the guest has on a host; None if it is not there."""
+        guest = common.network.own_on(host_state)
+        return None if guest is None else self.own(guest)
 
-        :param left: by what Neutron shows, without what it does not show yet
-        :param in_ledger: by what Placement has said of the host's ledger;
-            None if the guest is not held to that
+    def _by_ledger(self, host_state, common: _Common, free: float,
+                   own: int | None) -> float:
+        """How much is left on a host if its ledger counts.
+
+        If that is enough, the guest claims what it takes.
+
+        :param free: what is left otherwise
+        :param own: what the guest has there
         """
+        network, need = common.network, common.need
+        left = in_ledger = network.ledgers.left(
+            host_state.uuid, self.resource_class)
+        if in_ledger is None:
+            return free
+        surely = perhaps = 0
+        if host_state.host in common.recent:
+            unshown = network.recent.unshown(
+                host_state.host, network.ledgers.asked,
+                network.ledgers.answered, network.instance)
+            surely = self.unseen(unshown.ports, unshown.rules)
+            perhaps = self.unseen(unshown.more_ports, unshown.more_rules)
+            left = recent.left(in_ledger, surely, perhaps, free, need)
+        if own:
+            # Placement would count it twice, as it does with CPUs, until the
+            # resize is confirmed. It adds nothing, so it is not refused for
+            # that.
+            if min(free - own, in_ledger - perhaps) >= need:
+                names.claim(host_state, self.resource_class, need)
+            return free
+        if left >= need:
+            names.claim(host_state, self.resource_class, need)
+        return left
+
+    def _standing(self, common: _Common, host_state) -> turn.Standing:
+        """How a host that has passed stands when Nova comes to it."""
+        network, name = common.network, host_state.host
+        allowance = common.allowances.of(host_state)
+        left = allowance.room - self.carried(
+            common.shown.get(name, usage.NO_USAGE))
+        own = self._own(host_state, common) if name in common.own else None
+        in_ledger = None
+        if network.ledgers is not None and not own:
+            in_ledger = network.ledgers.left(
+                host_state.uuid, self.resource_class)
+        return turn.Standing(left + (own or 0), in_ledger, allowance.full)
 
     def _full(self, need: int, limit: float, free: float) -> reasons.Reason:
         left = max(int(free), 0)

@@ -11,6 +11,8 @@
 #    under the License.
 """The filter that keeps nodes from having too many security-group rules."""
 
+import operator
+
 from nfv_sched.filters import network
 from nfv_sched.ledger import names
 from nfv_sched import reasons
@@ -28,6 +30,8 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
     resource_class = names.RULES
     order = reasons.SECURITY_RULES
     noun = 'security-group rules'
+    # Of all ports of the switch.
+    carried = operator.attrgetter('rules')
 
     def concerns(self, request):
         """Whether the guest has network interfaces."""
@@ -36,10 +40,6 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
     def need(self, demand):
         """Rules of the guest's ports on the virtual switch."""
         return demand.rules
-
-    def carried(self, shown):
-        """Rules of all ports of the switch."""
-        return shown.rules
 
     def own(self, guest):
         """Rules of a guest's ports."""
@@ -52,11 +52,6 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
     def room(self, limits):
         """The limit; nothing else takes of it."""
         return (limits.security_rules_per_node,) * 2
-
-    def leave(self, contested, left, in_ledger, refusal):
-        """Rules that are left."""
-        contested.rules, contested.no_rules = left, refusal
-        contested.ledger_rules = in_ledger
 
     def guest_refusal(self, demand, limits):
         """A port with more rules than a port may have."""

@@ -11,6 +11,9 @@
 #    under the License.
 """The filter that keeps virtual switches from having too many ports."""
 
+import math
+import operator
+
 from nfv_sched.filters import network
 from nfv_sched.ledger import names
 from nfv_sched import reasons
@@ -31,6 +34,8 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
     resource_class = names.PORTS
     order = reasons.VSWITCH_PORTS
     noun = 'vSwitch ports'
+    # Without the physical ones.
+    carried = operator.attrgetter('vswitch_ports')
 
     def concerns(self, request):
         """Whether the guest has network interfaces or devices."""
@@ -39,10 +44,6 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
     def need(self, demand):
         """Ports of the virtual switch."""
         return demand.vswitch_ports
-
-    def carried(self, shown):
-        """Ports without the physical ones."""
-        return shown.vswitch_ports
 
     def own(self, guest):
         """Ports of a guest."""
@@ -57,11 +58,6 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
         limit = limits.vswitch_ports_per_node
         return limit, limit - limits.vswitch_physical_ports
 
-    def leave(self, contested, left, in_ledger, refusal):
-        """Ports that are left."""
-        contested.ports, contested.no_ports = left, refusal
-        contested.ledger_ports = in_ledger
-
     def guest_refusal(self, demand, limits):
         """More interfaces or devices than a guest may have."""
         for what, need, most in (
@@ -73,6 +69,10 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
             if need > most:
                 return self._allowed(what, need, most)
         return None
+
+    def is_picky(self, limits):
+        """Whether DHCP servers and routers are limited."""
+        return limits.network_services_per_node < math.inf
 
     def host_refusal(self, limits, shown):
         """More DHCP servers and routers than a host may carry."""

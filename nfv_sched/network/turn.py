@@ -12,20 +12,42 @@
 """Requests that are decided at the same time take turns at a host.
 
 Filters run long before Nova claims a host.  By then others may have taken the
-room that was found; the claim that this process keeps in mind
-(:mod:`nfv_sched.network.recent`) has to be made right before Nova's own.
+room that was found.  So each request takes it, in what this process remembers
+(:mod:`nfv_sched.network.recent`), right before Nova claims it.
 """
 
 from collections.abc import Callable
 import math
+import typing as ty
 import weakref
 
+from nfv_sched.ledger import names
 from nfv_sched.network import recent
+from nfv_sched.nova import scheduler
 from nfv_sched import reasons
 from nfv_sched import refusals
+from nfv_sched.request import note_of
 from nfv_sched.request import RequestNote
 
 Refusal = Callable[[float], reasons.Reason]
+
+
+class Standing(ty.NamedTuple):
+    """How a host stands with one resource, for the guest of a request.
+
+    :ivar left: what is left by the figures from Neutron, without what they do
+        not show yet; infinity if they do not count
+    :ivar in_ledger: what its ledger had left by Placement's answer; None if
+        the guest is not held to that
+    :ivar full: why the host is refused, from what is left
+    """
+
+    left: float = math.inf
+    in_ledger: int | None = None
+    full: Refusal | None = None
+
+
+_NO_LIMIT = Standing()
 
 
 class Contested(list):
@@ -40,38 +62,29 @@ class Contested(list):
     Only what this process places is known.  The rest is up to Placement.
 
     :ivar network: what is known for the request
-    :ivar ports: ports that are left on the host without what Neutron does not
-        show; infinity if that does not count
-    :ivar rules: the same of rules
-    :ivar ledger_ports: ports that its ledger had left by Placement's answer;
-        None if the guest is not held to that
-    :ivar ledger_rules: the same of rules
-    :ivar no_ports: why the host is refused, from the ports that are left
-    :ivar no_rules: the same of rules
+    :ivar host: weak reference to the host; a strong one would keep it longer
+        than its request
     """
 
-    __slots__ = ('network', 'ports', 'rules', 'ledger_ports', 'ledger_rules',
-                 'no_ports', 'no_rules', '_host_state')
-
-    def __init__(self, candidates, host_state, network):
-        super().__init__(candidates)
-        self.network = network
-        self.ports = self.rules = math.inf
-        self.ledger_ports: int | None = None
-        self.ledger_rules: int | None = None
-        self.no_ports: Refusal | None = None
-        self.no_rules: Refusal | None = None
-        # Not the other way round too: a host would not go with its request.
-        self._host_state = weakref.ref(host_state)
+    __slots__ = ('network', 'host')
 
     def __bool__(self):
         return len(self) > 0 and self._take()
 
     def _take(self) -> bool:
-        network, host_state = self.network, self._host_state()
-        answer = self._answer()
-        if host_state is None or network.instance is None or not (
-                network.fresh or answer):
+        network, host_state = self.network, self.host()
+        if host_state is None or network.instance is None:
+            return True
+        ports, rules = [
+            network.standings[name](host_state)
+            if name in network.standings else _NO_LIMIT
+            for name in (names.PORTS, names.RULES)]
+        answer = None
+        if ports.in_ledger is not None or rules.in_ledger is not None:
+            answer = recent.Answer(
+                network.ledgers.asked, network.ledgers.answered,
+                ports.in_ledger, rules.in_ledger)
+        elif not network.fresh:
             return True
         note = network.note
         if network.instance in note.placed:
@@ -82,29 +95,20 @@ class Contested(list):
         network.asked.add(host_state.host)
         left = network.recent.take(
             network.snapshot if network.fresh else None, host_state.host,
-            network.instance, network.demand, self.ports, self.rules,
-            self._host_state, answer)
+            network.instance, network.demand, ports.left, rules.left,
+            self.host, answer)
         if left is None:
             note.taken.append((host_state.host, network.instance))
             return True
-        ports, rules = left
-        if ports < network.demand.vswitch_ports and self.no_ports is not None:
-            note.rejected.append((host_state.host, self.no_ports(ports)))
-        elif self.no_rules is not None:
-            note.rejected.append((host_state.host, self.no_rules(rules)))
+        if left[0] < network.demand.vswitch_ports and ports.full is not None:
+            note.rejected.append((host_state.host, ports.full(left[0])))
+        elif rules.full is not None:
+            note.rejected.append((host_state.host, rules.full(left[1])))
         if network.passed <= network.asked:
             give_back(note)
             if note.index == 0 and network.filter:
                 refusals.tell(network.filter, note, 0)
         return False
-
-    def _answer(self) -> recent.Answer | None:
-        """What Placement said of the ledger of the host."""
-        if self.ledger_ports is None and self.ledger_rules is None:
-            return None
-        ledgers = self.network.ledgers
-        return recent.Answer(ledgers.asked, ledgers.answered,
-                             self.ledger_ports, self.ledger_rules)
 
 
 def give_back(request_note: RequestNote) -> None:
@@ -120,15 +124,39 @@ def give_back(request_note: RequestNote) -> None:
     request_note.taken = []
 
 
-def contest(host_state, network) -> Contested:
-    """Let the guest take its claim on a host right before Nova does.
+class _Rememberer(scheduler.Watcher):
+    """Remembers what servers take."""
+
+    __slots__ = ()
+
+    def after_placed(self, host_state, spec_obj):
+        """The server is on the host, whatever Neutron shows."""
+        note = note_of(spec_obj)
+        network, instance = note.network, spec_obj.instance_uuid
+        network.recent.add(
+            host_state.host, instance, network.demand,
+            network.request.project or '', network.request.is_move,
+            network.snapshot)
+        note.taken.append((host_state.host, instance))
+        note.placed.add(instance)
+
+
+_REMEMBERER = _Rememberer()
+
+
+def contest(host_state, network) -> None:
+    """Let the guest take room on a host right before Nova claims it.
+
+    What it takes is remembered as soon as Nova has placed it there.
 
     :param host_state: ``nova.scheduler.host_manager.HostState`` that passes
     :param network: what is known for the request
     """
     candidates = host_state.allocation_candidates
     if candidates.__class__ is Contested and candidates.network is network:
-        return candidates
-    contested = host_state.allocation_candidates = Contested(
-        candidates, host_state, network)
-    return contested
+        return
+    contested = Contested(candidates)
+    contested.network = network
+    contested.host = weakref.ref(host_state)
+    host_state.allocation_candidates = contested
+    scheduler.when_placed(host_state, _REMEMBERER)

@@ -176,6 +176,10 @@ class HostUsage:
             + self.other_ports))
 
 
+#: What a host has that Neutron has bound nothing to.
+NO_USAGE = HostUsage('')
+
+
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """What Neutron said at one moment.

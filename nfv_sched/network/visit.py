@@ -16,13 +16,15 @@ the filters of limits are thin, what they share is here.  It is worked out once
 per request and kept with it, so that all filters see the same snapshot.
 """
 
+from collections.abc import Callable
 from collections.abc import Mapping
 import time
+import typing as ty
 
 from nfv_sched.ledger import reader
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import limits as network_limits
-from nfv_sched.network import recent
+from nfv_sched.network import turn
 from nfv_sched.network import usage
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import pci
@@ -31,10 +33,6 @@ from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
 
 CONF = scheduler.CONF
-
-_WATCHED = '_nfv_sched_watched'
-
-_ALL_SHOWN = recent.Unshown()
 
 
 class NetworkNote:
@@ -55,11 +53,15 @@ class NetworkNote:
     :ivar passed: names of the hosts that passed the last filter of limits
     :ivar asked: those that Nova has come to for its claim
     :ivar filter: name of that filter
+    :ivar standings: resource class -> what tells how much of it is left on a
+        host, for a filter that keeps a limit
+    :ivar own: host name -> ports that the server has there already, or may
+        have; see :meth:`own_on`
     """
 
     __slots__ = ('note', 'request', 'instance', 'recent', 'snapshot', 'fresh',
                  'deny', 'demand', 'limits', 'ledgers', 'host', 'passed',
-                 'asked', 'filter', '_own')
+                 'asked', 'filter', 'standings', 'own')
 
     def __init__(self, request_note: RequestNote, request: Request):
         self.note = request_note
@@ -93,12 +95,13 @@ class NetworkNote:
             sum(device.count for device in request.demands
                 if device.from_port),
             network_limits.assumed_rules(CONF))
-        self._own: dict[str, list[usage.Port]] = {}
+        self.standings: dict[str, Callable[[ty.Any], turn.Standing]] = {}
+        self.own: dict[str, list[usage.Port]] = {}
         if request.is_move:
             for port in map(interfaces.port, interfaces.nics):
                 if port is not None and port.host and (
                         not usage.bypasses_vswitch(port.vnic_type)):
-                    self._own.setdefault(port.host, []).append(port)
+                    self.own.setdefault(port.host, []).append(port)
 
     def own_on(self, host_state) -> usage.Guest | None:
         """What the server has on a host already; None if it is not there.
@@ -109,7 +112,7 @@ class NetworkNote:
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
         """
-        ports = self._own.get(host_state.host)
+        ports = self.own.get(host_state.host)
         if ports is None:
             return None
         if self.host is None:
@@ -120,28 +123,6 @@ class NetworkNote:
             tuple(port.id for port in ports),
             sum(self.snapshot.rules_of(port.security_groups)
                 for port in ports))
-
-    def in_ledger(self, host_state, resource_class: str) -> int | None:
-        """How much the ledger of a host had left by Placement's answer.
-
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        :param resource_class: ``ledger.PORTS`` or ``ledger.RULES``
-        :returns: None if it has none, or that is not known
-        """
-        if self.ledgers is None:
-            return None
-        return self.ledgers.left(host_state.uuid, resource_class)
-
-    def unshown(self, host_state) -> recent.Unshown:
-        """What Placement's answer does not have of a host.
-
-        :param host_state: ``nova.scheduler.host_manager.HostState``
-        """
-        if host_state.host not in self.recent.hosts():
-            return _ALL_SHOWN
-        return self.recent.unshown(
-            host_state.host, self.ledgers.asked, self.ledgers.answered,
-            self.instance)
 
 
 def watch_placement() -> None:
@@ -188,38 +169,3 @@ def of(request_note: RequestNote, request: Request) -> NetworkNote:
             note.recent.prolong(host, instance)
         request_note.network = note
     return note
-
-
-def watch(host_state, network: NetworkNote) -> None:
-    """Remember what a server takes as soon as Nova places it on a host.
-
-    :param host_state: ``nova.scheduler.host_manager.HostState`` that passes
-    :param network: what is known for the request
-    """
-    note = network.note
-    if host_state.__dict__.get(_WATCHED) is not note:
-        host_state.__dict__[_WATCHED] = note
-        scheduler.when_placed(host_state, _Memory(note))
-
-
-class _Memory(scheduler.Watcher):
-    """Remembers what a server takes.
-
-    :param note: the note of its request
-    """
-
-    __slots__ = ('_note',)
-
-    def __init__(self, note: RequestNote):
-        self._note = note
-
-    def after_placed(self, host_state, instance):
-        """The server is on the host, whatever Neutron shows."""
-        note = self._note
-        network = note.network
-        network.recent.add(
-            host_state.host, instance, network.demand,
-            network.request.project or '', network.request.is_move,
-            network.snapshot)
-        note.taken.append((host_state.host, instance))
-        note.placed.add(instance)

@@ -35,6 +35,7 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
+_KIND = '_nfv_sched_kind'
 _TELLS = '_nfv_sched_tells'
 _LOOKED_AT = 100  # servers of a cell that are asked about
 _CELL_SECONDS = 2  # that a request waits for the database of a cell
@@ -82,11 +83,11 @@ class Watcher:
         :param host_state: ``nova.scheduler.host_manager.HostState``
         """
 
-    def after_placed(self, host_state, instance: str | None) -> None:
+    def after_placed(self, host_state, spec_obj) -> None:
         """The host has counted the server.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
-        :param instance: UUID of the server
+        :param spec_obj: ``nova.objects.RequestSpec`` with the server's UUID
         """
 
 
@@ -106,14 +107,15 @@ class _Consume:
             _run_hook(watcher.before_placed, host_state)
         type(host_state).consume_from_request(host_state, spec_obj)
         for watcher in self.watchers:
-            _run_hook(watcher.after_placed, host_state, spec_obj.instance_uuid)
+            _run_hook(watcher.after_placed, host_state, spec_obj)
 
 
 def when_placed(host_state, watcher: Watcher) -> None:
     """Be told when Nova places a server of a request on a host.
 
     Nova calls ``HostState.consume_from_request`` for it, right after the
-    claim in Placement.  HostStates belong to one request.
+    claim in Placement.  HostStates belong to one request.  Calling this again
+    with the same watcher changes nothing.
 
     :param host_state: ``nova.scheduler.host_manager.HostState``
     :param watcher: who is told
@@ -121,7 +123,8 @@ def when_placed(host_state, watcher: Watcher) -> None:
     consume = host_state.__dict__.get('consume_from_request')
     if consume.__class__ is not _Consume:
         consume = host_state.consume_from_request = _Consume(host_state)
-    consume.watchers.append(watcher)
+    if watcher not in consume.watchers:
+        consume.watchers.append(watcher)
 
 
 def _run_hook(hook: Callable, host_state, *args) -> None:
@@ -253,20 +256,33 @@ def aggregate_limit(host_state, name: str, default: float) -> float:
         for number in aggregate_numbers(host_state, name) or [default]])
 
 
+def _kind_of(host_state) -> tuple[int, ...]:
+    """What hosts with the same aggregates have in common, and no others.
+
+    Kept with the host: Nova makes both anew for each request.
+    """
+    kind = tuple(map(id, host_state.aggregates or ()))
+    if hasattr(host_state, '__dict__'):
+        host_state.__dict__[_KIND] = kind
+    return kind
+
+
 class PerAggregates(ty.Generic[T]):
     """What all hosts with the same aggregates have in common.
 
     To be used while the hosts are there, as for one request.
 
-    :param work_out: called with a host for the first one of its kind
+    :param work_out: called with a host for the first one of its kind; must
+        not return None
     """
 
-    __slots__ = ('_work_out', '_known')
+    __slots__ = ('_work_out', '_known', '_aggregates')
 
     def __init__(self, work_out: Callable[[ty.Any], T]):
         self._work_out = work_out
-        # With the aggregates, so that none is taken for one that is gone.
-        self._known: dict[tuple[int, ...], tuple[T, ty.Any]] = {}
+        self._known: dict[tuple[int, ...], T] = {}
+        # Kept, so that none is taken for one that is gone.
+        self._aggregates: list = []
 
     def of(self, host_state) -> T:
         """The value for a host, worked out once for hosts of like aggregates.
@@ -274,13 +290,14 @@ class PerAggregates(ty.Generic[T]):
         :param host_state: ``nova.scheduler.host_manager.HostState``, or
             whatever else has ``aggregates``
         """
-        aggregates = host_state.aggregates
-        key = tuple(map(id, aggregates)) if aggregates else ()
-        known = self._known.get(key)
+        kind = getattr(host_state, _KIND, None)
+        if kind is None:
+            kind = _kind_of(host_state)
+        known = self._known.get(kind)
         if known is None:
-            known = self._known[key] = (
-                self._work_out(host_state), list(aggregates or ()))
-        return known[0]
+            self._aggregates += host_state.aggregates or ()
+            known = self._known[kind] = self._work_out(host_state)
+        return known
 
 
 def extra_spec_validator_class():

@@ -11,6 +11,7 @@
 #    under the License.
 """The weigher that keeps guests away from DHCP servers."""
 
+from nfv_sched.network import usage
 from nfv_sched.weights import network
 
 
@@ -29,6 +30,5 @@ class DHCPServerWeigher(network.NetworkLoadWeigher):
         if not snapshot.dhcp_known:
             return None
         shown = snapshot.hosts
-        return [float(shown[host_state.host].dhcp_servers)
-                if host_state.host in shown else 0.0
+        return [shown.get(host_state.host, usage.NO_USAGE).dhcp_servers
                 for host_state in host_states]

@@ -58,7 +58,7 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def loads(self, snapshot: usage.Snapshot, placed: recent.Memory,
-              host_states: list) -> list[float] | None:
+              host_states: list) -> list[int] | None:
         """The load of each host, or None if nothing is known.
 
         :param snapshot: what Neutron shows
@@ -91,7 +91,7 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
 
 def ports_of(snapshot: usage.Snapshot, placed: recent.Memory,
-             host_states: list) -> list[float]:
+             host_states: list) -> list[int]:
     """Ports of the virtual switch of each host.
 
     :param snapshot: what Neutron shows
@@ -99,14 +99,13 @@ def ports_of(snapshot: usage.Snapshot, placed: recent.Memory,
     :param host_states: the hosts
     """
     limits = network_limits.by_host(network_limits.defaults(CONF))
-    shown = snapshot.hosts
+    shown, recently = snapshot.hosts, placed.hosts()
     ports = []
     for host_state in host_states:
         name = host_state.host
-        used = limits.of(host_state).vswitch_physical_ports
-        if name in shown:
-            used += shown[name].vswitch_ports
-        if name in placed.hosts():
+        used = (shown.get(name, usage.NO_USAGE).vswitch_ports
+                + limits.of(host_state).vswitch_physical_ports)
+        if name in recently:
             used += placed.unseen(snapshot, name)[0]
-        ports.append(float(used))
+        ports.append(used)
     return ports

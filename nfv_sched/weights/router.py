@@ -11,6 +11,7 @@
 #    under the License.
 """The weigher that keeps guests away from virtual routers."""
 
+from nfv_sched.network import usage
 from nfv_sched.weights import network
 
 
@@ -26,6 +27,5 @@ class RouterWeigher(network.NetworkLoadWeigher):
     def loads(self, snapshot, placed, host_states):
         """Routers on each host."""
         shown = snapshot.hosts
-        return [float(shown[host_state.host].routers)
-                if host_state.host in shown else 0.0
+        return [shown.get(host_state.host, usage.NO_USAGE).routers
                 for host_state in host_states]
