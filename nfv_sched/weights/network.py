@@ -12,7 +12,6 @@
 """What the weighers of network load have in common."""
 
 import abc
-import functools
 
 from nova.scheduler import weights
 from oslo_log import log as logging
@@ -23,6 +22,7 @@ from nfv_sched.network import recent
 from nfv_sched.network import usage
 from nfv_sched.nova import scheduler
 from nfv_sched import request
+from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ CONF = scheduler.CONF
 conf.register_opts(CONF)
 
 
-class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
+class NetworkLoadWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
     """A weigher by what the network puts on a host; less weighs more.
 
     Hosts are weighed against each other, as by Nova's own weighers of
@@ -38,23 +38,6 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     multiplier.  All weigh the same where nothing is known: without figures
     from Neutron, or with figures that are too old to be believed.
     """
-
-    #: Option of [nfv_sched], and aggregate metadata, with the multiplier.
-    multiplier: str
-
-    def __init__(self):
-        super().__init__()
-        self._multipliers: scheduler.PerAggregates[float] | None = None
-
-    def _read_multipliers(self) -> scheduler.PerAggregates[float]:
-        return scheduler.PerAggregates(functools.partial(
-            scheduler.weight_multiplier, name=self.multiplier,
-            default=CONF.nfv_sched[self.multiplier]))
-
-    def weight_multiplier(self, host_state):
-        """The option, or the metadata of the host's aggregates."""
-        multipliers = self._multipliers or self._read_multipliers()
-        return multipliers.of(host_state)
 
     @abc.abstractmethod
     def loads(self, snapshot: usage.Snapshot, placed: recent.Memory,
@@ -69,9 +52,7 @@ class NetworkLoadWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     def weigh_objects(self, weighed_obj_list, weight_properties):
         """The weights of the hosts: what they carry, less than nothing."""
         loads = None
-        # Read anew for each request. If another thread's comes in between,
-        # it is as good.
-        self._multipliers = self._read_multipliers()
+        self.read_multipliers()
         try:
             known = request.note_of(weight_properties).sources
             snapshot = known.figures.get()
