@@ -13,7 +13,9 @@
 """A cloud from a YAML file, scheduled and claimed by Nova's own code.
 
 ``loader`` turns a file into the values of ``model``; ``engine`` runs its
-steps; ``report`` shows what came of them.  No service, database or network is
-needed, and no guest is started: the simulator answers where Nova would put a
-guest, which CPUs it would get there, and why it would be refused.
+steps, each with a function of ``steps``, on what ``state`` keeps;
+``expectations`` compares them with what the file expects; ``report`` shows
+what came of them.  No service, database or network is needed, and no guest is
+started: the simulator answers where Nova would put a guest, which CPUs it
+would get there, and why it would be refused.
 """

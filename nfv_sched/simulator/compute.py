@@ -68,6 +68,11 @@ def numa_topology(nodes: ty.Sequence[model.NodeLayout]):
     return objects.NUMATopology(cells=cells)
 
 
+def topology_json(nodes: ty.Sequence[model.NodeLayout]) -> str:
+    """The NUMA topology of a compute node as its record has it."""
+    return numa_topology(nodes)._to_json()
+
+
 def _reported(device: model.PCIDevice) -> dict[str, ty.Any]:
     """A PCI device as the libvirt driver reports it."""
     found = {

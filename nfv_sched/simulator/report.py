@@ -23,9 +23,10 @@ import typing as ty
 
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import engine
 from nfv_sched.simulator import model
 from nfv_sched.simulator import network
+from nfv_sched.simulator import outcome
+from nfv_sched.simulator import servers as simulated
 
 #: More hosts than this are summed up in the table of hosts.
 MANY_HOSTS = 24
@@ -167,16 +168,16 @@ def _device_list(devices: Iterable[tuple[str, int | None]]) -> str:
                                                item[0] or 0)))
 
 
-def _has_devices(result: engine.Result) -> bool:
+def _has_devices(result: outcome.Result) -> bool:
     return any(group.pci.devices for group in result.cloud.groups)
 
 
-def _has_places(result: engine.Result) -> bool:
+def _has_places(result: outcome.Result) -> bool:
     return any(group.places for group in result.cloud.groups)
 
 
-def _remark(server: engine.Server,
-            outcomes: Sequence[engine.Outcome]) -> str:
+def _remark(server: simulated.Server,
+            outcomes: Sequence[outcome.Outcome]) -> str:
     """What is to be said about a server: refusals, claims that failed."""
     if not outcomes:
         return ''
@@ -188,14 +189,14 @@ def _remark(server: engine.Server,
                       *(note for note in last.notes if note not in text)))
 
 
-def _by_server(result: engine.Result) -> dict[str, list[engine.Outcome]]:
-    found: dict[str, list[engine.Outcome]] = {}
-    for outcome in result.outcomes:
-        found.setdefault(outcome.server, []).append(outcome)
+def _by_server(result: outcome.Result) -> dict[str, list[outcome.Outcome]]:
+    found: dict[str, list[outcome.Outcome]] = {}
+    for o in result.outcomes:
+        found.setdefault(o.server, []).append(o)
     return found
 
 
-def servers(result: engine.Result) -> Table:
+def servers(result: outcome.Result) -> Table:
     """One row a server, as it is in the end.
 
     Columns about PCI devices and places are there if any host has such.
@@ -211,14 +212,14 @@ def servers(result: engine.Result) -> Table:
           server.host.name if server.host else '',
           _numbers(server.nodes), cpu_list(server.pinned_cpus),
           _policy(server.policy.vswitch, server.vswitch),
-          *((engine.places_text(server.places),) if places else ()),
+          *((outcome.places_text(server.places),) if places else ()),
           *((_policy(server.policy.pci, server.pci),
              _device_list(server.devices)) if devices else ()),
           _remark(server, outcomes.get(server.name, ())))
          for server in result.servers])
 
 
-def steps(result: engine.Result) -> Table:
+def steps(result: outcome.Result) -> Table:
     """One row for each thing that happened."""
     devices, places = _has_devices(result), _has_places(result)
     return Table(
@@ -228,7 +229,7 @@ def steps(result: engine.Result) -> Table:
          *(('PCI', 'PCI devices') if devices else ()), 'Remark'),
         [(str(o.step), o.action, o.server, 'done' if o.ok else 'refused',
           o.source or '', o.host or '', _numbers(o.nodes), o.vswitch or '',
-          *((engine.places_text(o.places),) if places else ()),
+          *((outcome.places_text(o.places),) if places else ()),
           *((o.pci or '', _device_list(o.devices)) if devices else ()),
           '; '.join(filter(None, (o.reason, *(
               note for note in o.notes if note not in o.reason)))))
@@ -247,7 +248,7 @@ def _free_devices(state: NodeState) -> str:
         for (kind, network), (total, free) in state.devices.items())
 
 
-def hosts(result: engine.Result, full: bool = False) -> Table:
+def hosts(result: outcome.Result, full: bool = False) -> Table:
     """What is left, one row a NUMA node.
 
     :param result: the result
@@ -318,12 +319,12 @@ def _known(values: Iterable[int | None]) -> str:
     return _span(known) if known else '-'
 
 
-def has_network(result: engine.Result) -> bool:
+def has_network(result: outcome.Result) -> bool:
     """Whether the cloud says anything of the load by the network."""
     return network.is_told(result.cloud)
 
 
-def network_loads(result: engine.Result, full: bool = False) -> Table:
+def network_loads(result: outcome.Result, full: bool = False) -> Table:
     """What the network puts on the hosts, one row a host.
 
     :param result: the result
@@ -395,8 +396,8 @@ def _network_document(name: str, load: network.Load,
     }
 
 
-def _server_document(server: engine.Server,
-                     outcomes: Sequence[engine.Outcome]) -> dict:
+def _server_document(server: simulated.Server,
+                     outcomes: Sequence[outcome.Outcome]) -> dict:
     pinning = []
     if server.nodes is not None:
         pinning = [
@@ -427,7 +428,7 @@ def _server_document(server: engine.Server,
 
 
 def _host_document(host: compute.ComputeHost,
-                   result: engine.Result) -> dict:
+                   result: outcome.Result) -> dict:
     provider = result.ledger.providers[host.uuid]
     return {
         'name': host.name,
@@ -456,7 +457,7 @@ def _host_document(host: compute.ComputeHost,
     }
 
 
-def document(result: engine.Result,
+def document(result: outcome.Result,
              keys: Iterable[str]) -> dict[str, ty.Any]:
     """All of the result as one document for programs.
 
@@ -482,10 +483,10 @@ def document(result: engine.Result,
                           for name, load in result.loads.items()]
     if 'steps' in keys:
         doc['steps'] = [
-            {**dataclasses.asdict(outcome),
-             'nodes': None if outcome.nodes is None else list(outcome.nodes),
-             'devices': [list(device) for device in outcome.devices],
-             'notes': list(outcome.notes)} for outcome in result.outcomes]
+            {**dataclasses.asdict(o),
+             'nodes': None if o.nodes is None else list(o.nodes),
+             'devices': [list(device) for device in o.devices],
+             'notes': list(o.notes)} for o in result.outcomes]
     return doc
 
 
@@ -493,7 +494,7 @@ def _count(number: int, word: str) -> str:
     return f'{number} {word}{"" if number == 1 else "s"}'
 
 
-def summary(result: engine.Result) -> str:
+def summary(result: outcome.Result) -> str:
     """One line for people: servers, hosts, expectations, time."""
     done = sum(1 for o in result.outcomes if o.ok)
     refused = len(result.outcomes) - done

@@ -103,8 +103,9 @@ class HostManager(nova_api.HostManager):
         self._hosts = hosts
         self._by_uuid = {host.uuid: host for host in hosts.values()}
         self._order = {name: i for i, name in enumerate(hosts)}
-        self._cache: dict[str, tuple[int, dict]] = {}
         self._aggregates = aggregates
+        #: Version of a compute node and what was parsed of it, by UUID.
+        self.cache: dict[str, tuple[int, dict]] = {}
         #: (filter, hosts before, hosts after) of the last filtering.
         self.counts: list[tuple[str, int, int]] = []
         #: Which server of its request the last filtering was for, from 0.
@@ -165,7 +166,7 @@ class HostManager(nova_api.HostManager):
             objects=[found.node] if found is not None else [])
 
     def host_state_cls(self, host, node, cell, **kwargs):
-        return _HostState(host, node, cell, self._cache,
+        return _HostState(host, node, cell, self.cache,
                           self._hosts[host].version)
 
     def _get_host_states(self, context, compute_nodes, services):

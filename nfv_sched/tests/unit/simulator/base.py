@@ -22,6 +22,7 @@ from nfv_sched.simulator import configuration
 from nfv_sched.simulator import engine
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import outcome
 from nfv_sched.tests import base
 
 # Two hosts with the switch on different nodes; node 0 has five dedicated
@@ -104,15 +105,15 @@ class SimulatorTestCase(base.TestCase):
         return head + 'steps:\n' + textwrap.indent(steps, '  ')
 
     @contextlib.contextmanager
-    def simulation(self, text: str, seed: int = 0):
+    def simulation(self, text: str, seed: int = 0, progress=None):
         """A simulation, with Nova's configuration set up for it."""
         with configuration.defaults() as defaults:
             cloud = loader.loads(text, 'cloud.yaml', defaults,
                                  nova_api.extra_spec_problem)
             with configuration.overrides(cloud, seed=seed):
-                yield engine.Simulation(cloud)
+                yield engine.Simulation(cloud, progress)
 
-    def run_cloud(self, text: str, seed: int = 0) -> engine.Result:
+    def run_cloud(self, text: str, seed: int = 0) -> outcome.Result:
         """Run the text of a cloud."""
         with self.simulation(text, seed) as simulation:
             return simulation.run()
@@ -127,6 +128,6 @@ class SimulatorTestCase(base.TestCase):
                     'memory_mb_used', 'local_gb_used', 'vcpus_used',
                     'free_ram_mb', 'free_disk_gb', 'running_vms')],
                 dict(host.node.stats), sorted(host.instances),
-                dict(simulation.ledger.providers[host.uuid].used))
-            for host in simulation.hosts.values()
-        }, copy.deepcopy(simulation.ledger.allocations)
+                dict(simulation.state.ledger.providers[host.uuid].used))
+            for host in simulation.state.hosts.values()
+        }, copy.deepcopy(simulation.state.ledger.allocations)

@@ -13,9 +13,12 @@
 """Servers are placed, moved and deleted as Nova would, and books balance."""
 
 from nova import objects
+from oslo_serialization import jsonutils
 
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import request
+from nfv_sched.simulator.steps import lifecycle
 from nfv_sched.tests.unit.simulator import base
 
 ONE_HOST = """\
@@ -266,9 +269,9 @@ filters: [ComputeFilter, NUMATopologyFilter]
                 - {live_migrate: s-1}
                 """)) as simulation:
             simulation.run()
-            cache = simulation.manager._cache
+            cache = simulation.state.manager.cache
             checked = 0
-            for host in simulation.hosts.values():
+            for host in simulation.state.hosts.values():
                 version, parsed = cache[host.uuid]
                 if version == host.version:
                     checked += 1
@@ -386,10 +389,10 @@ class BooksTestCase(base.SimulatorTestCase):
                 '- evacuate: s\n')) as simulation:
             simulation.run()
             used = [p.used.get('PCPU') for p in
-                    simulation.ledger.providers.values()]
+                    simulation.state.ledger.providers.values()]
             self.assertEqual([2, 2], used)
             self.assertEqual(
-                1, simulation.hosts['east'].node.running_vms)
+                1, simulation.state.hosts['east'].node.running_vms)
 
     def test_resize(self):
         for end in ('', ', revert: true'):
@@ -424,7 +427,7 @@ class BooksTestCase(base.SimulatorTestCase):
                 '- {resize: s, flavor: bigger, same_host: true, '
                 'confirm: false}\n', ONE_HOST)) as simulation:
             result = simulation.run()
-            provider = next(iter(simulation.ledger.providers.values()))
+            provider = next(iter(simulation.state.ledger.providers.values()))
             self.assertEqual(5, provider.used['PCPU'])
             self.assertEqual('bigger', result.servers[0].flavor_name)
 
@@ -453,9 +456,9 @@ class BooksTestCase(base.SimulatorTestCase):
         steps = '- {boot: s, flavor: pinned, networks: [flat]}\n'
         with self.simulation(self.cloud(steps)) as simulation:
             simulation.run()
-            server = simulation.servers['s']
+            server = simulation.state.servers['s']
             self.assertFalse(server.spec.network_metadata.tunneled)
-            spec = simulation._request(server, None, ())
+            spec = request.of_move(simulation.state, server, None, ())
             self.assertTrue(spec.network_metadata.tunneled)
             self.assertEqual({'physnet0'}, spec.network_metadata.physnets)
             port = spec.requested_networks[0]
@@ -466,26 +469,27 @@ class BooksTestCase(base.SimulatorTestCase):
         # first choice between its decision and the claim.
         with self.simulation(self.cloud(
                 '- {boot: s, flavor: pinned}\n')) as simulation:
-            select = simulation.scheduler.select
+            select = simulation.state.scheduler.select
 
             def select_late(*args, **kwargs):
                 lists = select(*args, **kwargs)
-                host = simulation.hosts[lists[0][0].service_host]
+                host = simulation.state.hosts[lists[0][0].service_host]
                 topology = host.topology()
                 for cell in topology.cells:
                     cell.pinned_cpus = set(cell.pcpuset)
-                host.node.numa_topology = topology._to_json()
+                host.node.numa_topology = jsonutils.dumps(
+                    topology.obj_to_primitive())
                 self.full = host.name
                 return lists
 
-            simulation.scheduler.select = select_late
+            simulation.state.scheduler.select = select_late
             result = simulation.run()
             outcome = result.outcomes[0]
             self.assertTrue(outcome.ok)
             self.assertNotEqual(self.full, outcome.host)
             self.assertIn(f'claim failed on {self.full}', outcome.notes[0])
-            provider = simulation.ledger.providers[
-                simulation.hosts[self.full].uuid]
+            provider = simulation.state.ledger.providers[
+                simulation.state.hosts[self.full].uuid]
             self.assertEqual({}, provider.used)
 
 
@@ -511,21 +515,21 @@ class MixedTestCase(base.SimulatorTestCase):
             result = simulation.run()
             self.assertEqual([], [s.reason for s in result.servers
                                   if s.reason])
-            used = simulation.ledger.providers[
-                simulation.hosts['east'].uuid].used
+            used = simulation.state.ledger.providers[
+                simulation.state.hosts['east'].uuid].used
             self.assertEqual((4, 4), (used['PCPU'], used['VCPU']))
-            server = simulation.servers['m']
+            server = simulation.state.servers['m']
             (node,) = server.nodes
-            shared = simulation.hosts['east'].group.nodes[node].shared
+            shared = simulation.state.hosts['east'].group.nodes[node].shared
             self.assertEqual((((0,), tuple(sorted(shared))),),
                              server.floating)
             self.assertEqual(2, len(server.pinned_cpus))
             self.assertEqual(2, server.cores)
             self.assertFalse(set(server.pinned_cpus) & shared)
-            cells = simulation.hosts['east'].topology().cells
+            cells = simulation.state.hosts['east'].topology().cells
             self.assertEqual(2, sum(cell.cpu_usage for cell in cells))
-            for server in list(simulation.servers.values()):
-                simulation._delete(server, None)
+            for server in list(simulation.state.servers.values()):
+                lifecycle.delete(simulation.state, server, None)
             self.assertEqual(before, self.books(simulation))
 
 
@@ -579,7 +583,7 @@ class ContextTestCase(base.SimulatorTestCase):
 
     def test_topology_is_one_nova_reads(self):
         with self.simulation(self.cloud('[]')) as simulation:
-            for host in simulation.hosts.values():
+            for host in simulation.state.hosts.values():
                 topology = objects.NUMATopology.obj_from_db_obj(
                     host.node.numa_topology)
                 self.assertEqual(2, len(topology.cells))

@@ -196,8 +196,8 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                 self.assertEqual(
                     4 if known else None,
                     network.dhcp_servers(result.cloud, result.loads['a']))
-                simulation.network.refresh(())
-                snapshot = simulation.network.sources.figures.get()
+                simulation.state.network.refresh(())
+                snapshot = simulation.state.network.sources.figures.get()
                 self.assertEqual((known, source),
                                  (snapshot.dhcp_known, snapshot.source))
 
@@ -353,8 +353,7 @@ class LedgerTest(NetworkTestCase):
 
     def exact(self, simulation):
         """Compare what is claimed and what is there."""
-        owners = simulation._owners()
-        for load in simulation.network.loads(owners).values():
+        for load in simulation.state.loads().values():
             if load.claimed is not None:
                 self.assertEqual(
                     (load.usage.guest_ports, load.usage.rules),
@@ -381,22 +380,16 @@ class LedgerTest(NetworkTestCase):
             - {host_up: '*'}
             - {delete: '*'}
             """
-        with self.simulation(self.cloud(steps, self.HEAD)) as simulation:
-            one = simulation._one
-            together = simulation._boot_together
 
-            def checked(do):
-                def step(*args):
-                    do(*args)
-                    if args[0].action not in ('evacuate', 'host_up'):
-                        self.exact(simulation)
-                return step
+        def after(done, total):
+            if simulation.outcomes[-1].action not in ('evacuate', 'host_up'):
+                self.exact(simulation)
 
-            simulation._one = checked(one)
-            simulation._boot_together = checked(together)
+        with self.simulation(self.cloud(steps, self.HEAD),
+                             progress=after) as simulation:
             result = simulation.run()
             self.exact(simulation)
-        self.assertEqual({}, simulation.ledger.allocations)
+        self.assertEqual({}, simulation.state.ledger.allocations)
         refused = {o.server for o in result.outcomes if not o.ok}
         self.assertTrue(refused)
         self.assertTrue(all(name.startswith('x-') or name == 'x'
@@ -416,8 +409,9 @@ class LedgerTest(NetworkTestCase):
                 """, head)) as simulation:
             simulation.run()
             providers = [
-                simulation.ledger.providers[names.provider_uuid(host.uuid)]
-                for host in simulation.hosts.values()]
+                simulation.state.ledger.providers[
+                    names.provider_uuid(host.uuid)]
+                for host in simulation.state.hosts.values()]
         for provider, reserved, used in zip(providers, (10, 4), (2, 1)):
             inventory = provider.inventories[names.PORTS]
             self.assertEqual(
@@ -427,7 +421,7 @@ class LedgerTest(NetworkTestCase):
             self.assertEqual({names.TRAIT}, provider.traits)
             self.assertEqual('QEMU', next(
                 host.node.hypervisor_type
-                for host in simulation.hosts.values()
+                for host in simulation.state.hosts.values()
                 if host.uuid == provider.parent))
 
     def test_a_move_back_and_forth_claims_what_was_attached(self):
@@ -453,8 +447,8 @@ class LedgerTest(NetworkTestCase):
                    expect: {refused: 1, reason: '0 of 20 free'}}
                 """, self.HEAD)) as simulation:
             self.assertEqual([], simulation.run().failures)
-            inventory = simulation.ledger.providers[names.provider_uuid(
-                simulation.hosts['east'].uuid)].inventories[names.PORTS]
+            inventory = simulation.state.ledger.providers[names.provider_uuid(
+                simulation.state.hosts['east'].uuid)].inventories[names.PORTS]
         self.assertEqual((20, 20), (inventory.total, inventory.reserved))
 
     def test_no_limit(self):
@@ -463,8 +457,8 @@ class LedgerTest(NetworkTestCase):
                 OPTIONS % 'ledger: placement, vswitch_ports_per_node: 0' +
                 HEAD)) as simulation:
             simulation.run()
-            provider = simulation.ledger.providers[names.provider_uuid(
-                simulation.hosts['east'].uuid)]
+            provider = simulation.state.ledger.providers[names.provider_uuid(
+                simulation.state.hosts['east'].uuid)]
         self.assertEqual(names.UNLIMITED - 1, provider.free(names.PORTS))
 
 

@@ -245,9 +245,9 @@ class PlacementPCITestCase(PCITestCase):
             checked = 0
             for server in result.servers:
                 nested = {
-                    uuid for uuid in simulation.ledger.allocations[
+                    uuid for uuid in simulation.state.ledger.allocations[
                         server.uuid]
-                    if simulation.ledger.providers[uuid].parent}
+                    if simulation.state.ledger.providers[uuid].parent}
                 self.assertEqual(
                     nested, {device.extra_info['rp_uuid']
                              for device in server.claimed.devices})
@@ -299,7 +299,7 @@ class BooksTestCase(base.SimulatorTestCase):
         return {host.name: (host.free_devices(), sorted(
             (str(pool.numa_node), pool.count)
             for pool in host.node.pci_device_pools if pool.count))
-            for host in simulation.hosts.values()}
+            for host in simulation.state.hosts.values()}
 
     def check(self, steps, head=lambda text: text):
         for text in self.HEADS:
@@ -363,10 +363,10 @@ class BooksTestCase(base.SimulatorTestCase):
         with self.simulation(self.cloud(
                 '- {boot: a, flavor: nic, host: east}\n'
                 '- evacuate: a\n', HEAD)) as simulation:
-            before = len(simulation.hosts['east'].free_devices())
+            before = len(simulation.state.hosts['east'].free_devices())
             simulation.run()
             self.assertEqual(
-                before - 1, len(simulation.hosts['east'].free_devices()))
+                before - 1, len(simulation.state.hosts['east'].free_devices()))
 
     def test_refused_boot_takes_nothing(self):
         self.check('- {boot: a, flavor: both-near, expect: {refused: 1}}\n')
@@ -449,7 +449,7 @@ images:
             result = simulation.run()
             self.assertEqual([], result.failures)
             self.assertEqual(before, self.books(simulation))
-            server = simulation.servers['s-1']
+            server = simulation.state.servers['s-1']
             self.assertEqual('virtio',
                              server.image_meta.properties.hw_disk_bus)
 

@@ -92,8 +92,7 @@ class TopologyTestCase(base.SimulatorTestCase):
         for node in group.nodes:
             self.assertEqual(node.shared, node.dedicated)
         provider = compute.ComputeHost(
-            'h', 1, group, compute.numa_topology(group.nodes)._to_json()
-        ).provider()
+            'h', 1, group, compute.topology_json(group.nodes)).provider()
         self.assertNotIn('PCPU', provider.inventories)
         self.assertEqual(5, provider.inventories['VCPU'].total)
 

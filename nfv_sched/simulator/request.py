@@ -1,0 +1,186 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Instances and requests, as the API and the conductor make them.
+
+Which copy of a request or of a NUMA topology goes where is Nova's: the API's
+fresh topology to the scheduler and to the claim of a boot, the flavor's fresh
+one to the claim of a move, the last known one to the claim of an unshelve.
+"""
+
+from collections.abc import Sequence
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import model
+from nfv_sched.simulator import network
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import servers
+from nfv_sched.simulator import state as states
+
+
+def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
+    """The NUMA topology that the API makes of flavor and image, or None.
+
+    :raises Refused: if the API refuses them
+    """
+    try:
+        return nova_api.numa_get_constraints(flavor, image_meta)
+    except (exception.NovaException, ValueError) as e:
+        raise servers.Refused(f'the Nova API refuses the flavor: {e}')
+
+
+def create(state: states.State, server: servers.Server, step: model.Step,
+           first: servers.Server | None = None) -> None:
+    """Make the instance and its request, as the API does for a boot.
+
+    :param server: the server
+    :param step: its boot
+    :param first: the first server of the same request: they share their
+        PCI requests
+    """
+    flavor = state.flavors[step.flavor]
+    server.image_meta = (
+        state.images[step.image] if step.image else
+        nova_api.image_meta({}))
+    server.ports = ports_of(state, server.name, step)
+    ports = [port.to_nova() for port in server.ports]
+    server.instance = objects.Instance(
+        id=len(state.servers), uuid=server.uuid,
+        display_name=server.name, project_id=state.context.project_id,
+        user_id=state.context.user_id, host=None, node=None,
+        flavor=flavor, old_flavor=None, new_flavor=None,
+        system_metadata={}, numa_topology=None, availability_zone=None,
+        pci_requests=None, resources=None, migration_context=None,
+        pci_devices=objects.PciDeviceList(objects=[]),
+        info_cache=objects.InstanceInfoCache(
+            instance_uuid=server.uuid,
+            network_info=nova_api.network_info(ports)))
+    topology = constraints(flavor, server.image_meta)
+    server.instance.numa_topology = topology
+    try:
+        requests, metadata, requested = nova_api.resource_requests(
+            state.context, flavor, server.image_meta, ports,
+            lambda number: compute.stable_uuid(
+                'pci request', f'{(first or server).name}/{number}'))
+    except (exception.NovaException, ValueError) as e:
+        raise servers.Refused(f'the Nova API refuses the flavor: {e}')
+    requests.instance_uuid = server.uuid
+    server.instance.pci_requests = requests
+    spec = objects.RequestSpec.from_components(
+        state.context, server.uuid, server.image_meta, flavor, topology,
+        requests.obj_clone(),
+        {'ignore_hosts': list(step.ignore_hosts) or None,
+         'force_hosts': [step.force] if step.force else None},
+        None, step.zone, security_groups=nova_api.security_groups(
+            state.network.requested_groups(step.security_groups)))
+    spec.num_instances = (len(step.targets) if step.multi_create else 1)
+    spec.requested_networks = requested
+    if ports:
+        spec.network_metadata = metadata
+    server.spec = spec
+    if step.group:
+        spec.instance_group = server_group(state, step.group)
+        spec.instance_group.members.append(server.uuid)
+        state.groups.setdefault(step.group, []).append(server.name)
+
+
+def ports_of(state: states.State, name: str,
+             step: model.Step) -> list[network.Port]:
+    """The ports that a step asks for.
+
+    :param name: what tells them from those of other servers and steps
+    :param step: a boot or an attach
+    """
+    groups = state.network.security_groups(step.security_groups)
+    return [network.Port(compute.stable_uuid('port', f'{name}/{number}'),
+                         state.cloud.networks[of_port], groups)
+            for number, of_port in enumerate(step.networks)]
+
+
+def resized_requests(flavor: objects.Flavor, server: servers.Server):
+    """The PCI requests of a resize, as the API makes them."""
+    try:
+        requests = nova_api.move_requests(flavor, server.instance)
+        for number, request in enumerate(requests.requests):
+            if request.source == request.FLAVOR_ALIAS:
+                request.request_id = compute.stable_uuid(
+                    'pci request', f'{server.name}/{flavor.name}/'
+                                   f'{number}')
+        return requests
+    except exception.NovaException as e:
+        raise servers.Refused(f'the Nova API refuses the flavor: {e}')
+
+
+def server_group(state: states.State, name: str) -> objects.InstanceGroup:
+    """A server group with its members and their hosts, as they are now."""
+    spec = state.cloud.server_groups[name]
+    members = [state.servers[member]
+               for member in state.groups.get(name, ())
+               if state.servers[member].status != servers.DELETED]
+    rules = {}
+    if spec.max_server_per_host is not None:
+        rules['max_server_per_host'] = str(spec.max_server_per_host)
+    return objects.InstanceGroup(
+        id=1, uuid=compute.stable_uuid('group', name), name=name,
+        project_id=state.context.project_id,
+        user_id=state.context.user_id,
+        policy=spec.policy, policies=[spec.policy], _rules=rules,
+        members=[member.uuid for member in members],
+        hosts=sorted({member.host.name for member in members
+                      if member.host is not None}))
+
+
+def renew_group(state: states.State, server: servers.Server,
+                spec: objects.RequestSpec) -> None:
+    """Let a request know who is in its server group now."""
+    for name, members in state.groups.items():
+        if server.name in members:
+            spec.instance_group = server_group(state, name)
+
+
+def set_destination(state: states.State, spec: objects.RequestSpec,
+                    host: str | None, zone: str | None,
+                    move: bool = False) -> None:
+    """Ask for a host or a zone; a move stays within its cell."""
+    wanted = objects.Destination()
+    if move:
+        wanted.cell = state.manager.cell
+    if host is not None:
+        wanted.host = host
+        wanted.node = host
+    if zone is not None:
+        members = [
+            compute.stable_uuid('aggregate', aggregate.name)
+            for aggregate in state.cloud.aggregates
+            if aggregate.metadata.get('availability_zone') == zone]
+        if not members:
+            raise servers.Refused(f'there is no availability zone {zone!r}')
+        wanted.require_aggregates(members)
+    spec.requested_destination = wanted
+
+
+def of_move(state: states.State, server: servers.Server, host: str | None,
+            ignore: Sequence[str]) -> objects.RequestSpec:
+    """The request of a move, from the one that Nova stored."""
+    spec = server.spec.obj_clone()
+    spec.reset_forced_destinations()
+    spec.ignore_hosts = list(ignore)
+    set_destination(state, spec, host, spec.availability_zone, move=True)
+    spec.ensure_network_information(server.instance)
+    # Only the devices of aliases are asked of Placement.
+    spec.requested_resources = []
+    spec.generate_request_groups_from_pci_requests()
+    renew_group(state, server, spec)
+    return spec

@@ -1,0 +1,195 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A server of a simulated cloud, and where it is."""
+
+import dataclasses
+
+from nova import objects
+
+from nfv_sched import policy
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import network
+
+ACTIVE = 'ACTIVE'
+REFUSED = 'REFUSED'
+RESIZED = 'VERIFY_RESIZE'
+SHELVED = 'SHELVED'
+DELETED = 'DELETED'
+
+
+class Refused(Exception):
+    """A request that Nova refuses; the text says why."""
+
+
+@dataclasses.dataclass(slots=True)
+class Pending:
+    """A resize or cold migration that is not confirmed yet.
+
+    :ivar source: host it came from
+    :ivar flavor: flavor there
+    :ivar flavor_name: name of that flavor
+    :ivar claimed: what it still has there
+    :ivar spec: the request as Nova stored it before
+    :ivar migration: UUID of the migration, which holds the allocations there
+    """
+
+    source: compute.ComputeHost
+    flavor: objects.Flavor
+    flavor_name: str
+    claimed: compute.Claimed
+    spec: objects.RequestSpec
+    migration: str
+
+
+@dataclasses.dataclass(slots=True)
+class Server:
+    """A server of the cloud.
+
+    :ivar name: its name
+    :ivar flavor_name: name of its flavor
+    :ivar status: ACTIVE, REFUSED, VERIFY_RESIZE, SHELVED or DELETED
+    :ivar host: its host, or None
+    :ivar reason: why the last thing asked of it was refused, or ''
+    :ivar instance: ``nova.objects.Instance``
+    :ivar spec: the request as Nova stores it
+    :ivar image_meta: its image
+    :ivar pending: a move to be confirmed or reverted
+    :ivar claimed: what it has claimed on its host, or None
+    :ivar ports: its ports
+    """
+
+    name: str
+    flavor_name: str
+    status: str = REFUSED
+    host: compute.ComputeHost | None = None
+    reason: str = ''
+    instance: objects.Instance | None = None
+    spec: objects.RequestSpec | None = None
+    image_meta: objects.ImageMeta | None = None
+    pending: Pending | None = None
+    claimed: compute.Claimed | None = None
+    ports: list[network.Port] = dataclasses.field(default_factory=list)
+
+    @property
+    def uuid(self) -> str:
+        """UUID of the server."""
+        return compute.stable_uuid('server', self.name)
+
+    @property
+    def nodes(self) -> tuple[int, ...] | None:
+        """Host NUMA node of each guest NUMA node; None if it has none."""
+        if self.host is None or self.instance.numa_topology is None:
+            return None
+        return tuple(cell.id for cell in self.instance.numa_topology.cells)
+
+    @property
+    def pinned_cpus(self) -> tuple[int, ...]:
+        """Host CPUs its dedicated vCPUs are pinned to."""
+        if self.nodes is None:
+            return ()
+        cpus: set[int] = set()
+        for cell in self.instance.numa_topology.cells:
+            cpus.update((cell.cpu_pinning or {}).values())
+            cpus.update(cell.cpuset_reserved or ())
+        return tuple(sorted(cpus))
+
+    @property
+    def vswitch(self) -> str | None:
+        """``local``, ``partial`` or ``remote`` to the virtual switch.
+
+        None where there is nothing to say: no host, no switch declared, or
+        a guest that floats over several NUMA nodes.
+        """
+        if self.host is None:
+            return None
+        return self._near(self.host.group.switch_nodes)
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The same for each place of its host, where there is something."""
+        if self.host is None:
+            return {}
+        found = {name: self._near(where)
+                 for name, where in self.host.group.places.items()}
+        return {name: near for name, near in found.items() if near}
+
+    def _near(self, where: frozenset[int]) -> str | None:
+        """How many of its NUMA nodes are on some of the host's."""
+        if not where:
+            return None
+        nodes = self.nodes
+        if nodes is None:
+            if len(self.host.group.nodes) > 1:
+                return None
+            nodes = (self.host.group.nodes[0].id,)
+        near = [node in where for node in nodes]
+        if all(near):
+            return 'local'
+        return 'partial' if any(near) else 'remote'
+
+    @property
+    def cores(self) -> int:
+        """How many physical cores its dedicated vCPUs are on."""
+        if self.host is None:
+            return 0
+        return self.host.group.cores_of(self.pinned_cpus)
+
+    @property
+    def floating(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]],
+                                ...]:
+        """Its shared vCPUs and the host CPUs they float over.
+
+        One pair for each of its NUMA nodes that has shared vCPUs.
+        """
+        if self.nodes is None:
+            return ()
+        shared = {node.id: node.shared for node in self.host.group.nodes}
+        return tuple(
+            (tuple(sorted(cell.cpuset)), tuple(sorted(shared[cell.id])))
+            for cell in self.instance.numa_topology.cells if cell.cpuset)
+
+    @property
+    def devices(self) -> tuple[tuple[str, int | None], ...]:
+        """PCI address and host NUMA node of each of its PCI devices."""
+        if self.host is None or self.claimed is None:
+            return ()
+        return tuple(sorted((device.address, device.numa_node)
+                            for device in self.claimed.devices))
+
+    @property
+    def pci(self) -> str | None:
+        """``local``, ``partial`` or ``remote`` to its PCI devices.
+
+        On a host with several NUMA nodes a device that does not tell its
+        node is not local. None where there is nothing to say: no device, or
+        a guest that floats over several NUMA nodes.
+        """
+        devices = self.devices
+        if not devices:
+            return None
+        if len(self.host.group.nodes) == 1:
+            return 'local'
+        if self.nodes is None:
+            return None
+        near = [node in self.nodes for _, node in devices]
+        if all(near):
+            return 'local'
+        return 'partial' if any(near) else 'remote'
+
+    @property
+    def policy(self) -> policy.NFVPolicy:
+        """What its flavor and image ask of placement."""
+        if self.instance is None:
+            return policy.NO_POLICY
+        return policy.parse(self.instance.flavor.extra_specs,
+                            self.image_meta.properties.to_dict())

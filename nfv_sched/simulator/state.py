@@ -1,0 +1,135 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""A simulated cloud between two steps."""
+
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import loader
+from nfv_sched.simulator import model
+from nfv_sched.simulator import network
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import placement
+from nfv_sched.simulator import scheduler
+from nfv_sched.simulator import servers
+
+
+class State:
+    """The hosts, servers and services of a cloud, as they are now.
+
+    :ivar cloud: the cloud file
+    :ivar context: request context of an administrator
+    :ivar ledger: its Placement
+    :ivar hosts: its hosts by name
+    :ivar flavors: ``nova.objects.Flavor`` by name
+    :ivar images: ``nova.objects.ImageMeta`` by name
+    :ivar manager: the host manager of its scheduler
+    :ivar scheduler: its scheduler
+    :ivar network: what Neutron and the ledger service know of it
+    :ivar servers: its servers by name, deleted ones included
+    :ivar groups: names of the members of server groups by group
+    :ivar residues: what servers left behind on hosts that are down, by host
+    :ivar notes: claims that failed on the way of the present step
+    :param cloud: what to build
+    :raises InputError: if a filter does not exist, an image or an alias is
+        bad, or Nova cannot report the PCI devices of a host
+    """
+
+    def __init__(self, cloud: model.Cloud):
+        self.cloud = cloud
+        self.context = nova_api.admin_context()
+        self.ledger = placement.Ledger()
+        self.hosts: dict[str, compute.ComputeHost] = {}
+        self.servers: dict[str, servers.Server] = {}
+        self.groups: dict[str, list[str]] = {}
+        self.residues: dict[str, list[tuple[
+            objects.Instance, objects.Flavor, compute.Claimed]]] = {}
+        self.notes: list[str] = []
+        self.flavors = {
+            name: _flavor(number, spec) for number, (name, spec) in
+            enumerate(cloud.flavors.items(), 1)}
+        self.images = {name: self._image(name, properties)
+                       for name, properties in cloud.images.items()}
+        try:
+            nova_api.get_alias_from_config()
+        except exception.NovaException as e:
+            raise loader.InputError([f'{cloud.path}: {e}'])
+        self._build_hosts()
+        try:
+            self.manager = scheduler.HostManager(self.hosts,
+                                                 cloud.aggregates)
+        except (exception.SchedulerHostFilterNotFound, ImportError,
+                AttributeError) as e:
+            raise loader.InputError([f'{cloud.path}: {e}'])
+        self.network = network.Network(
+            cloud, self.hosts, self.ledger, self.manager.aggregates_of)
+        self.scheduler = scheduler.Scheduler(
+            self.manager, self.ledger, self.network.sources)
+
+    def _build_hosts(self) -> None:
+        for group in self.cloud.groups:
+            text = compute.topology_json(group.nodes)
+            for name in group.names:
+                host = compute.ComputeHost(name, len(self.hosts) + 1, group,
+                                           text)
+                self.hosts[name] = host
+                self.ledger.add(host.provider())
+                try:
+                    providers = host.report_devices()
+                except exception.NovaException as e:
+                    raise loader.InputError([
+                        f'{self.cloud.path}: host {name}: {e}'])
+                for provider in providers:
+                    self.ledger.add(provider)
+        for aggregate in self.cloud.aggregates:
+            aggregate_uuid = compute.stable_uuid('aggregate', aggregate.name)
+            for name in aggregate.hosts:
+                provider = self.ledger.providers[self.hosts[name].uuid]
+                provider.aggregates.add(aggregate_uuid)
+
+    def _image(self, name: str, properties: ty.Mapping[str, ty.Any]):
+        unknown = nova_api.unknown_image_properties(properties)
+        problem = (f'Nova knows no image property {unknown[0]!r}'
+                   if unknown else None)
+        try:
+            meta = nova_api.image_meta(properties)
+        except (ValueError, exception.NovaException) as e:
+            problem = str(e)
+        if problem:
+            raise loader.InputError([f'{self.cloud.path}: images.{name}: '
+                                     f'{problem}'])
+        return meta
+
+    def owners(self) -> list[servers.Server]:
+        """The servers that have ports."""
+        return [server for server in self.servers.values()
+                if server.host is not None or
+                server.status == servers.SHELVED]
+
+    def loads(self) -> dict[str, network.Load]:
+        """What the network puts on each host now, by name."""
+        return self.network.loads(self.owners())
+
+
+def _flavor(number: int, spec: model.FlavorSpec) -> objects.Flavor:
+    flavor = objects.Flavor(
+        id=number, name=spec.name, flavorid=spec.name, vcpus=spec.vcpus,
+        memory_mb=spec.memory_mib, root_gb=spec.disk_gib, ephemeral_gb=0,
+        swap=0, rxtx_factor=1.0, vcpu_weight=0, is_public=True,
+        disabled=False, description=None,
+        extra_specs=dict(spec.extra_specs))
+    flavor.obj_reset_changes()
+    return flavor

@@ -1,0 +1,52 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Hosts that fail and come back, and evacuations from them."""
+
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import conductor
+from nfv_sched.simulator import model
+from nfv_sched.simulator import request
+from nfv_sched.simulator import servers
+from nfv_sched.simulator import state as states
+
+
+def evacuate(state: states.State, server: servers.Server,
+             step: model.Step) -> None:
+    """Evacuate a server from its host, which is down from now on."""
+    conductor.needs(server)
+    source, old = server.host, server.claimed
+    source.down = True
+    spec = request.of_move(state, server, step.host, [source.name])
+    selections = conductor.select(state, spec, [server.uuid], False)[0]
+    host, claimed = conductor.claim_first(
+        state, spec, server, selections[:1],
+        lambda host, limits: host.move_claim(
+            state.context, server.instance, server.instance.flavor,
+            server.image_meta, 'evacuation', limits))
+    # The dead host still counts it until its nova-compute is back.
+    conductor.leave(state, source, server, server.instance.flavor, old)
+    conductor.settle(state, server, host, claimed)
+
+
+def host_down(state: states.State, host: compute.ComputeHost) -> None:
+    """Take the compute service of a host down."""
+    host.down = True
+
+
+def host_up(state: states.State, host: compute.ComputeHost) -> None:
+    """Start the compute service again; it cleans up what has left."""
+    host.down = False
+    for instance, flavor, claimed in state.residues.pop(
+            host.name, ()):
+        host.give_back(instance, flavor, claimed)
+        state.ledger.remove_provider(instance.uuid, host.uuid)

@@ -1,0 +1,51 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Ports that a server gets or loses while it runs."""
+
+from nfv_sched.simulator import conductor
+from nfv_sched.simulator import model
+from nfv_sched.simulator import network
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import request
+from nfv_sched.simulator import servers
+from nfv_sched.simulator import state as states
+
+
+def attach(state: states.State, server: servers.Server,
+           step: model.Step) -> None:
+    """Attach ports to a server."""
+    _plug(server, server.ports + request.ports_of(
+        state, f'{server.name}/{step.number}', step))
+
+
+def detach(state: states.State, server: servers.Server,
+           step: model.Step) -> None:
+    """Detach the ports of a server that it got last on a network."""
+    conductor.needs(server)
+    name, count = step.networks[0], len(step.networks)
+    found = [port for port in server.ports if port.network.name == name]
+    if len(found) < count:
+        raise servers.Refused(f'the server has {len(found)} ports on {name}, '
+                              f'not {count}')
+    gone = found[-count:]
+    _plug(server, [port for port in server.ports
+                   if port not in gone])
+
+
+def _plug(server: servers.Server, ports: list[network.Port]) -> None:
+    """Give a server its new ports; Nova asks no scheduler."""
+    conductor.needs(server)
+    conductor.needs_service(server.host)
+    server.ports = ports
+    server.instance.info_cache.network_info = nova_api.network_info(
+        port.to_nova() for port in ports)
