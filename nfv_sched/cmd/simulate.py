@@ -22,6 +22,8 @@ from oslo_serialization import jsonutils
 import yaml
 
 from nfv_sched.cmd import cli
+from nfv_sched.simulator.cloud_file import problems
+from nfv_sched.simulator.cloud_file import text as cloud_text
 from nfv_sched.simulator import examples
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import progress
@@ -114,7 +116,7 @@ class Simulate(cli.Lister):
         try:
             super().run(parsed_args)
             self.app.stdout.flush()
-        except (loader.InputError, _UsageError) as e:
+        except (problems.InputError, _UsageError) as e:
             for line in str(e).splitlines():
                 print(f'nfv-sched: {line}', file=sys.stderr)
             return 2
@@ -200,7 +202,7 @@ class Simulate(cli.Lister):
     @staticmethod
     def _run_cloud(path: str, parsed_args: argparse.Namespace):
         # Nova takes seconds to import; --help need not wait for it.
-        text = loader.read(path)
+        text = cloud_text.read(path)
         with warnings.catch_warnings():
             # Its libraries warn about eventlet, which nothing here uses.
             warnings.simplefilter('ignore')

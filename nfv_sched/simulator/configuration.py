@@ -25,6 +25,7 @@ from oslo_serialization import jsonutils
 
 from nfv_sched import conf
 from nfv_sched import extensions
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
@@ -86,7 +87,7 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[loader.Defaults]:
                  default_config_files=list(config_files),
                  default_config_dirs=[])
         except cfg.Error as e:
-            raise loader.InputError([' '.join(str(e).split())])
+            raise problems.InputError([' '.join(str(e).split())])
     changed = _set_defaults()
     try:
         yield loader.Defaults(
@@ -136,7 +137,7 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                 else:
                     CONF.set_override(name, value, group=group)
             except (cfg.Error, ValueError, TypeError) as e:
-                raise loader.InputError([
+                raise problems.InputError([
                     f'{cloud.path}:{line}: options.{group}.{name}: '
                     f'{" ".join(str(e).split())}'])
             changed.append((group, name))

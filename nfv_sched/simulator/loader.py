@@ -23,21 +23,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import difflib
 import fnmatch
-import pathlib
 import re
 import typing as ty
 
 import jsonschema
-from oslo_utils import units
-import yaml
 
 from nfv_sched.rules import place as rule_place
+from nfv_sched.simulator.cloud_file import problems
+from nfv_sched.simulator.cloud_file import text as cloud_text
+from nfv_sched.simulator.cloud_file import values
 from nfv_sched.simulator import model
 from nfv_sched.simulator import pci
 from nfv_sched.simulator import schema
 from nfv_sched.simulator import topology
-
-Path = tuple[str | int, ...]
 
 # 2.0 is a whole number to JSON, but not to code that counts with it.
 _Validator = jsonschema.validators.extend(
@@ -46,91 +44,11 @@ _Validator = jsonschema.validators.extend(
         'integer', lambda checker, value: isinstance(value, int) and
         not isinstance(value, bool)))
 
-_MAX_BYTES = 64 * units.Mi
+Path = problems.Path
+
 _MAX_HOSTS = 100_000
-_MAX_ERRORS = 20
-_SIZE = re.compile(r'\s*(\d+(?:\.\d+)?)\s*([kKMGT])(?:iB?)?\s*')
-_UNITS = {'K': units.Ki, 'M': units.Mi, 'G': units.Gi, 'T': units.Ti}
-_CPU_RANGE = re.compile(r'\s*(\^?)\s*(\d+)(?:\s*-\s*(\d+))?\s*')
 _HOST_ACTIONS = ('host_down', 'host_up')
 _GLOB = re.compile(r'[*?\[]')
-
-
-class InputError(Exception):
-    """A cloud file that cannot be used.
-
-    :ivar problems: what is wrong, one line each
-    """
-
-    def __init__(self, problems: Sequence[str]):
-        super().__init__('\n'.join(problems))
-        self.problems = tuple(problems)
-
-
-class _MarkedLoader(yaml.SafeLoader):
-    """A safe YAML loader that keeps lines and refuses doubled keys."""
-
-    def marked(self, marks: dict[Path, int]) -> ty.Any:
-        """The document, with the line of every field put into *marks*."""
-        node = self.get_single_node()
-        if node is None:
-            return None
-        return self._build(node, (), marks, ())
-
-    def _build(self, node, path, marks, above):
-        marks.setdefault(path, node.start_mark.line + 1)
-        if node in above:
-            raise yaml.constructor.ConstructorError(
-                None, None, 'an alias that contains itself', node.start_mark)
-        above = (*above, node)
-        if isinstance(node, yaml.SequenceNode):
-            return [self._build(item, (*path, i), marks, above)
-                    for i, item in enumerate(node.value)]
-        if not isinstance(node, yaml.MappingNode):
-            return self.construct_object(node, deep=True)
-        own = [key.value for key, _ in node.value
-               if key.tag != 'tag:yaml.org,2002:merge']
-        for i, name in enumerate(own):
-            if name in own[:i]:
-                key = [k for k, _ in node.value if k.value == name][1]
-                raise yaml.constructor.ConstructorError(
-                    None, None, f'the key {name!r} is given twice',
-                    key.start_mark)
-        self.flatten_mapping(node)
-        result = {}
-        for key_node, value_node in node.value:
-            # Keys are names, also those YAML takes for numbers.
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, 'a key that is not a plain name',
-                    key_node.start_mark)
-            key = key_node.value
-            marks[(*path, key)] = key_node.start_mark.line + 1
-            result[key] = self._build(value_node, (*path, key), marks, above)
-        return result
-
-
-def field_name(path: Iterable[str | int]) -> str:
-    """How a field is named in messages: ``hosts[0].cores``."""
-    text = ''
-    for part in path:
-        if isinstance(part, int):
-            text += f'[{part}]'
-        elif re.fullmatch(r'[\w-]+', part):
-            text += f'.{part}' if text else part
-        else:
-            text += f'[{part!r}]'
-    return text
-
-
-def _near(word: str, known: Iterable[str]) -> str:
-    known = list(known)
-    close = difflib.get_close_matches(word, known, n=1)
-    if close:
-        return f'; did you mean {close[0]!r}?'
-    if known and len(known) <= 20:
-        return f'; known: {", ".join(sorted(known))}'
-    return ''
 
 
 def _type_text(types: str | list[str]) -> str:
@@ -159,7 +77,7 @@ def _explain(error) -> list[tuple[Path, str]]:
     match error.validator:
         case 'additionalProperties':
             known = error.schema.get('properties', {})
-            return [((*path, key), f'unknown key{_near(key, known)}')
+            return [((*path, key), f'unknown key{problems.near(key, known)}')
                     for key in value if key not in known]
         case 'required':
             missing = [key for key in wanted if key not in value]
@@ -171,7 +89,7 @@ def _explain(error) -> list[tuple[Path, str]]:
             message = (f'{_shown(value)} is not one of '
                        f'{", ".join(map(str, wanted))}')
             if isinstance(value, str):
-                message += _near(value, wanted).partition('; known')[0]
+                message += problems.near(value, wanted).partition('; known')[0]
         case 'minimum':
             message = f'must be at least {wanted}, not {value}'
         case 'exclusiveMinimum':
@@ -189,53 +107,6 @@ def _explain(error) -> list[tuple[Path, str]]:
     return [(path, message)]
 
 
-def parse_size(value: int | str) -> int:
-    """A memory size in KiB.
-
-    :param value: MiB as a number, or text with a unit: ``96 GiB``, ``2M``
-    :raises ValueError: if it is neither, or no whole number of KiB
-    """
-    if isinstance(value, int):
-        return value * 1024
-    if value.strip().isdigit():
-        return int(value) * 1024
-    match = _SIZE.fullmatch(value)
-    if not match:
-        raise ValueError(f'{value!r} is not a size: MiB as a number, or a '
-                         'number with KiB, MiB, GiB or TiB')
-    amount = float(match[1]) * _UNITS[match[2].upper()]
-    if amount % 1024:
-        raise ValueError(f'{value!r} is not a whole number of KiB')
-    return int(amount) // 1024
-
-
-def parse_cpus(value: int | str) -> frozenset[int]:
-    """A CPU set in the syntax of Nova: ``0-3,^2,8``.
-
-    :param value: the text, or one CPU
-    :raises ValueError: if it is no CPU set
-    """
-    cpus, out = set(), set()
-    text = str(value)
-    if not text.strip():
-        return frozenset()
-    for part in text.split(','):
-        match = _CPU_RANGE.fullmatch(part)
-        if not match:
-            raise ValueError(f'{text!r} is not a CPU set such as 0-3,8')
-        first, last = int(match[2]), int(match[3] or match[2])
-        if last < first or last >= 1 << 16:
-            raise ValueError(f'{part.strip()!r} is not a range of CPUs')
-        (out if match[1] else cpus).update(range(first, last + 1))
-    return frozenset(cpus - out)
-
-
-def _text(value: ty.Any) -> str:
-    if isinstance(value, bool):
-        return 'true' if value else 'false'
-    return str(value)
-
-
 class _Builder:
     """Checks one parsed file and builds the values."""
 
@@ -245,42 +116,14 @@ class _Builder:
                  check_extra_spec: Callable[[str, str], str | None]):
         self.path = path
         self.data = data
-        self.marks = marks
+        self.problems = problems.Problems(path, marks)
+        self.problem, self.known = self.problems.add, self.problems.known
+        self.line = self.problems.line
         self.switch_label = switch_label
         self.node_prefix = node_prefix
         self.ratios = ratios
         self.check_extra_spec = check_extra_spec
         self.pci_in_placement = False
-        self.problems: list[tuple[int, str]] = []
-
-    # Errors
-
-    def line(self, path: Path) -> int:
-        """The line of a field, or of the nearest field above it."""
-        while path and path not in self.marks:
-            path = path[:-1]
-        return self.marks.get(path, 1)
-
-    def problem(self, path: Path, message: str) -> None:
-        """Note that something is wrong with a field."""
-        line = self.line(path)
-        field = field_name(path)
-        text = f'{self.path}:{line}: {field + ": " if field else ""}{message}'
-        if (line, text) not in self.problems:
-            self.problems.append((line, text))
-
-    def stop_if_wrong(self) -> None:
-        """Raise what was noted so far.
-
-        :raises InputError: if anything was
-        """
-        if not self.problems:
-            return
-        texts = [text for _, text in sorted(self.problems)]
-        if len(texts) > _MAX_ERRORS:
-            more = len(texts) - _MAX_ERRORS
-            texts = texts[:_MAX_ERRORS] + [f'{self.path}: {more} more']
-        raise InputError(texts)
 
     def validate(self, instance: ty.Any, rules: Mapping,
                  prefix: Path = ()) -> None:
@@ -289,21 +132,12 @@ class _Builder:
             for path, message in _explain(error):
                 self.problem((*prefix, *path), message)
 
-    def known(self, path: Path, kind: str, name: str,
-              names: Iterable[str]) -> bool:
-        """Whether *name* is among *names*; noted if it is not."""
-        if name in names:
-            return True
-        self.problem(path, f'there is no {kind} {name!r}'
-                           f'{_near(name, names)}')
-        return False
-
     # Parts
 
     def size_kib(self, path: Path, value: int | str) -> int:
         """A size in KiB; 0 if it is wrong."""
         try:
-            return parse_size(value)
+            return values.parse_size(value)
         except ValueError as e:
             self.problem(path, str(e))
             return 0
@@ -359,7 +193,7 @@ class _Builder:
         if path[-1] not in host:
             return None
         try:
-            return parse_cpus(host[path[-1]])
+            return values.parse_cpus(host[path[-1]])
         except ValueError as e:
             self.problem(path, str(e))
             return frozenset()
@@ -570,7 +404,7 @@ class _Builder:
     def flavor(self, name: str, data: Mapping) -> model.FlavorSpec:
         """One entry of ``flavors``."""
         path = ('flavors', name)
-        specs = {key: _text(value)
+        specs = {key: values.parse_text(value)
                  for key, value in data.get('extra_specs', {}).items()}
         if data.get('validate', True):
             for key, value in specs.items():
@@ -617,7 +451,7 @@ class _Builder:
                 members.update(dict.fromkeys(found))
             result.append(model.AggregateSpec(
                 data['name'], tuple(members),
-                {key: _text(value)
+                {key: values.parse_text(value)
                  for key, value in data.get('metadata', {}).items()}))
         return tuple(result)
 
@@ -787,9 +621,9 @@ class _Builder:
         :raises InputError: if anything is wrong with it
         """
         if self.data is None:
-            raise InputError([f'{self.path}: the file is empty'])
+            raise problems.InputError([f'{self.path}: the file is empty'])
         self.validate(self.data, schema.CLOUD)
-        self.stop_if_wrong()
+        self.problems.stop_if_wrong()
         data = self.data
         ours = data.get('options', {}).get('nfv_sched', {})
         self.switch_label = str(ours.get('vswitch_label', self.switch_label))
@@ -808,7 +642,7 @@ class _Builder:
                             in data['pci_aliases'].items())
         groups = self.host_groups()
         # Without all hosts, references to them would look wrong.
-        self.stop_if_wrong()
+        self.problems.stop_if_wrong()
         hosts = [name for group in groups for name in group.names]
         flavors = {name: self.flavor(name, value)
                    for name, value in data['flavors'].items()}
@@ -827,7 +661,7 @@ class _Builder:
         host_set = dict.fromkeys(hosts)
         steps = [self.step(i + 1, step, host_set, servers)
                  for i, step in enumerate(data['steps'])]
-        self.stop_if_wrong()
+        self.problems.stop_if_wrong()
         options = tuple(
             (group, name, value, self.line(('options', group, name)))
             for group, values in data.get('options', {}).items()
@@ -900,56 +734,12 @@ def loads(text: str, path: str = '<text>', defaults: Defaults = Defaults(),
     :returns: the cloud
     :raises InputError: if anything is wrong with the text
     """
-    marks: dict[Path, int] = {}
-    try:
-        loader = _MarkedLoader(text)
-        try:
-            data = loader.marked(marks)
-        finally:
-            loader.dispose()
-    except yaml.MarkedYAMLError as e:
-        mark = e.problem_mark or e.context_mark
-        line = mark.line + 1 if mark else 1
-        problem = ' '.join(str(e.problem or e.context).split())
-        raise InputError([f'{path}:{line}: not valid YAML: {problem}'])
-    except yaml.reader.ReaderError as e:
-        line = text.count('\n', 0, e.position) + 1
-        raise InputError([f'{path}:{line}: not text: the character '
-                          f'#x{e.character:04x} is not allowed in YAML'])
-    except (yaml.YAMLError, ValueError, OverflowError) as e:
-        raise InputError([f'{path}: not valid YAML: '
-                          f'{" ".join(str(e).split())}'])
-    except RecursionError:
-        raise InputError([f'{path}: nested too deeply'])
+    data, marks = cloud_text.parse(text, path)
     return _Builder(path, data, marks, defaults.switch_label,
                     defaults.node_prefix,
                     {'cpu': defaults.cpu_ratio, 'ram': defaults.ram_ratio,
                      'disk': defaults.disk_ratio},
                     check_extra_spec).build()
-
-
-def read(path: str) -> str:
-    """The text of a cloud file.
-
-    :param path: the file
-    :raises InputError: if it cannot be read, or is not text
-    """
-    file = pathlib.Path(path)
-    try:
-        if file.is_dir():
-            raise InputError([f'{path}: is a directory, not a file'])
-        with file.open('rb') as stream:
-            raw = stream.read(_MAX_BYTES + 1)
-    except (OSError, ValueError) as e:
-        reason = e.strerror if isinstance(e, OSError) else str(e)
-        raise InputError([f'{path}: {reason or e}'])
-    if len(raw) > _MAX_BYTES:
-        raise InputError([f'{path}: larger than {_MAX_BYTES} bytes'])
-    try:
-        return raw.decode('utf-8-sig')
-    except UnicodeDecodeError as e:
-        line = raw.count(b'\n', 0, e.start) + 1
-        raise InputError([f'{path}:{line}: not UTF-8 text'])
 
 
 def load(path: str, defaults: Defaults = Defaults(),
@@ -963,4 +753,4 @@ def load(path: str, defaults: Defaults = Defaults(),
     :returns: the cloud
     :raises InputError: if anything is wrong with the file
     """
-    return loads(read(path), path, defaults, check_extra_spec)
+    return loads(cloud_text.read(path), path, defaults, check_extra_spec)

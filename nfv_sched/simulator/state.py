@@ -17,8 +17,8 @@ import typing as ty
 from nova import exception
 from nova import objects
 
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import loader
 from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
@@ -66,14 +66,14 @@ class State:
         try:
             nova_api.get_alias_from_config()
         except exception.NovaException as e:
-            raise loader.InputError([f'{cloud.path}: {e}'])
+            raise problems.InputError([f'{cloud.path}: {e}'])
         self._build_hosts()
         try:
             self.manager = scheduler.HostManager(self.hosts,
                                                  cloud.aggregates)
         except (exception.SchedulerHostFilterNotFound, ImportError,
                 AttributeError) as e:
-            raise loader.InputError([f'{cloud.path}: {e}'])
+            raise problems.InputError([f'{cloud.path}: {e}'])
         self.network = network.Network(
             cloud, self.hosts, self.ledger, self.manager.aggregates_of)
         self.scheduler = scheduler.Scheduler(
@@ -90,7 +90,7 @@ class State:
                 try:
                     providers = host.report_devices()
                 except exception.NovaException as e:
-                    raise loader.InputError([
+                    raise problems.InputError([
                         f'{self.cloud.path}: host {name}: {e}'])
                 for provider in providers:
                     self.ledger.add(provider)
@@ -109,8 +109,8 @@ class State:
         except (ValueError, exception.NovaException) as e:
             problem = str(e)
         if problem:
-            raise loader.InputError([f'{self.cloud.path}: images.{name}: '
-                                     f'{problem}'])
+            raise problems.InputError([f'{self.cloud.path}: images.{name}: '
+                                       f'{problem}'])
         return meta
 
     def owners(self) -> list[servers.Server]:

@@ -15,7 +15,7 @@
 from nova import objects
 from oslo_serialization import jsonutils
 
-from nfv_sched.simulator import loader
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request
 from nfv_sched.simulator.steps import lifecycle
@@ -281,7 +281,7 @@ filters: [ComputeFilter, NUMATopologyFilter]
 
     def test_unknown_filter(self):
         error = self.assertRaises(
-            loader.InputError, self.run_cloud,
+            problems.InputError, self.run_cloud,
             self.cloud('[]', head=base.CLOUD + 'filters: [NoSuchFilter]\n'))
         self.assertIn('NoSuchFilter', str(error))
 
@@ -291,7 +291,7 @@ filters: [ComputeFilter, NUMATopologyFilter]
                 ('{nfv_sched: {nosuch: 1}}', 'nosuch'),
                 ('{nfv_sched: {expose_reasons: loud}}', 'loud')):
             error = self.assertRaises(
-                loader.InputError, self.run_cloud,
+                problems.InputError, self.run_cloud,
                 self.cloud('[]', head=base.CLOUD + f'options: {options}\n'))
             self.assertIn(message, str(error))
             self.assertIn('cloud.yaml:', str(error))
@@ -306,7 +306,7 @@ filters: [ComputeFilter, NUMATopologyFilter]
         for image, message in (('hw_nosuch: 1', 'hw_nosuch'),
                                ('hw_cpu_policy: maybe', 'maybe')):
             error = self.assertRaises(
-                loader.InputError, self.run_cloud,
+                problems.InputError, self.run_cloud,
                 self.cloud('[]', head=base.CLOUD +
                            f'images: {{i: {{{image}}}}}\n'))
             self.assertIn(message, str(error))

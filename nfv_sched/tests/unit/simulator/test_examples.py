@@ -14,6 +14,7 @@
 
 import re
 
+from nfv_sched.simulator.cloud_file import text as cloud_text
 from nfv_sched.simulator import examples
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import nova_api
@@ -52,7 +53,7 @@ class ExamplesTestCase(base.SimulatorTestCase):
         return result
 
     def text(self, name: str) -> str:
-        return loader.read(str(examples.find()[name]))
+        return cloud_text.read(str(examples.find()[name]))
 
     def test_they_are_found(self):
         found = examples.find()

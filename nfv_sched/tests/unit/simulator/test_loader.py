@@ -16,6 +16,8 @@ import os
 import pathlib
 import tempfile
 
+from nfv_sched.simulator.cloud_file import problems
+from nfv_sched.simulator.cloud_file import values
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import nova_api
 from nfv_sched.tests.unit.simulator import base
@@ -200,7 +202,7 @@ class LoaderTestCase(base.SimulatorTestCase):
 
     def problems(self, text: str) -> str:
         error = self.assertRaises(
-            loader.InputError, loader.loads, text, 'cloud.yaml',
+            problems.InputError, loader.loads, text, 'cloud.yaml',
             loader.Defaults(), nova_api.extra_spec_problem)
         for problem in error.problems:
             self.assertNotIn('\n', problem)
@@ -245,7 +247,7 @@ class LoaderTestCase(base.SimulatorTestCase):
                     (str(binary), ':1: not UTF-8 text'),
                     ('a\0b', 'null')):
                 with self.subTest(path=path):
-                    error = self.assertRaises(loader.InputError, loader.load,
+                    error = self.assertRaises(problems.InputError, loader.load,
                                               path)
                     self.assertIn(message, str(error))
 
@@ -270,13 +272,13 @@ class LoaderTestCase(base.SimulatorTestCase):
         for value, kib in ((5, 5120), ('5', 5120), ('96 GiB', 96 << 20),
                            ('2M', 2048), ('1G', 1 << 20), ('0.5 GiB', 524288),
                            ('4KiB', 4)):
-            self.assertEqual(kib, loader.parse_size(value))
+            self.assertEqual(kib, values.parse_size(value))
         for value in ('', 'GiB', '-1', '1 PiB', '96 GB', 'x'):
-            self.assertRaises(ValueError, loader.parse_size, value)
+            self.assertRaises(ValueError, values.parse_size, value)
 
     def test_cpus(self):
         for value, cpus in (('0-3,^2,8', {0, 1, 3, 8}), (4, {4}), ('', set()),
                             (' 1 , 2 - 3 ', {1, 2, 3})):
-            self.assertEqual(frozenset(cpus), loader.parse_cpus(value))
+            self.assertEqual(frozenset(cpus), values.parse_cpus(value))
         for value in ('a', '1-', '-1', '1,,2', '99999999999'):
-            self.assertRaises(ValueError, loader.parse_cpus, value)
+            self.assertRaises(ValueError, values.parse_cpus, value)

@@ -16,6 +16,7 @@
 from nfv_sched.ledger import names
 from nfv_sched.network import sources
 from nfv_sched.network import usage
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import network
 from nfv_sched.simulator import report
@@ -640,6 +641,6 @@ class FileTest(NetworkTestCase):
             with self.subTest(new=new):
                 self.assertIn(old, text)
                 error = self.assertRaises(
-                    loader.InputError, loader.loads,
+                    problems.InputError, loader.loads,
                     text.replace(old, new, 1), 'cloud.yaml')
                 self.assertIn(message, str(error))

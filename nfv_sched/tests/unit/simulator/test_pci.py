@@ -14,7 +14,7 @@
 
 import re
 
-from nfv_sched.simulator import loader
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import nova_api
 from nfv_sched.tests.unit.simulator import base
 
@@ -204,7 +204,7 @@ class PCITestCase(base.SimulatorTestCase):
 
     def test_bad_aliases(self):
         error = self.assertRaises(
-            loader.InputError, self.run_cloud,
+            problems.InputError, self.run_cloud,
             self.cloud('[]', base.CLOUD + 'pci_aliases: '
                        '{a: {type: PF, resource_class: NIC}}\n'))
         self.assertIn('cloud.yaml: ', str(error))
@@ -281,7 +281,7 @@ class PlacementPCITestCase(PCITestCase):
 
     def test_bad_aliases(self):
         error = self.assertRaises(
-            loader.InputError, self.run_cloud,
+            problems.InputError, self.run_cloud,
             self.cloud('[]', 'pci_in_placement: true\n' + base.CLOUD +
                        "options: {pci: {alias: ['{\"name\": \"a\"}']}}\n"))
         self.assertIn('vendor_id', str(error))
