@@ -139,11 +139,11 @@ class ComputeHost:
             vcpus=vcpus,
             vcpus_used=0,
             memory_mb=memory,
-            memory_mb_used=group.reserved_mib,
-            free_ram_mb=memory - group.reserved_mib,
-            local_gb=group.disk_gib,
+            memory_mb_used=group.reserved_memory,
+            free_ram_mb=memory - group.reserved_memory,
+            local_gb=group.disk,
             local_gb_used=0,
-            free_disk_gb=group.disk_gib,
+            free_disk_gb=group.disk,
             disk_available_least=None,
             current_workload=0,
             running_vms=0,
@@ -156,9 +156,9 @@ class ComputeHost:
                 arch=fields.Architecture.X86_64, hv_type=fields.HVType.KVM,
                 vm_mode=fields.VMMode.HVM)],
             pci_device_pools=None,
-            cpu_allocation_ratio=group.cpu_ratio,
-            ram_allocation_ratio=group.ram_ratio,
-            disk_allocation_ratio=group.disk_ratio,
+            cpu_allocation_ratio=group.cpu_allocation_ratio,
+            ram_allocation_ratio=group.ram_allocation_ratio,
+            disk_allocation_ratio=group.disk_allocation_ratio,
             mapped=1,
             updated_at=timeutils.utcnow(with_timezone=True))
         self.node.obj_reset_changes()
@@ -205,15 +205,16 @@ class ComputeHost:
             len(node.dedicated) for node in group.nodes)
         inventories = {
             'MEMORY_MB': placement.Inventory(
-                self.node.memory_mb, group.reserved_mib, group.ram_ratio)}
+                self.node.memory_mb, group.reserved_memory,
+                group.ram_allocation_ratio)}
         if shared:
             inventories['VCPU'] = placement.Inventory(
-                shared, 0, group.cpu_ratio)
+                shared, 0, group.cpu_allocation_ratio)
         if dedicated:
             inventories['PCPU'] = placement.Inventory(dedicated)
-        if group.disk_gib:
+        if group.disk:
             inventories['DISK_GB'] = placement.Inventory(
-                group.disk_gib, 0, group.disk_ratio)
+                group.disk, 0, group.disk_allocation_ratio)
         traits = set(group.traits) | _DRIVER_TRAITS
         if group.threads > 1:
             traits.add(HYPERTHREADING)

@@ -24,8 +24,8 @@ from nova import exception
 from nova import objects
 from oslo_serialization import jsonutils
 
+from nfv_sched.simulator import actions
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
@@ -134,7 +134,7 @@ def needs_service(host: compute.ComputeHost) -> None:
 
 
 def hand_over(state: states.State, server: servers.Server,
-              step: model.Step) -> str:
+              step: actions.Step) -> str:
     """Let the migration of a move have what the server has.
 
     :returns: UUID of the migration

@@ -26,9 +26,9 @@ from oslo_serialization import jsonutils
 from nfv_sched import conf
 from nfv_sched import extensions
 from nfv_sched.simulator.cloud_file import problems
-from nfv_sched.simulator import loader
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import pci
 
 CONF = nova_api.CONF
 
@@ -73,7 +73,7 @@ def _set_defaults() -> list[tuple[str, str]]:
 
 
 @contextlib.contextmanager
-def defaults(config_files: Sequence[str] = ()) -> Iterator[loader.Defaults]:
+def defaults(config_files: Sequence[str] = ()) -> Iterator[model.Defaults]:
     """Nova with nfv-sched enabled, as the defaults have it.
 
     :param config_files: files such as nova.conf, read on top of the defaults
@@ -90,7 +90,7 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[loader.Defaults]:
             raise problems.InputError([' '.join(str(e).split())])
     changed = _set_defaults()
     try:
-        yield loader.Defaults(
+        yield model.Defaults(
             switch_label=CONF.nfv_sched.vswitch_label,
             node_prefix=CONF.nfv_sched.node_label_prefix,
             cpu_ratio=CONF.initial_cpu_allocation_ratio,
@@ -113,7 +113,7 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
     :param seed: for the choice among equal hosts
     :raises InputError: if an option does not exist or its value is bad
     """
-    values = list(cloud.options)
+    values = list(cloud.settings)
     if cloud.filters is not None:
         values.append(('filter_scheduler', 'enabled_filters',
                        list(cloud.filters), 0))
@@ -126,7 +126,8 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                        ('filter_scheduler', 'pci_in_placement'))]
     if cloud.pci_aliases is not None:
         values.append(('pci', 'alias', [
-            jsonutils.dumps(alias) for _, alias in cloud.pci_aliases], 0))
+            jsonutils.dumps(pci.alias(alias))
+            for alias in cloud.pci_aliases.values()], 0))
     changed = []
     state = random.getstate()
     try:

@@ -19,7 +19,9 @@ time as anything else.
 
 from collections.abc import Callable
 import time
+import typing as ty
 
+from nfv_sched.simulator import actions
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import expectations
 from nfv_sched.simulator import model
@@ -34,7 +36,7 @@ from nfv_sched.simulator.steps import ports
 
 #: What is done to a server, by action.
 _OF_SERVERS: dict[
-    str, Callable[[state.State, servers.Server, model.Step], None]
+    str, Callable[[state.State, servers.Server, ty.Any], None]
 ] = {
     'boot': boot.boot,
     'delete': lifecycle.delete,
@@ -88,10 +90,10 @@ class Simulation:
         for step in cloud.steps:
             first = len(self.outcomes)
             if step.action == 'neutron':
-                self.state.network.become(step.state, self.state.owners())
+                self.state.network.become(step.neutron, self.state.owners())
                 self.outcomes.append(outcome.Outcome(
                     step.number, step.action, '', True, '',
-                    notes=(step.state,)))
+                    notes=(step.neutron,)))
             elif step.action == 'boot' and step.multi_create:
                 for server in boot.boot_together(self.state, step):
                     self._record(step, server, None)
@@ -113,7 +115,7 @@ class Simulation:
             failures=self._expectations.failures,
             seconds=time.monotonic() - began)
 
-    def _one(self, step: model.Step, name: str) -> None:
+    def _one(self, step: actions.Step, name: str) -> None:
         """Do a step for one of its servers or hosts."""
         self.state.notes = []
         if step.action in _OF_HOSTS:
@@ -132,7 +134,7 @@ class Simulation:
             server.reason = str(e)
         self._record(step, server, source)
 
-    def _record(self, step: model.Step, server: servers.Server,
+    def _record(self, step: actions.Step, server: servers.Server,
                 source: str | None) -> None:
         self.outcomes.append(outcome.Outcome(
             step=step.number, action=step.action, server=server.name,

@@ -15,7 +15,7 @@
 import collections
 from collections.abc import Callable, Mapping, Sequence
 
-from nfv_sched.simulator import model
+from nfv_sched.simulator import actions
 from nfv_sched.simulator import network
 from nfv_sched.simulator import outcome
 
@@ -33,7 +33,7 @@ class Expectations:
         self.failures: list[str] = []
         self._path = path
 
-    def check(self, step: model.Step, outcomes: Sequence[outcome.Outcome],
+    def check(self, step: actions.Step, outcomes: Sequence[outcome.Outcome],
               loads: Callable[[], Mapping[str, network.Load]]) -> None:
         """Compare what is expected of a step and what became of it.
 
@@ -47,22 +47,22 @@ class Expectations:
         where = f'step {step.number} ({step.action} {names})'
         self._compare(where, step.expect, outcomes)
         by_name = {found.server: found for found in outcomes}
-        for name, expect in step.expect.servers:
+        for name, expect in step.expect.servers.items():
             self._compare(f'step {step.number} ({step.action} {name})',
                           expect, [by_name[name]])
         if step.expect.ports or step.expect.rules:
             of_hosts = loads()
-            for name, count in step.expect.ports:
+            for name, count in step.expect.ports.items():
                 ports = of_hosts[name].ports
                 self._expect(where, step.expect, ports == count,
                              f'{count} vSwitch ports on {name}', f'{ports}')
-            for name, count in step.expect.rules:
+            for name, count in step.expect.rules.items():
                 rules = of_hosts[name].usage.rules
                 self._expect(where, step.expect, rules == count,
                              f'{count} security-group rules on {name}',
                              f'{rules}')
 
-    def _expect(self, where: str, expect: model.Expectation, met: bool,
+    def _expect(self, where: str, expect: actions.ServerExpectation, met: bool,
                 wanted: str, got: str) -> None:
         """Count an expectation, and note it if it is not met."""
         self.checks += 1
@@ -71,7 +71,7 @@ class Expectations:
                 f'{self._path}:{expect.line}: {where}: expected '
                 f'{wanted}, got {got}')
 
-    def _compare(self, where: str, expect: model.Expectation,
+    def _compare(self, where: str, expect: actions.ServerExpectation,
                  outcomes: Sequence[outcome.Outcome]) -> None:
         def note(met: bool, wanted: str, got: str) -> None:
             self._expect(where, expect, met, wanted, got)
@@ -91,10 +91,10 @@ class Expectations:
                 text += f' ({_places(placed)})'
             note(len(got) == count, f'{count} {word}', text)
         facts = (
-            (expect.hosts, lambda o: o.host in expect.hosts,
-             lambda: f'host {" or ".join(expect.hosts)}'),
-            (expect.not_hosts, lambda o: o.host not in expect.not_hosts,
-             lambda: f'not host {" or ".join(expect.not_hosts)}'),
+            (expect.host, lambda o: o.host in expect.host,
+             lambda: f'host {" or ".join(expect.host)}'),
+            (expect.not_host, lambda o: o.host not in expect.not_host,
+             lambda: f'not host {" or ".join(expect.not_host)}'),
             (expect.nodes, lambda o: o.nodes == expect.nodes,
              lambda: f'host NUMA nodes {list(expect.nodes)}'),
             (expect.nodes_in, lambda o: o.nodes is not None and
@@ -102,15 +102,16 @@ class Expectations:
              lambda: f'host NUMA nodes among {list(expect.nodes_in)}'),
             (expect.vswitch, lambda o: o.vswitch == expect.vswitch,
              lambda: f'vSwitch {expect.vswitch}'),
-            (expect.places or None, lambda o: all(
-                o.places.get(name) == near for name, near in expect.places),
-             lambda: outcome.places_text(dict(expect.places))),
+            (expect.places, lambda o: all(
+                o.places.get(name) == near
+                for name, near in expect.places.items()),
+             lambda: outcome.places_text(expect.places)),
             (expect.pci, lambda o: o.pci == expect.pci,
              lambda: f'PCI devices {expect.pci}'),
             (expect.pci_devices, lambda o: _per_node(o) ==
-             {node: count for node, count in expect.pci_devices if count},
-             lambda: 'PCI devices ' + _devices_text(
-                 dict(expect.pci_devices))),
+             {node: count for node, count in expect.pci_devices.items()
+              if count},
+             lambda: 'PCI devices ' + _devices_text(expect.pci_devices)),
             (expect.cores, lambda o: o.cores == expect.cores,
              lambda: f'{expect.cores} physical cores'),
         )

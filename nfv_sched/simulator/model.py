@@ -12,12 +12,24 @@
 
 """What a cloud file says, as immutable values.
 
-The loader makes these after it has checked them; nothing here checks, reads
-files or knows Nova.
+The fields of the types are the keys of the file, each with what it may be;
+nowhere else are they listed.  :mod:`nfv_sched.simulator.cloud_file.schema`
+says how to read the types.  Fields that are no keys are worked out by the
+loader, as are defaults that depend on others.  Nothing here checks, reads
+files or knows Nova.  Steps are in :mod:`nfv_sched.simulator.actions`.
 """
 
+from collections.abc import Iterable, Mapping
 import dataclasses
 import typing as ty
+
+from nfv_sched.simulator import actions
+from nfv_sched.simulator.cloud_file import schema
+from nfv_sched.simulator.cloud_file import values
+
+_T = ty.TypeVar('_T')
+# What Nova is told of PCI devices in the same words.
+_Said = ty.Annotated[_T, values.FOR_NOVA]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,99 +106,219 @@ class PCIConfig:
     """
 
     devices: tuple[PCIDevice, ...] = ()
-    device_spec: tuple[ty.Mapping[str, str], ...] = ()
+    device_spec: tuple[Mapping[str, str], ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PCIDevices:
+    """One entry of ``pci_devices``: PCI devices that are alike.
+
+    :ivar type: ``VF``, ``PF`` or ``standard``
+    :ivar node: their NUMA node; null if the host does not tell
+    :ivar count: how many there are
+    :ivar vfs: VFs of each PF
+    :ivar vendor: vendor id
+    :ivar product: product id
+    :ivar vf_product: product id of the VFs of a PF
+    :ivar physical_network: physical network they are cabled to
+    :ivar trusted: whether Nova may make trusted VFs of them
+    :ivar live_migratable: whether they can be migrated with a server
+    :ivar resource_class: their resource class in Placement
+    :ivar traits: their traits in Placement
+    """
+
+    type: values.PCIKind
+    node: values.Count | None
+    count: ty.Annotated[int, values.within(1, 1024)] = 1
+    vfs: ty.Annotated[int, values.within(0, 240)] | None = None
+    vendor: values.PCIId | None = None
+    product: values.PCIId | None = None
+    vf_product: values.PCIId | None = None
+    physical_network: _Said[values.Name] | None = None
+    trusted: _Said[bool] | None = None
+    live_migratable: _Said[bool] | None = None
+    resource_class: _Said[values.Name] | None = None
+    traits: _Said[tuple[values.Name, ...]] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PCIAlias:
+    """One entry of ``pci_aliases``.
+
+    :ivar name: its name
+    :ivar type: ``VF``, ``PF`` or ``standard``
+    :ivar numa_policy: its PCI NUMA policy
+    :ivar vendor: vendor id of the devices
+    :ivar product: product id of the devices
+    :ivar live_migratable: whether the devices must be so
+    :ivar resource_class: resource class of the devices in Placement
+    :ivar traits: traits of the devices in Placement
+    """
+
+    name: str = schema.own_name()
+    type: values.PCIKind
+    numa_policy: _Said[values.NUMAPolicy] | None = None
+    vendor: values.PCIId | None = None
+    product: values.PCIId | None = None
+    live_migratable: _Said[bool] | None = None
+    resource_class: _Said[values.Name] | None = None
+    traits: _Said[tuple[values.Name, ...]] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Routers:
+    """Virtual routers on a host.
+
+    :ivar count: how many there are
+    :ivar ports: ports of the virtual switch that each takes
+    """
+
+    count: values.Load
+    ports: values.Load = 1
+
+
+def _routers(value: int | Routers) -> Routers:
+    return value if isinstance(value, Routers) else Routers(count=value)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostGroup:
-    """Hosts that are alike.
+    """One entry of ``hosts``: hosts that are alike.
 
-    :ivar key: how the file names the group
-    :ivar names: the hosts in it
-    :ivar nodes: their NUMA nodes
+    What may be given once for all NUMA nodes has one value for each of them
+    in the end.
+
+    :ivar name: name of the host, or what the names of several are made of
+    :ivar count: how many hosts there are
+    :ivar numa_nodes: how many NUMA nodes each has
+    :ivar nodes_per_socket: NUMA nodes a socket
+    :ivar cores: physical cores of each NUMA node
+    :ivar threads: hardware threads per core
+    :ivar siblings: how the threads of a core are numbered
+    :ivar memory: all memory of each NUMA node in MiB
+    :ivar pages: huge pages of each NUMA node: KiB to number
+    :ivar reserved_pages: pages guests may not use: KiB to number
+    :ivar reserved_memory: memory in MiB that Placement keeps from guests
+    :ivar disk: disk for guests in GiB
+    :ivar platform_cores: cores of node 0 for the host itself
+    :ivar vswitch_cores: cores of each NUMA node for the virtual switch; a
+        single number counts where the switch runs
+    :ivar shared_cores_per_node: cores of each NUMA node for guests with
+        shared CPUs
+    :ivar dedicated_cpus: explicit CPU set for guests with dedicated CPUs;
+        with it, or the next, the three above do not count
+    :ivar shared_cpus: explicit CPU set for guests with shared CPUs
     :ivar legacy_pinning: whether all guest CPUs are both shared and
         dedicated, as ``vcpu_pin_set`` has it
-    :ivar threads: hardware threads per core
     :ivar switch_nodes: NUMA nodes on which the virtual switch runs
-    :ivar reserved_mib: memory in MiB that Placement keeps from guests
-    :ivar disk_gib: disk for guests in GiB
-    :ivar cpu_ratio: shared vCPUs per shared CPU
-    :ivar ram_ratio: memory overcommitment of guests without huge pages
-    :ivar disk_ratio: disk overcommitment
+    :ivar places: NUMA nodes of each further place, by its name
+    :ivar node_labels: whether the labels of single NUMA nodes are declared
+    :ivar physical_networks: NUMA nodes near which each physical network is
+    :ivar tunnel_nodes: NUMA nodes near which tunnelled networks are
+    :ivar cpu_allocation_ratio: shared vCPUs per shared CPU
+    :ivar ram_allocation_ratio: memory overcommitment of guests without huge
+        pages
+    :ivar disk_allocation_ratio: disk overcommitment
     :ivar traits: Placement traits besides those that follow from the rest
+    :ivar pci_devices: PCI devices for guests, as written
     :ivar disabled: whether the compute service is disabled
-    :ivar pci: PCI devices for guests
     :ivar dhcp_servers: networks that a DHCP agent serves on each host; each
         takes a port of the virtual switch
     :ivar routers: virtual routers on each host
-    :ivar router_ports: ports of the virtual switch that each router takes
     :ivar other_ports: ports of the virtual switch that are neither a guest's
         nor one of these
-    :ivar places: NUMA nodes of each further place, by its name
+    :ivar names: the hosts
+    :ivar nodes: their NUMA nodes
+    :ivar pci: their PCI devices one by one
     """
 
-    key: str
-    names: tuple[str, ...]
-    nodes: tuple[NodeLayout, ...]
-    legacy_pinning: bool
-    threads: int
-    switch_nodes: frozenset[int]
-    reserved_mib: int
-    disk_gib: int
-    cpu_ratio: float
-    ram_ratio: float
-    disk_ratio: float
-    traits: frozenset[str]
-    disabled: bool
-    pci: PCIConfig = PCIConfig()
-    dhcp_servers: int = 0
-    routers: int = 0
-    router_ports: int = 1
-    other_ports: int = 0
-    places: ty.Mapping[str, frozenset[int]] = dataclasses.field(
+    name: values.Name
+    count: ty.Annotated[int, values.within(1, 100_000)] | None = None
+    numa_nodes: ty.Annotated[int, values.within(1, 64)] | None = None
+    nodes_per_socket: values.Positive = 1
+    cores: values.PerNode[values.Positive]
+    threads: ty.Annotated[int, values.within(1, 8)] = 1
+    siblings: ty.Literal['split', 'adjacent'] = 'split'
+    memory: ty.Annotated[values.PerNode[values.MiB], schema.rule(minimum=1)]
+    pages: values.PerNode[Mapping[values.HugePageSize, values.Count]] = (
+        dataclasses.field(default_factory=dict))
+    reserved_pages: values.PerNode[Mapping[values.PageSize, values.Count]] = (
+        dataclasses.field(default_factory=dict))
+    reserved_memory: values.MiB = 512
+    disk: values.GiB = 1000
+    platform_cores: values.Count | None = None
+    vswitch_cores: values.PerNode[values.Count] | None = None
+    shared_cores_per_node: values.PerNode[values.Count] | None = None
+    dedicated_cpus: values.CPUSet | None = None
+    shared_cpus: values.CPUSet | None = None
+    legacy_pinning: bool = False
+    switch_nodes: values.Nodes = (0,)
+    places: Mapping[str, values.Nodes] = dataclasses.field(
         default_factory=dict)
+    node_labels: bool = True
+    physical_networks: Mapping[str, values.Nodes] = dataclasses.field(
+        default_factory=dict)
+    tunnel_nodes: values.Nodes = ()
+    cpu_allocation_ratio: values.Ratio | None = None
+    ram_allocation_ratio: values.Ratio | None = None
+    disk_allocation_ratio: values.Ratio | None = None
+    traits: frozenset[values.Name] = frozenset()
+    pci_devices: tuple[PCIDevices, ...] = ()
+    disabled: bool = False
+    dhcp_servers: values.Load = 0
+    routers: ty.Annotated[values.Load | Routers,
+                          schema.Convert(_routers)] = Routers(count=0)
+    other_ports: values.Load = 0
 
-    def cores_of(self, cpus: ty.Iterable[int]) -> int:
+    names: tuple[str, ...] = schema.worked_out(())
+    nodes: tuple[NodeLayout, ...] = schema.worked_out(())
+    pci: PCIConfig = schema.worked_out(PCIConfig())
+
+    def cores_of(self, cpus: Iterable[int]) -> int:
         """On how many physical cores some logical CPUs are."""
         wanted = frozenset(cpus)
         return sum(1 for node in self.nodes for core in node.siblings
                    if core & wanted)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class AggregateSpec:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
     """A host aggregate.
 
     :ivar name: its name
-    :ivar hosts: the hosts in it
+    :ivar hosts: the hosts in it; patterns are replaced by what they match
     :ivar metadata: its metadata
     """
 
-    name: str
-    hosts: tuple[str, ...]
-    metadata: ty.Mapping[str, str]
+    name: values.Name
+    hosts: values.Names
+    metadata: Mapping[str, values.Text] = dataclasses.field(
+        default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class FlavorSpec:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Flavor:
     """A flavor.
 
     :ivar name: its name
     :ivar vcpus: vCPUs
-    :ivar memory_mib: memory in MiB
-    :ivar disk_gib: root disk in GiB
+    :ivar memory: memory in MiB
+    :ivar disk: root disk in GiB
     :ivar extra_specs: its extra specs
+    :ivar validate: whether the Nova API must accept its extra specs
     """
 
-    name: str
-    vcpus: int
-    memory_mib: int
-    disk_gib: int
-    extra_specs: ty.Mapping[str, str]
+    name: str = schema.own_name()
+    vcpus: values.Positive
+    memory: ty.Annotated[values.MiB, schema.rule(minimum=1)]
+    disk: values.GiB = 0
+    extra_specs: Mapping[str, values.Text] = dataclasses.field(
+        default_factory=dict)
+    validate: bool = True
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class NetworkSpec:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
     """A network.
 
     :ivar name: its name
@@ -197,158 +329,112 @@ class NetworkSpec:
     :ivar numa_policy: PCI NUMA policy of its ports, or None
     """
 
-    name: str
-    physical_network: str | None
-    tunneled: bool
-    vnic_type: str = 'normal'
-    numa_policy: str | None = None
+    name: str = schema.own_name()
+    physical_network: values.Name | None = None
+    tunneled: bool | None = None
+    vnic_type: ty.Literal['normal', 'direct', 'direct-physical'] = 'normal'
+    numa_policy: values.NUMAPolicy | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class GroupSpec:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityGroup:
+    """A security group.
+
+    :ivar ingress: its ingress rules
+    :ivar egress: its egress rules
+    """
+
+    ingress: values.Load = 0
+    egress: values.Load = 0
+
+    @property
+    def rules(self) -> int:
+        """All of its rules."""
+        return self.ingress + self.egress
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ServerGroup:
     """A server group.
 
     :ivar name: its name
-    :ivar policy: affinity, anti-affinity, soft-affinity or
-        soft-anti-affinity
+    :ivar policy: its policy
     :ivar max_server_per_host: rule of anti-affinity, or None
     """
 
-    name: str
-    policy: str
-    max_server_per_host: int | None
+    name: str = schema.own_name()
+    policy: ty.Literal['affinity', 'anti-affinity', 'soft-affinity',
+                       'soft-anti-affinity']
+    max_server_per_host: values.Positive | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Expectation:
-    """What a step is expected to do. None: no expectation.
+class Defaults:
+    """What a file need not say of its hosts.
 
-    :ivar placed: how many servers the step places, or True for all
-    :ivar refused: how many it refuses, or True for all
-    :ivar hosts: hosts of which every placed server is on one
-    :ivar not_hosts: hosts on which no placed server is
-    :ivar nodes: host NUMA node of each guest NUMA node
-    :ivar nodes_in: host NUMA nodes of which every guest NUMA node is on one
-    :ivar vswitch: ``local``, ``partial`` or ``remote``: which of the guest's
-        NUMA nodes are where the virtual switch runs
-    :ivar places: (place, the same of it) pairs
-    :ivar pci: ``local``, ``partial`` or ``remote``: which of the guest's PCI
-        devices are on its NUMA nodes
-    :ivar pci_devices: (host NUMA node or None, devices there) pairs, all
-        devices of the guest
-    :ivar cores: how many physical cores the dedicated vCPUs are on
-    :ivar reason: text in the reason of every refused server
-    :ivar ports: (host, ports of its virtual switch after the step) pairs
-    :ivar rules: (host, security-group rules on it after the step) pairs
-    :ivar line: line of the file
-    :ivar servers: expectations of single servers by name
+    :ivar switch_label: label of NUMA nodes with a virtual switch
+    :ivar node_prefix: prefix of the labels of single NUMA nodes
+    :ivar cpu_ratio: shared vCPUs per shared CPU
+    :ivar ram_ratio: memory overcommitment
+    :ivar disk_ratio: disk overcommitment
     """
 
-    placed: int | bool | None = None
-    refused: int | bool | None = None
-    hosts: tuple[str, ...] | None = None
-    not_hosts: tuple[str, ...] | None = None
-    nodes: tuple[int, ...] | None = None
-    nodes_in: tuple[int, ...] | None = None
-    vswitch: str | None = None
-    places: tuple[tuple[str, str], ...] = ()
-    pci: str | None = None
-    pci_devices: tuple[tuple[int | None, int], ...] | None = None
-    cores: int | None = None
-    reason: str | None = None
-    ports: tuple[tuple[str, int], ...] = ()
-    rules: tuple[tuple[str, int], ...] = ()
-    line: int = 0
-    servers: tuple[tuple[str, 'Expectation'], ...] = ()
+    switch_label: str = 'nfv_vswitch'
+    node_prefix: str = 'nfv_node'
+    cpu_ratio: float = 4.0
+    ram_ratio: float = 1.0
+    disk_ratio: float = 1.0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Step:
-    """One step of the file.
-
-    :ivar number: position in the file, from 1
-    :ivar line: line of the file
-    :ivar action: boot, delete, cold_migrate, ...
-    :ivar targets: servers (hosts for host_down and host_up) it is about
-    :ivar flavor: flavor of a boot or a resize
-    :ivar image: image of a boot or a rebuild
-    :ivar networks: networks of a boot, an attach or a detach, one port each
-    :ivar security_groups: security groups of its ports; none stands for the
-        default group of the project
-    :ivar multi_create: whether a boot asks for all its servers in one request
-    :ivar host: host asked for; the filters still decide
-    :ivar force: host asked for past the filters
-    :ivar ignore_hosts: hosts left out
-    :ivar zone: availability zone asked for
-    :ivar group: server group of a boot
-    :ivar same_host: whether a resize may stay on its host
-    :ivar confirm: whether a resize or cold migration is confirmed at once
-    :ivar revert: whether it is reverted at once
-    :ivar state: what becomes of Neutron: ``up``, ``stale`` or ``down``
-    :ivar expect: what is expected
-    """
-
-    number: int
-    line: int
-    action: str
-    targets: tuple[str, ...]
-    flavor: str | None = None
-    image: str | None = None
-    networks: tuple[str, ...] = ()
-    security_groups: tuple[str, ...] = ()
-    multi_create: bool = False
-    host: str | None = None
-    force: str | None = None
-    ignore_hosts: tuple[str, ...] = ()
-    zone: str | None = None
-    group: str | None = None
-    same_host: bool = False
-    confirm: bool = True
-    revert: bool = False
-    state: str | None = None
-    expect: Expectation | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
     """All that a cloud file says.
 
-    :ivar path: the file
     :ivar description: its description
-    :ivar options: (group, option, value, line) of Nova's configuration
+    :ivar options: values of Nova's configuration by group and option
     :ivar filters: enabled filters, or None for the default ones
-    :ivar pci_aliases: (name, alias as Nova's ``[pci] alias`` has it) pairs,
-        or None if the file has none
     :ivar pci_in_placement: whether Placement tracks PCI devices, or None
-    :ivar groups: hosts
+    :ivar pci_aliases: PCI aliases by name, or None if the file has none
+    :ivar hosts: hosts, as written
     :ivar aggregates: host aggregates
     :ivar flavors: flavors by name
     :ivar images: image properties by image name
     :ivar networks: networks by name
-    :ivar server_groups: server groups by name
-    :ivar steps: the steps in order
-    :ivar security_groups: rules, ingress and egress, by security group
+    :ivar security_groups: security groups by name
     :ivar network_service: what Neutron tells of DHCP servers and routers:
         ``ovs`` (agents), ``ovn`` (gateway ports of routers) or ``none``
         (their ports only)
+    :ivar server_groups: server groups by name
+    :ivar steps: the steps in order
+    :ivar path: the file
+    :ivar groups: hosts, worked out
+    :ivar settings: (group, option, value, line) of Nova's configuration
     """
 
-    path: str
-    description: str
-    options: tuple[tuple[str, str, ty.Any, int], ...]
-    filters: tuple[str, ...] | None
-    groups: tuple[HostGroup, ...]
-    aggregates: tuple[AggregateSpec, ...]
-    flavors: ty.Mapping[str, FlavorSpec]
-    images: ty.Mapping[str, ty.Mapping[str, ty.Any]]
-    networks: ty.Mapping[str, NetworkSpec]
-    server_groups: ty.Mapping[str, GroupSpec]
-    steps: tuple[Step, ...]
-    pci_aliases: tuple[tuple[str, ty.Mapping[str, str]], ...] | None = None
-    pci_in_placement: bool | None = None
-    security_groups: ty.Mapping[str, int] = dataclasses.field(
+    description: str = ''
+    options: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
         default_factory=dict)
-    network_service: str = 'none'
+    filters: tuple[values.Name, ...] | None = None
+    pci_in_placement: bool | None = None
+    pci_aliases: Mapping[str, PCIAlias] | None = None
+    hosts: ty.Annotated[tuple[HostGroup, ...], values.SOME_ITEMS]
+    aggregates: tuple[Aggregate, ...] = ()
+    flavors: ty.Annotated[Mapping[str, Flavor], values.SOME_KEYS]
+    images: Mapping[str, Mapping[str, values.Scalar]] = dataclasses.field(
+        default_factory=dict)
+    networks: Mapping[str, Network] = dataclasses.field(default_factory=dict)
+    security_groups: Mapping[str, SecurityGroup] = dataclasses.field(
+        default_factory=dict)
+    network_service: ty.Literal['ovs', 'ovn', 'none'] | None = None
+    server_groups: Mapping[str, ServerGroup] = dataclasses.field(
+        default_factory=dict)
+    steps: tuple[ty.Annotated[actions.Step, schema.AsItIs(schema.rule(
+        type='object', minProperties=1))], ...]
+
+    path: str = schema.worked_out('')
+    groups: tuple[HostGroup, ...] = schema.worked_out(())
+    settings: tuple[tuple[str, str, ty.Any, int], ...] = (
+        schema.worked_out(()))
 
     @property
     def host_count(self) -> int:

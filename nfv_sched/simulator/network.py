@@ -97,7 +97,7 @@ class Port:
     """
 
     id: str
-    network: model.NetworkSpec
+    network: model.Network
     security_groups: tuple[str, ...]
 
     def to_nova(self) -> dict[str, ty.Any]:
@@ -162,10 +162,10 @@ def is_told(cloud: model.Cloud) -> bool:
              'stale_snapshot_policy'}
     return bool(
         cloud.security_groups or
-        any(group.dhcp_servers or group.routers or group.other_ports
+        any(group.dhcp_servers or group.routers.count or group.other_ports
             for group in cloud.groups) or
         any(group == 'nfv_sched' and name in names
-            for group, name, _, _ in cloud.options) or
+            for group, name, _, _ in cloud.settings) or
         any(names & set(aggregate.metadata)
             for aggregate in cloud.aggregates) or
         any(step.action in ('attach', 'detach', 'neutron') or
@@ -292,9 +292,9 @@ class Network:
         for number in range(group.dhcp_servers):
             name = f'dhcp/{number}'
             yield port('network:dhcp', name, name)
-        for number in range(group.routers):
+        for number in range(group.routers.count):
             router = compute.stable_uuid('router', f'{host.name}/{number}')
-            for of_router in range(group.router_ports):
+            for of_router in range(group.routers.ports):
                 yield port(_ROUTER_OWNERS[self._cloud.network_service],
                            f'router/{number}/{of_router}', router)
         for number in range(group.other_ports):
@@ -310,9 +310,9 @@ class Network:
         if cloud.network_service == 'ovs':
             for host in self._hosts.values():
                 builder.add_dhcp_agent(host.name, host.group.dhcp_servers)
-                builder.add_l3_agent(host.name, host.group.routers)
+                builder.add_l3_agent(host.name, host.group.routers.count)
         for name, uuid in self._groups.items():
-            for _ in range(cloud.security_groups[name]):
+            for _ in range(cloud.security_groups[name].rules):
                 builder.add_rule(uuid)
             if name == DEFAULT_GROUP:
                 builder.add_default_group(project, uuid)

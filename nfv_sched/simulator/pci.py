@@ -18,9 +18,10 @@ PF that guests cannot have, which takes the address all the same.  Nothing
 here knows Nova but the names of its ``[pci]`` options.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-import typing as ty
+from collections.abc import Iterable, Iterator
 
+from nfv_sched.simulator.cloud_file import schema
+from nfv_sched.simulator.cloud_file import values
 from nfv_sched.simulator import model
 
 #: How Nova calls the kinds of devices.
@@ -45,32 +46,31 @@ def _buses() -> Iterator[str]:
         yield f'{number >> 8:04x}:{number & 255:02x}'
 
 
-def _text(value: ty.Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _said(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
+    """What Nova is told in the same words."""
+    texts = {}
+    for key in schema.keys_with(type(entry), values.FOR_NOVA):
+        value = getattr(entry, key)
+        if isinstance(value, tuple):
+            texts[key] = ','.join(value)
+        elif value is not None:
+            texts[key] = values.parse_text(value)
+    return texts
 
 
-def _tags(entry: Mapping) -> dict[str, str]:
-    tags = {key: _text(entry[key]) for key in (
-        'physical_network', 'trusted', 'live_migratable', 'resource_class')
-        if key in entry}
-    if 'traits' in entry:
-        tags['traits'] = ','.join(entry['traits'])
-    return tags
-
-
-def _functions(bus: str, entry: Mapping,
+def _functions(bus: str, entry: model.PCIDevices,
                count: int) -> Iterator[model.PCIDevice]:
     """What is on one bus."""
-    kind, node = entry['type'], entry['node']
-    common = {'node': node, 'vendor': entry.get('vendor', _VENDOR).lower(),
-              'physical_network': entry.get('physical_network')}
-    product = entry.get('product', _PRODUCTS[kind]).lower()
+    kind = entry.type
+    common = {'node': entry.node, 'vendor': (entry.vendor or _VENDOR).lower(),
+              'physical_network': entry.physical_network}
+    product = (entry.product or _PRODUCTS[kind]).lower()
     first = f'{bus}:00.0'
     if kind != 'VF':
         yield model.PCIDevice(first, kind, product=product, **common)
         if kind == 'standard':
             return
-        product = entry.get('vf_product', _PRODUCTS['VF']).lower()
+        product = (entry.vf_product or _PRODUCTS['VF']).lower()
     for number in range(count):
         slot, function = divmod(number, _FUNCTIONS)
         yield model.PCIDevice(
@@ -78,7 +78,7 @@ def _functions(bus: str, entry: Mapping,
             parent=first, **common)
 
 
-def build(entries: Iterable[Mapping]) -> model.PCIConfig:
+def build(entries: Iterable[model.PCIDevices]) -> model.PCIConfig:
     """Lay the devices of a host out.
 
     :param entries: ``pci_devices`` of the file, checked
@@ -89,11 +89,10 @@ def build(entries: Iterable[Mapping]) -> model.PCIConfig:
     devices: list[model.PCIDevice] = []
     specs = []
     for entry in entries:
-        count = entry.get('count', 1)
-        if entry['type'] == 'VF':
-            cards, vfs = 1, count
+        if entry.type == 'VF':
+            cards, vfs = 1, entry.count
         else:
-            cards, vfs = count, entry.get('vfs', 0)
+            cards, vfs = entry.count, entry.vfs or 0
         if vfs > _VFS_OF_A_BUS:
             raise TooManyDevices(f'a PF has at most {_VFS_OF_A_BUS} VFs')
         for _ in range(cards):
@@ -101,28 +100,22 @@ def build(entries: Iterable[Mapping]) -> model.PCIConfig:
             if bus is None:
                 raise TooManyDevices('there are more devices than addresses')
             devices.extend(_functions(bus, entry, vfs))
-            specs.append({'address': f'{bus}:*.*', **_tags(entry)})
+            specs.append({'address': f'{bus}:*.*', **_said(entry)})
     return model.PCIConfig(tuple(devices), tuple(specs))
 
 
-def alias(name: str, entry: Mapping) -> dict[str, str]:
+def alias(entry: model.PCIAlias) -> dict[str, str]:
     """An alias as ``[pci] alias`` has it.
 
     Vendor and product are those of devices of its type, unless it asks for
     a resource class.
 
-    :param name: its name
     :param entry: its entry in ``pci_aliases``
     """
-    kind = entry['type']
-    result = {'name': name, 'device_type': NOVA_TYPES[kind]}
-    if 'resource_class' not in entry or 'vendor' in entry:
-        result['vendor_id'] = entry.get('vendor', _VENDOR).lower()
-    if 'resource_class' not in entry or 'product' in entry:
-        result['product_id'] = entry.get('product', _PRODUCTS[kind]).lower()
-    for key in ('numa_policy', 'resource_class', 'live_migratable'):
-        if key in entry:
-            result[key] = _text(entry[key])
-    if 'traits' in entry:
-        result['traits'] = ','.join(entry['traits'])
-    return result
+    result = {'name': entry.name, 'device_type': NOVA_TYPES[entry.type]}
+    if entry.resource_class is None or entry.vendor is not None:
+        result['vendor_id'] = (entry.vendor or _VENDOR).lower()
+    if entry.resource_class is None or entry.product is not None:
+        result['product_id'] = (
+            entry.product or _PRODUCTS[entry.type]).lower()
+    return {**result, **_said(entry)}

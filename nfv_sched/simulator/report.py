@@ -105,7 +105,7 @@ def node_states(host: compute.ComputeHost) -> list[NodeState]:
     states = []
     devices = _devices(host)
     for cell in host.topology().cells:
-        shared = int(len(cell.cpuset) * host.group.cpu_ratio)
+        shared = int(len(cell.cpuset) * host.group.cpu_allocation_ratio)
         states.append(NodeState(
             host=host.name, node=cell.id,
             vswitch=cell.id in host.group.switch_nodes,
@@ -286,9 +286,9 @@ def _summed(all_hosts: Sequence[compute.ComputeHost]) -> list[NodeState]:
     groups: dict[tuple[str, int | None], list[NodeState]] = {}
     groups_by_key: dict[str, model.HostGroup] = {}
     for host in all_hosts:
-        groups_by_key[host.group.key] = host.group
+        groups_by_key[host.group.name] = host.group
         for state in node_states(host):
-            groups.setdefault((host.group.key, state.node), []).append(state)
+            groups.setdefault((host.group.name, state.node), []).append(state)
     return [
         NodeState(
             _group_title(groups_by_key[key]), node, states[0].vswitch,
@@ -432,7 +432,7 @@ def _host_document(host: compute.ComputeHost,
     provider = result.ledger.providers[host.uuid]
     return {
         'name': host.name,
-        'group': host.group.key,
+        'group': host.group.name,
         'down': host.down,
         'servers': sorted(s.name for s in result.servers if s.host is host),
         'placement_free': {name: provider.free(name)

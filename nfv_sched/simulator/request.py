@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from nova import exception
 from nova import objects
 
+from nfv_sched.simulator import actions
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import servers
@@ -41,7 +41,7 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
         raise servers.Refused(f'the Nova API refuses the flavor: {e}')
 
 
-def create(state: states.State, server: servers.Server, step: model.Step,
+def create(state: states.State, server: servers.Server, step: actions.Boot,
            first: servers.Server | None = None) -> None:
     """Make the instance and its request, as the API does for a boot.
 
@@ -83,7 +83,7 @@ def create(state: states.State, server: servers.Server, step: model.Step,
         requests.obj_clone(),
         {'ignore_hosts': list(step.ignore_hosts) or None,
          'force_hosts': [step.force] if step.force else None},
-        None, step.zone, security_groups=nova_api.security_groups(
+        None, step.availability_zone, security_groups=nova_api.security_groups(
             state.network.requested_groups(step.security_groups)))
     spec.num_instances = (len(step.targets) if step.multi_create else 1)
     spec.requested_networks = requested
@@ -97,7 +97,7 @@ def create(state: states.State, server: servers.Server, step: model.Step,
 
 
 def ports_of(state: states.State, name: str,
-             step: model.Step) -> list[network.Port]:
+             step: actions.Boot | actions.Attach) -> list[network.Port]:
     """The ports that a step asks for.
 
     :param name: what tells them from those of other servers and steps

@@ -99,7 +99,7 @@ class HostManager(nova_api.HostManager):
     """Nova's host manager over simulated hosts."""
 
     def __init__(self, hosts: Mapping[str, compute.ComputeHost],
-                 aggregates: Sequence[model.AggregateSpec]):
+                 aggregates: Sequence[model.Aggregate]):
         self._hosts = hosts
         self._by_uuid = {host.uuid: host for host in hosts.values()}
         self._order = {name: i for i, name in enumerate(hosts)}

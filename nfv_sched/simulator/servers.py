@@ -12,6 +12,7 @@
 
 """A server of a simulated cloud, and where it is."""
 
+from collections.abc import Sequence
 import dataclasses
 
 from nova import objects
@@ -123,7 +124,7 @@ class Server:
                  for name, where in self.host.group.places.items()}
         return {name: near for name, near in found.items() if near}
 
-    def _near(self, where: frozenset[int]) -> str | None:
+    def _near(self, where: Sequence[int]) -> str | None:
         """How many of its NUMA nodes are on some of the host's."""
         if not where:
             return None

@@ -124,10 +124,10 @@ class State:
         return self.network.loads(self.owners())
 
 
-def _flavor(number: int, spec: model.FlavorSpec) -> objects.Flavor:
+def _flavor(number: int, spec: model.Flavor) -> objects.Flavor:
     flavor = objects.Flavor(
         id=number, name=spec.name, flavorid=spec.name, vcpus=spec.vcpus,
-        memory_mb=spec.memory_mib, root_gb=spec.disk_gib, ephemeral_gb=0,
+        memory_mb=spec.memory, root_gb=spec.disk, ephemeral_gb=0,
         swap=0, rxtx_factor=1.0, vcpu_weight=0, is_public=True,
         disabled=False, description=None,
         extra_specs=dict(spec.extra_specs))

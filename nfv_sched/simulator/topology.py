@@ -21,12 +21,10 @@ the virtual switch (its nodes only), the next to guests with shared CPUs, the
 rest to guests with dedicated CPUs.  Nothing here knows Nova.
 """
 
-import dataclasses
 import typing as ty
 
+from nfv_sched.simulator.cloud_file import values
 from nfv_sched.simulator import model
-
-SMALL_PAGE_KIB = 4
 
 
 class LayoutError(ValueError):
@@ -38,45 +36,6 @@ class LayoutError(ValueError):
     def __init__(self, field: str, message: str):
         super().__init__(message)
         self.field = field
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Dimensions:
-    """A host as its owner describes it; one entry a NUMA node where plural.
-
-    :ivar cores: physical cores
-    :ivar threads: hardware threads a core
-    :ivar adjacent: whether sibling threads have adjacent numbers
-    :ivar memory_mib: memory in MiB
-    :ivar pages: huge pages: KiB to number
-    :ivar reserved_pages: pages guests may not use: KiB to number
-    :ivar nodes_per_socket: NUMA nodes a socket
-    :ivar platform_cores: cores of node 0 for the host itself
-    :ivar vswitch_cores: cores for the virtual switch
-    :ivar shared_cores: cores for guests with shared CPUs
-    :ivar dedicated_cpus: explicit CPU set; with it, or the next, the three
-        above do not count
-    :ivar shared_cpus: explicit CPU set
-    :ivar legacy_pinning: all guest CPUs are both shared and dedicated
-    :ivar physnets: physical networks and labels
-    :ivar tunnel_nodes: nodes near which tunnelled networks are
-    """
-
-    cores: tuple[int, ...]
-    threads: int
-    adjacent: bool
-    memory_mib: tuple[int, ...]
-    pages: tuple[ty.Mapping[int, int], ...]
-    reserved_pages: tuple[ty.Mapping[int, int], ...]
-    nodes_per_socket: int
-    platform_cores: int
-    vswitch_cores: tuple[int, ...]
-    shared_cores: tuple[int, ...]
-    dedicated_cpus: frozenset[int] | None
-    shared_cpus: frozenset[int] | None
-    legacy_pinning: bool
-    physnets: tuple[frozenset[str], ...]
-    tunnel_nodes: frozenset[int]
 
 
 def core_cpus(core: int, cores: int, threads: int,
@@ -93,17 +52,17 @@ def core_cpus(core: int, cores: int, threads: int,
     return tuple(core + thread * cores for thread in range(threads))
 
 
-def _explicit(dims: Dimensions, node_cpus: ty.Sequence[frozenset[int]]):
+def _explicit(host: model.HostGroup, node_cpus: ty.Sequence[frozenset[int]]):
     everything = frozenset().union(*node_cpus)
-    dedicated = dims.dedicated_cpus or frozenset()
-    shared = dims.shared_cpus or frozenset()
+    dedicated = host.dedicated_cpus or frozenset()
+    shared = host.shared_cpus or frozenset()
     for field, cpus in (('dedicated_cpus', dedicated),
                         ('shared_cpus', shared)):
         outside = sorted(cpus - everything)
         if outside:
             raise LayoutError(field, f'CPU {outside[0]} is not on the host, '
                                      f'which has CPUs 0-{max(everything)}')
-    if dims.legacy_pinning:
+    if host.legacy_pinning:
         dedicated = shared = dedicated | shared
     elif dedicated & shared:
         raise LayoutError(
@@ -112,12 +71,13 @@ def _explicit(dims: Dimensions, node_cpus: ty.Sequence[frozenset[int]]):
     return [(shared & cpus, dedicated & cpus) for cpus in node_cpus]
 
 
-def _dimensioned(dims: Dimensions,
+def _dimensioned(host: model.HostGroup,
                  node_cores: ty.Sequence[ty.Sequence[tuple[int, ...]]]):
     sets = []
     for node, cores in enumerate(node_cores):
-        platform = dims.platform_cores if node == 0 else 0
-        switch, shared = dims.vswitch_cores[node], dims.shared_cores[node]
+        platform = host.platform_cores if node == 0 else 0
+        switch = host.vswitch_cores[node]
+        shared = host.shared_cores_per_node[node]
         wanted = platform + switch + shared
         if wanted > len(cores):
             raise LayoutError(
@@ -130,23 +90,25 @@ def _dimensioned(dims: Dimensions,
             cpu for core in cores[first:first + shared] for cpu in core)
         dedicated_set = frozenset(
             cpu for core in cores[first + shared:] for cpu in core)
-        if dims.legacy_pinning:
+        if host.legacy_pinning:
             shared_set = dedicated_set = shared_set | dedicated_set
         sets.append((shared_set, dedicated_set))
     return sets
 
 
-def _node_pages(dims: Dimensions, node: int) -> tuple[model.PageSpec, ...]:
-    memory_kib = dims.memory_mib[node] * 1024
+def _node_pages(host: model.HostGroup,
+                node: int) -> tuple[model.PageSpec, ...]:
+    memory_kib = host.memory[node] * 1024
     left = memory_kib - sum(
-        size * total for size, total in dims.pages[node].items())
+        size * total for size, total in host.pages[node].items())
     if left < 0:
         raise LayoutError(
             'pages', f'the pages of NUMA node {node} take '
                      f'{(memory_kib - left) // 1024} MiB, but it has '
-                     f'{dims.memory_mib[node]} MiB')
-    totals = {SMALL_PAGE_KIB: left // SMALL_PAGE_KIB, **dims.pages[node]}
-    reserved = dims.reserved_pages[node]
+                     f'{host.memory[node]} MiB')
+    totals = {values.SMALL_PAGE_KIB: left // values.SMALL_PAGE_KIB,
+              **host.pages[node]}
+    reserved = host.reserved_pages[node]
     for size, count in reserved.items():
         if count > totals.get(size, 0):
             raise LayoutError(
@@ -157,38 +119,41 @@ def _node_pages(dims: Dimensions, node: int) -> tuple[model.PageSpec, ...]:
                  for size, total in sorted(totals.items()))
 
 
-def build(dims: Dimensions) -> tuple[model.NodeLayout, ...]:
+def build(host: model.HostGroup, physnets: ty.Sequence[ty.Iterable[str]]
+          ) -> tuple[model.NodeLayout, ...]:
     """Lay a host out.
 
-    :param dims: its dimensions
+    :param host: the host, with one value a NUMA node of what has one
+    :param physnets: physical networks and labels near each NUMA node
     :returns: its NUMA nodes
     :raises LayoutError: if the dimensions contradict each other
     """
-    total = sum(dims.cores)
+    total = sum(host.cores)
     node_cores, first = [], 0
-    for count in dims.cores:
+    for count in host.cores:
         node_cores.append([
-            core_cpus(core, total, dims.threads, dims.adjacent)
+            core_cpus(core, total, host.threads,
+                      host.siblings == 'adjacent')
             for core in range(first, first + count)])
         first += count
     node_cpus = [frozenset(cpu for core in cores for cpu in core)
                  for cores in node_cores]
-    if dims.dedicated_cpus is None and dims.shared_cpus is None:
-        sets = _dimensioned(dims, node_cores)
+    if host.dedicated_cpus is None and host.shared_cpus is None:
+        sets = _dimensioned(host, node_cores)
     else:
-        sets = _explicit(dims, node_cpus)
+        sets = _explicit(host, node_cpus)
     if not any(shared or dedicated for shared, dedicated in sets):
         raise LayoutError('cores', 'no CPU is left for guests')
     return tuple(
         model.NodeLayout(
             id=node,
-            socket=node // dims.nodes_per_socket,
+            socket=node // host.nodes_per_socket,
             cpus=node_cpus[node],
             shared=sets[node][0],
             dedicated=sets[node][1],
             siblings=tuple(frozenset(core) for core in node_cores[node]),
-            memory_mib=dims.memory_mib[node],
-            pages=_node_pages(dims, node),
-            physnets=dims.physnets[node],
-            tunneled=node in dims.tunnel_nodes)
-        for node in range(len(dims.cores)))
+            memory_mib=host.memory[node],
+            pages=_node_pages(host, node),
+            physnets=frozenset(physnets[node]),
+            tunneled=node in host.tunnel_nodes)
+        for node in range(len(host.cores)))

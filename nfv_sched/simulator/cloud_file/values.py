@@ -10,11 +10,17 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What single values of a cloud file may be: sizes, CPU sets, text."""
+"""What single values of a cloud file may be: sizes, CPU sets, names."""
 
 import re
+import typing as ty
 
 from oslo_utils import units
+
+from nfv_sched.simulator.cloud_file import schema
+
+#: Size of the pages that are what huge pages leave, in KiB.
+SMALL_PAGE_KIB = 4
 
 _SIZE = re.compile(r'\s*(\d+(?:\.\d+)?)\s*([kKMGT])(?:iB?)?\s*')
 _UNITS = {'K': units.Ki, 'M': units.Mi, 'G': units.Gi, 'T': units.Ti}
@@ -67,3 +73,108 @@ def parse_text(value: str | int | float | bool) -> str:
     if isinstance(value, bool):
         return 'true' if value else 'false'
     return str(value)
+
+
+def parse_mib(value: int | str) -> int:
+    """A memory size in MiB, as :func:`parse_size` takes it.
+
+    :raises ValueError: if it is none, or no whole number of MiB
+    """
+    kib = parse_size(value)
+    if kib % 1024:
+        raise ValueError(f'{value!r} is not a whole number of MiB')
+    return kib // 1024
+
+
+def parse_gib(value: int | str) -> int:
+    """A disk size in GiB, rounded up; a bare number is GiB.
+
+    :raises ValueError: if it is no size
+    """
+    return value if isinstance(value, int) else -(-parse_mib(value) // 1024)
+
+
+def parse_page(value: str) -> int:
+    """A page size in KiB; a bare number is KiB.
+
+    :raises ValueError: if it is no page size
+    """
+    kib = parse_size(f'{value}K' if value.isdigit() else value)
+    if kib < SMALL_PAGE_KIB or kib & (kib - 1):
+        raise ValueError(f'{value!r} is not a page size')
+    return kib
+
+
+def parse_huge_page(value: str) -> int:
+    """A page size in KiB of more than 4 KiB.
+
+    :raises ValueError: if it is none
+    """
+    kib = parse_page(value)
+    if kib == SMALL_PAGE_KIB:
+        raise ValueError('4 KiB pages are what the huge pages leave')
+    return kib
+
+
+def parse_device_node(value: str) -> int | None:
+    """The NUMA node of a device; None for a device that does not tell.
+
+    :raises ValueError: if it is neither a number nor none
+    """
+    if value.isdigit():
+        return int(value)
+    if value in ('none', 'null'):
+        return None
+    raise ValueError(f'{value!r} is neither a NUMA node nor none')
+
+
+def within(least: int, most: int) -> schema.Rule:
+    """Bounds of a number, both included."""
+    return schema.rule(minimum=least, maximum=most)
+
+
+#: What must have at least one entry.
+SOME_ITEMS = schema.rule(minItems=1)
+SOME_KEYS = schema.rule(minProperties=1)
+
+Name = ty.Annotated[str, schema.rule(minLength=1)]
+Count = ty.Annotated[int, schema.rule(minimum=0)]
+Positive = ty.Annotated[int, schema.rule(minimum=1)]
+#: How much of something the network puts on a host.
+Load = ty.Annotated[int, within(0, 100_000)]
+Ratio = ty.Annotated[float, schema.rule(exclusiveMinimum=0, maximum=10_000),
+                     schema.Convert(float)]
+MiB = ty.Annotated[int | str, schema.rule(minimum=0),
+                   schema.Convert(parse_mib)]
+GiB = ty.Annotated[int | str, schema.rule(minimum=0),
+                   schema.Convert(parse_gib)]
+PageSize = ty.Annotated[str, schema.Convert(parse_page)]
+HugePageSize = ty.Annotated[str, schema.Convert(parse_huge_page)]
+CPUSet = ty.Annotated[str | int, schema.Convert(parse_cpus)]
+Scalar = str | int | float | bool
+Text = ty.Annotated[Scalar, schema.Convert(parse_text)]
+PCIId = ty.Annotated[str, schema.rule(pattern='^[0-9a-fA-F]{4}$')]
+PCIKind = ty.Literal['VF', 'PF', 'standard']
+NUMAPolicy = ty.Literal['required', 'socket', 'preferred', 'legacy']
+Locality = ty.Literal['local', 'partial', 'remote']
+DeviceNode = ty.Annotated[str, schema.Convert(parse_device_node)]
+#: NUMA nodes of a host.
+Nodes = tuple[Count, ...]
+Names = ty.Annotated[tuple[Name, ...], SOME_ITEMS, schema.ONE_OR_MORE]
+
+#: Mark of what may be given once for all NUMA nodes, or one by one.
+PER_NODE = 'per NUMA node'
+_T = ty.TypeVar('_T')
+PerNode = ty.Annotated[_T | tuple[_T, ...], SOME_ITEMS, PER_NODE]
+
+#: Mark of what is said of PCI devices to Nova as it is written.
+FOR_NOVA = 'for Nova'
+
+FlavorName = ty.Annotated[Name, schema.NameOf('flavor')]
+ImageName = ty.Annotated[Name, schema.NameOf('image')]
+NetworkName = ty.Annotated[Name, schema.NameOf('network')]
+SecurityGroupName = ty.Annotated[Name, schema.NameOf('security group')]
+ServerGroupName = ty.Annotated[Name, schema.NameOf('server group')]
+HostName = ty.Annotated[Name, schema.NameOf('host')]
+PlaceName = ty.Annotated[str, schema.NameOf('place')]
+ServerName = ty.Annotated[str, schema.NameOf('server in this step')]

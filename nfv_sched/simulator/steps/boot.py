@@ -14,25 +14,25 @@
 
 from collections.abc import Iterator
 
+from nfv_sched.simulator import actions
 from nfv_sched.simulator import conductor
-from nfv_sched.simulator import model
 from nfv_sched.simulator import request
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
 
 def boot(state: states.State, server: servers.Server,
-         step: model.Step) -> None:
+         step: actions.Boot) -> None:
     """Boot a server."""
     request.create(state, server, step)
     spec = server.spec.obj_clone()
-    request.set_destination(state, spec, step.host, step.zone)
+    request.set_destination(state, spec, step.host, step.availability_zone)
     selections = conductor.select(state, spec, [server.uuid])[0]
     conductor.claim(state, server, spec, selections)
 
 
 def boot_together(state: states.State,
-                  step: model.Step) -> Iterator[servers.Server]:
+                  step: actions.Boot) -> Iterator[servers.Server]:
     """Boot several servers with one request: all or none.
 
     :returns: the servers, each when it is booted or refused
@@ -46,7 +46,7 @@ def boot_together(state: states.State,
         spec = booted[0].spec.obj_clone()
         if step.group:
             spec.instance_group = request.server_group(state, step.group)
-        request.set_destination(state, spec, step.host, step.zone)
+        request.set_destination(state, spec, step.host, step.availability_zone)
         lists = conductor.select(state, spec,
                                  [server.uuid for server in booted])
     except servers.Refused as e:

@@ -16,8 +16,8 @@ import typing as ty
 
 from nova import exception
 
+from nfv_sched.simulator import actions
 from nfv_sched.simulator import conductor
-from nfv_sched.simulator import model
 from nfv_sched.simulator import request
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
@@ -25,7 +25,7 @@ from nfv_sched.simulator.steps import moves
 
 
 def shelve(state: states.State, server: servers.Server,
-           step: model.Step) -> None:
+           step: actions.Shelve) -> None:
     """Shelve and offload a server."""
     conductor.needs(server)
     host = server.host
@@ -41,7 +41,7 @@ def shelve(state: states.State, server: servers.Server,
 
 
 def unshelve(state: states.State, server: servers.Server,
-             step: model.Step) -> None:
+             step: actions.Unshelve) -> None:
     """Unshelve a server."""
     conductor.needs(server, servers.SHELVED)
     spec = request.of_move(state, server, step.host, ())
@@ -50,7 +50,7 @@ def unshelve(state: states.State, server: servers.Server,
 
 
 def rebuild(state: states.State, server: servers.Server,
-            step: model.Step) -> None:
+            step: actions.Rebuild) -> None:
     """Rebuild a server, perhaps with another image."""
     conductor.needs(server)
     conductor.needs_service(server.host)
@@ -76,7 +76,7 @@ def rebuild(state: states.State, server: servers.Server,
 
 
 def delete(state: states.State, server: servers.Server,
-           step: model.Step) -> None:
+           step: actions.Delete) -> None:
     """Delete a server."""
     if server.pending is not None:
         moves.confirm(state, server, step)

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 from nova import objects
 
+from nfv_sched.simulator import actions
 from nfv_sched.simulator import conductor
-from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request
 from nfv_sched.simulator import servers
@@ -25,7 +25,7 @@ from nfv_sched.simulator import state as states
 
 
 def cold_migrate(state: states.State, server: servers.Server,
-                 step: model.Step) -> None:
+                 step: actions.ColdMigrate) -> None:
     """Cold-migrate a server."""
     conductor.needs(server)
     _move(state, server, step, server.instance.flavor, server.flavor_name,
@@ -33,7 +33,7 @@ def cold_migrate(state: states.State, server: servers.Server,
 
 
 def resize(state: states.State, server: servers.Server,
-           step: model.Step) -> None:
+           step: actions.Resize) -> None:
     """Resize a server."""
     conductor.needs(server)
     flavor = state.flavors[step.flavor]
@@ -43,7 +43,8 @@ def resize(state: states.State, server: servers.Server,
     _move(state, server, step, flavor, step.flavor, 'resize', ignore)
 
 
-def _move(state: states.State, server: servers.Server, step: model.Step,
+def _move(state: states.State, server: servers.Server,
+          step: actions.ColdMigrate | actions.Resize,
           flavor: objects.Flavor, flavor_name: str, kind: str,
           ignore: Sequence[str]) -> None:
     """A cold migration or resize up to VERIFY_RESIZE, and on."""
@@ -80,12 +81,12 @@ def _move(state: states.State, server: servers.Server, step: model.Step,
     conductor.settle(state, server, host, claimed, servers.RESIZED)
     if step.revert:
         revert(state, server, step)
-    elif step.confirm:
+    elif step.confirm is not False:
         confirm(state, server, step)
 
 
 def confirm(state: states.State, server: servers.Server,
-            step: model.Step) -> None:
+            step: actions.Step) -> None:
     """Confirm a resize or cold migration."""
     conductor.needs(server, servers.RESIZED)
     pending = server.pending
@@ -98,7 +99,7 @@ def confirm(state: states.State, server: servers.Server,
 
 
 def revert(state: states.State, server: servers.Server,
-           step: model.Step) -> None:
+           step: actions.Step) -> None:
     """Revert a resize or cold migration."""
     conductor.needs(server, servers.RESIZED)
     pending = server.pending
@@ -114,7 +115,7 @@ def revert(state: states.State, server: servers.Server,
 
 
 def live_migrate(state: states.State, server: servers.Server,
-                 step: model.Step) -> None:
+                 step: actions.LiveMigrate) -> None:
     """Live-migrate a server."""
     conductor.needs(server)
     source, old = server.host, server.claimed

@@ -12,16 +12,16 @@
 
 """Hosts that fail and come back, and evacuations from them."""
 
+from nfv_sched.simulator import actions
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import conductor
-from nfv_sched.simulator import model
 from nfv_sched.simulator import request
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
 
 def evacuate(state: states.State, server: servers.Server,
-             step: model.Step) -> None:
+             step: actions.Evacuate) -> None:
     """Evacuate a server from its host, which is down from now on."""
     conductor.needs(server)
     source, old = server.host, server.claimed

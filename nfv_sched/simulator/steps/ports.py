@@ -12,8 +12,8 @@
 
 """Ports that a server gets or loses while it runs."""
 
+from nfv_sched.simulator import actions
 from nfv_sched.simulator import conductor
-from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request
@@ -22,14 +22,14 @@ from nfv_sched.simulator import state as states
 
 
 def attach(state: states.State, server: servers.Server,
-           step: model.Step) -> None:
+           step: actions.Attach) -> None:
     """Attach ports to a server."""
     _plug(server, server.ports + request.ports_of(
         state, f'{server.name}/{step.number}', step))
 
 
 def detach(state: states.State, server: servers.Server,
-           step: model.Step) -> None:
+           step: actions.Detach) -> None:
     """Detach the ports of a server that it got last on a network."""
     conductor.needs(server)
     name, count = step.networks[0], len(step.networks)

@@ -16,7 +16,9 @@ import os
 import testtools
 
 import nfv_sched
-from nfv_sched.simulator import schema
+from nfv_sched.simulator import actions
+from nfv_sched.simulator.cloud_file import schema
+from nfv_sched.simulator import model
 
 _PAGE = os.path.join(
     os.path.dirname(os.path.dirname(nfv_sched.__file__)), 'doc', 'source',
@@ -37,7 +39,8 @@ class DocumentationTest(testtools.TestCase):
     def test_fields(self):
         with open(_PAGE) as page:
             text = page.read()
-        keys = {*_keys(schema.CLOUD), *_keys(schema.STEPS)}
+        keys = {key for kind in (model.Cloud, *actions.TYPES.values())
+                for key in _keys(schema.of(kind))}
         self.assertGreater(len(keys), 80)
         self.assertEqual([], sorted(
             key for key in keys if f'``{key}``' not in text

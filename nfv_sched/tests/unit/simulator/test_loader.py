@@ -19,6 +19,7 @@ import tempfile
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import values
 from nfv_sched.simulator import loader
+from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.tests.unit.simulator import base
 
@@ -203,7 +204,7 @@ class LoaderTestCase(base.SimulatorTestCase):
     def problems(self, text: str) -> str:
         error = self.assertRaises(
             problems.InputError, loader.loads, text, 'cloud.yaml',
-            loader.Defaults(), nova_api.extra_spec_problem)
+            model.Defaults(), nova_api.extra_spec_problem)
         for problem in error.problems:
             self.assertNotIn('\n', problem)
         return str(error)

@@ -120,8 +120,7 @@ class TopologyTestCase(base.SimulatorTestCase):
         self.assertEqual(frozenset(('nfv_vswitch', 'nfv_nvme')),
                          second.physnets)
         self.assertEqual(
-            {'osd': frozenset([0]), 'nvme': frozenset([0, 1]),
-             'fpga': frozenset()}, dict(group.places))
+            {'osd': (0,), 'nvme': (0, 1), 'fpga': ()}, group.places)
 
     def test_numbered_names(self):
         group = self.group("cores: 4, memory: 4 GiB, count: 3")
