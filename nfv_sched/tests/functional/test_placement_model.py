@@ -9,46 +9,68 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The model of Placement that the unit tests have answers as Placement does.
+"""The models of Placement answer as Placement does.
 
-Both get the same random requests, of the kinds that the ledger makes.
+There are two: that of the unit tests knows what the ledger asks, that of the
+simulator what the scheduler asks.  Each gets the same random requests as the
+service.  ``NFV_SCHED_PLACEMENT_CASES`` says how many clouds the simulator's
+is compared on.
 """
 
+import collections
+import itertools
 import json
+import os
 import random
+from urllib import parse
 import uuid
 
 import fixtures
 from placement.tests.functional.fixtures import placement as placement_fixtures
 import testtools
 
+from nfv_sched.simulator import placement as simulated
 from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.network import placement_model
 
 CLASSES = ('CUSTOM_MODEL_A', 'CUSTOM_MODEL_B')
 TRAIT = 'CUSTOM_MODEL_TRAIT'
 
+CASES = int(os.environ.get('NFV_SCHED_PLACEMENT_CASES', '25'))
 
-class ModelTest(testtools.TestCase):
+
+class PlacementTestCase(testtools.TestCase):
+    """Has a Placement service."""
 
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
         fixture = self.useFixture(placement_fixtures.PlacementFixture())
         self.api = placement_api.PlacementAPI(fixture.conf_fixture.conf)
-        self.model = placement_model.Placement()
 
-    def ask(self, method, path, body=None):
-        """Ask both; returns status and body of what they agree on."""
+    def service(self, method, path, body=None):
+        """Ask the service; returns status and text."""
         status, _headers, data = self.api.answer(
             method, path, {'Content-Type': 'application/json',
                            'Accept': 'application/json',
                            'OpenStack-API-Version': 'placement 1.36'},
             b'' if body is None else json.dumps(body).encode())
+        return int(str(status)[:3]), data
+
+
+class ModelTest(PlacementTestCase):
+    """The model of the unit tests."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = placement_model.Placement()
+
+    def ask(self, method, path, body=None):
+        """Ask both; returns status and body of what they agree on."""
+        status, data = self.service(method, path, body)
         response = self.model.request(path, method, body)
         request = (method, path, body)
-        self.assertEqual(int(str(status)[:3]), response.status_code,
-                         (request, data))
+        self.assertEqual(status, response.status_code, (request, data))
         if not response.content:
             return response.status_code, None
         expected, got = json.loads(data), response.json()
@@ -158,3 +180,314 @@ class ModelTest(testtools.TestCase):
         return self.ask('PUT', path, {
             'allocations': allocations, 'project_id': 'p', 'user_id': 'u',
             'consumer_generation': generation})[0]
+
+
+ROOT_CLASSES = ('VCPU', 'MEMORY_MB', 'DISK_GB')
+DEVICE_CLASSES = ('CUSTOM_NIC', 'CUSTOM_PORT', 'CUSTOM_RULE')
+TRAITS = ('CUSTOM_RED', 'CUSTOM_GREEN', 'CUSTOM_BLUE')
+
+
+class _Resources:
+    """What the scheduler hands to its client."""
+
+    def __init__(self, query):
+        self.query = query
+
+    def to_querystring(self):
+        return self.query
+
+
+class SimulatorTest(PlacementTestCase):
+    """That of the simulator, on generated clouds.
+
+    Trees are as Nova and the ledger make them: what a request asks of a
+    compute node itself is only there, the rest on any provider of its tree,
+    and only compute nodes are in aggregates. What the model does not simulate
+    is not asked: sharing providers, ``same_subtree``, ``required=in:``,
+    forbidden aggregates, member_of and in_tree of single groups.
+    """
+
+    def setUp(self):
+        super().setUp()
+        for name in DEVICE_CLASSES:
+            self.asked('PUT', f'/resource_classes/{name}')
+        for name in TRAITS:
+            self.asked('PUT', f'/traits/{name}')
+
+    def asked(self, method, path, body=None):
+        """Ask the service for what it must do; returns the answer."""
+        status, data = self.service(method, path, body)
+        self.assertLess(status, 300, (method, path, body, data))
+        return json.loads(data) if data else None
+
+    def test_random_clouds(self):
+        self.seen = collections.Counter()
+        for case in range(CASES):
+            self.rng = random.Random(f'cloud {case}')
+            self.case = case
+            self.build()
+            for _ in range(12):
+                self.change()
+            self.fill()
+            self.tear_down()
+        for name in ('found', 'nothing found', 'nested', 'several groups',
+                     'limited', 'claimed', 'no room', 'full', 'moved',
+                     'evacuated', 'released'):
+            self.assertGreater(self.seen[name], CASES // 10, self.seen)
+
+    # Clouds
+
+    def uuid(self):
+        return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+
+    def build(self):
+        """Make the same providers in both."""
+        rng = self.rng
+        self.model = simulated.Ledger()
+        self.consumers = {}
+        self.aggregates = [self.uuid() for _ in range(3)]
+        self.roots = [self.uuid() for _ in range(rng.randint(2, 4))]
+        for root in self.roots:
+            classes = rng.sample(ROOT_CLASSES, rng.choice((2, 3, 3, 3)))
+            classes += rng.sample(DEVICE_CLASSES, rng.choice((0, 0, 1)))
+            self.add(root, None, classes, rng.sample(
+                self.aggregates, rng.randint(0, 3)))
+            for _ in range(rng.choice((0, 1, 2, 3, 3))):
+                self.add(self.uuid(), root, rng.sample(
+                    DEVICE_CLASSES, rng.choice((0, 1, 2, 2, 3))), ())
+
+    def add(self, provider, parent, classes, aggregates):
+        rng = self.rng
+        inventories = {}
+        for name in classes:
+            total = rng.randint(1, 12)
+            inventories[name] = {
+                'total': total, 'max_unit': total,
+                'reserved': rng.choice((0, 0, 0, 1, rng.randint(0, total))),
+                'allocation_ratio': rng.choice((1.0, 1.0, 1.5, 2.5, 4.0))}
+        traits = rng.sample(TRAITS, rng.choice((0, 1, 1, 2)))
+        self.asked('POST', '/resource_providers', {
+            'uuid': provider, 'name': provider,
+            'parent_provider_uuid': parent})
+        path = f'/resource_providers/{provider}'
+        for what, value in (('inventories', inventories), ('traits', traits),
+                            ('aggregates', list(aggregates))):
+            generation = self.asked('GET', path)['generation']
+            self.asked('PUT', f'{path}/{what}', {
+                what: value, 'resource_provider_generation': generation})
+        self.model.add(simulated.Provider(
+            provider, provider,
+            {name: simulated.Inventory(values['total'], values['reserved'],
+                                       values['allocation_ratio'])
+             for name, values in inventories.items()},
+            set(traits), set(aggregates), parent=parent))
+
+    def tear_down(self):
+        for consumer in list(self.consumers):
+            self.release(consumer)
+        providers = sorted(self.model.providers.values(),
+                           key=lambda provider: provider.parent is None)
+        for provider in providers:
+            self.assertEqual({}, provider.used)
+            self.asked('DELETE', f'/resource_providers/{provider.uuid}')
+
+    # Requests
+
+    def amounts(self, classes, most=3):
+        names = self.rng.sample(classes, self.rng.choice((1, 1, 1, 2)))
+        return ','.join(f'{name}:{self.rng.randint(1, most)}'
+                        for name in names)
+
+    def traits(self):
+        return ','.join(self.rng.choice(('', '!')) + name for name in
+                        self.rng.sample(TRAITS, self.rng.choice((1, 1, 1, 2))))
+
+    def query(self):
+        """A request for candidates, as pairs."""
+        rng = self.rng
+        pairs = [('resources', self.amounts(
+            ROOT_CLASSES, rng.choice((2, 4, 9))))]
+        for key in 'required', 'root_required':
+            if rng.random() < 0.1:
+                pairs.append((key, self.traits()))
+        for _ in range(rng.choice((0, 0, 0, 0, 1, 2))):
+            some = rng.sample(self.aggregates, rng.randint(1, 2))
+            pairs.append(('member_of', rng.choice((
+                some[0], f'in:{",".join(some)}'))))
+        if rng.random() < 0.1:
+            pairs.append(('in_tree', rng.choice((*self.roots, self.uuid()))))
+        suffixes = ['_a', '_b-1', '_C'][:rng.choice((0, 1, 1, 2, 2, 3))]
+        for suffix in suffixes:
+            pairs.append((f'resources{suffix}',
+                          self.amounts(DEVICE_CLASSES)))
+            if rng.random() < 0.2:
+                pairs.append((f'required{suffix}', self.traits()))
+        if len(suffixes) > 1:
+            pairs.append(('group_policy', rng.choice(('none', 'isolate'))))
+        rng.shuffle(pairs)
+        return pairs
+
+    def candidates(self, pairs):
+        """What both answer: (candidates, providers), each twice."""
+        query = parse.urlencode(pairs)
+        answer = self.asked('GET', f'/allocation_candidates?{query}')
+        requests, summaries, _ = self.model.get_allocation_candidates(
+            None, _Resources(query))
+        self.assertEqual((), self.model.queries[-1][0].unsupported)
+        return ((self.plain(answer['allocation_requests']),
+                 self.summaries(answer['provider_summaries'])),
+                (self.plain(requests), self.summaries(summaries)))
+
+    def plain(self, requests):
+        """Candidates that can be compared; there are none twice."""
+        found = {json.dumps(
+            {'allocations': {
+                provider: allocation['resources'] for provider, allocation
+                in request['allocations'].items()},
+             'mappings': request['mappings']}, sort_keys=True)
+            for request in requests}
+        self.assertEqual(len(requests), len(found))
+        return found
+
+    @staticmethod
+    def summaries(summaries):
+        return {provider: {**summary, 'traits': set(summary['traits'])}
+                for provider, summary in summaries.items()}
+
+    def compare(self, pairs):
+        """Both must answer the same; returns the candidates."""
+        told = (self.case, pairs)
+        (expected, expected_summaries), (got, summaries) = (
+            self.candidates(pairs))
+        self.assertEqual(expected, got, told)
+        self.assertEqual(expected_summaries, summaries, told)
+        groups = sum(key.startswith('resources_') for key, _ in pairs)
+        self.seen['found' if got else 'nothing found'] += 1
+        self.seen['nested'] += bool(got and groups)
+        self.seen['several groups'] += bool(got and groups > 1)
+        if len(got) > 1:
+            # Which ones the limit leaves is not said.
+            limit = self.rng.randint(1, len(got))
+            self.seen['limited'] += limit < len(got)
+            for answer, _ in self.candidates([*pairs, ('limit', limit)]):
+                self.assertEqual(limit, len(answer), (told, limit))
+                self.assertLessEqual(answer, expected, (told, limit))
+        return [json.loads(text) for text in sorted(got)]
+
+    # Claims
+
+    def held(self, consumer):
+        """What a consumer has, which must be the same in both."""
+        answer = self.asked('GET', f'/allocations/{consumer}')
+        expected = {provider: allocation['resources'] for provider, allocation
+                    in answer['allocations'].items()}
+        self.assertEqual(
+            expected, self.model.allocations.get(consumer, {}), self.case)
+        return expected, answer.get('consumer_generation')
+
+    def put(self, consumer, allocations):
+        """Let a consumer have this at the service; returns whether it may."""
+        status, data = self.service('PUT', f'/allocations/{consumer}', {
+            'allocations': {provider: {'resources': amounts} for
+                            provider, amounts in allocations.items()},
+            'project_id': 'p', 'user_id': 'u',
+            'consumer_generation': self.held(consumer)[1]})
+        self.assertIn(status, (204, 409), data)
+        return status == 204
+
+    def claim(self, consumer, wanted):
+        """Claim in both what is not held yet; returns whether there was room.
+
+        :param wanted: amounts by resource class by provider
+        """
+        held, _ = self.held(consumer)
+        expected = self.put(consumer, {**held, **wanted})
+        got = self.model.claim_resources(
+            None, consumer, {'allocations': {
+                provider: {'resources': amounts}
+                for provider, amounts in wanted.items()}}, 'p', 'u', '1.36')
+        self.assertEqual(expected, got, (self.case, consumer, wanted))
+        if got:
+            self.consumers[consumer] = None
+        self.held(consumer)
+        return got
+
+    def release(self, consumer):
+        self.asked('DELETE', f'/allocations/{consumer}')
+        self.model.delete_allocation_for_instance(None, consumer)
+        self.consumers.pop(consumer, None)
+        self.held(consumer)
+
+    def claim_first(self, pairs, consumer, elsewhere=()):
+        """Claim any candidate that is not in some trees."""
+        candidates = [candidate['allocations'] for candidate
+                      in self.compare(pairs) if not any(
+                          self.model.providers[provider].root in elsewhere
+                          for provider in candidate['allocations'])]
+        if not candidates:
+            return False
+        self.assertTrue(self.claim(consumer, self.rng.choice(candidates)))
+        return True
+
+    def change(self):
+        """Claim, move, evacuate or release something."""
+        rng = self.rng
+        what = rng.choice(('claim', 'claim', 'claim', 'anything', 'move',
+                           'evacuate', 'release'))
+        if what == 'claim' or not self.consumers:
+            self.seen['claimed'] += self.claim_first(self.query(),
+                                                     self.uuid())
+            return
+        consumer = rng.choice(list(self.consumers))
+        if what == 'anything':
+            # Whether or not there is room for it.
+            provider = rng.choice(list(self.model.providers.values()))
+            if provider.inventories:
+                name = rng.choice(list(provider.inventories))
+                self.seen['no room'] += not self.claim(self.uuid(), {
+                    provider.uuid: {name: rng.randint(1, 20)}})
+        elif what == 'move':
+            self.move(consumer, self.uuid())
+            self.seen['moved'] += 1
+        elif what == 'evacuate':
+            held, _ = self.held(consumer)
+            trees = {self.model.providers[provider].root for provider in held}
+            if self.claim_first([('resources', 'VCPU:1')], consumer, trees):
+                self.leave(consumer, rng.choice(sorted(trees)))
+                self.seen['evacuated'] += 1
+        else:
+            self.release(consumer)
+            self.seen['released'] += 1
+
+    def move(self, source, target):
+        """Hand all over, as a move hands it to its migration."""
+        held, generation = self.held(source)
+        common = {'project_id': 'p', 'user_id': 'u'}
+        self.asked('POST', '/allocations', {
+            source: {**common, 'allocations': {},
+                     'consumer_generation': generation},
+            target: {**common, 'consumer_generation': None, 'allocations': {
+                provider: {'resources': amounts}
+                for provider, amounts in held.items()}}})
+        self.model.move(source, target)
+        del self.consumers[source]
+        self.consumers[target] = None
+        self.held(source)
+        self.held(target)
+
+    def leave(self, consumer, root):
+        """Give back what a consumer has of one tree."""
+        held, _ = self.held(consumer)
+        self.assertTrue(self.put(consumer, {
+            provider: amounts for provider, amounts in held.items()
+            if self.model.providers[provider].root != root}))
+        self.model.remove_provider(consumer, root)
+        self.held(consumer)
+
+    def fill(self):
+        """Claim the same again and again, until nothing is left of it."""
+        pairs = self.query()
+        for number in itertools.count():
+            if not self.claim_first(pairs, self.uuid()):
+                self.seen['full'] += number > 0
+                return
