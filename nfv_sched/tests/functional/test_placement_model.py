@@ -36,7 +36,7 @@ from nfv_sched.tests.unit.network import placement_model
 CLASSES = ('CUSTOM_MODEL_A', 'CUSTOM_MODEL_B')
 TRAIT = 'CUSTOM_MODEL_TRAIT'
 
-CASES = int(os.environ.get('NFV_SCHED_PLACEMENT_CASES', '25'))
+CASES = int(os.environ.get('NFV_SCHED_PLACEMENT_CASES', '40'))
 
 
 class PlacementTestCase(testtools.TestCase):
