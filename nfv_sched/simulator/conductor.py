@@ -65,7 +65,7 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
     for number, selection in enumerate(selections):
         host = state.hosts[selection.service_host]
         if number and not nova_api.claim_resources(
-                state.context, state.ledger, spec, server.uuid,
+                state.context, state.placement, spec, server.uuid,
                 jsonutils.loads(selection.allocation_request),
                 selection.allocation_request_version):
             failed.append(f'{host.name}: no room in Placement')
@@ -76,7 +76,7 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
             return host, claim(host, selection.limits)
         except nova_api.CLAIM_ERRORS as e:
             failed.append(f'{host.name}: {e}')
-            state.ledger.remove_provider(server.uuid, host.uuid)
+            state.placement.remove_provider(server.uuid, host.uuid)
         finally:
             state.notes = [f'claim failed on {text}' for text in failed]
     raise servers.Refused('every claim failed: ' + '; '.join(failed))
@@ -142,7 +142,7 @@ def hand_over(state: states.State, server: servers.Server,
     migration = compute.stable_uuid(
         'migration', f'{server.name}/{step.number}')
     state.network.migrations[migration] = server.uuid
-    state.ledger.move(server.uuid, migration)
+    state.placement.move(server.uuid, migration)
     return migration
 
 

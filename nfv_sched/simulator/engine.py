@@ -109,8 +109,9 @@ class Simulation:
                                          self.state.loads)
         return outcome.Result(
             cloud=cloud, servers=list(self.state.servers.values()),
-            hosts=list(self.state.hosts.values()), ledger=self.state.ledger,
-            loads=self.state.loads(), outcomes=self.outcomes,
+            hosts=list(self.state.hosts.values()),
+            placement=self.state.placement, loads=self.state.loads(),
+            outcomes=self.outcomes,
             checks=self._expectations.checks,
             failures=self._expectations.failures,
             seconds=time.monotonic() - began)

@@ -31,7 +31,7 @@ from nfv_sched.network import usage
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
-from nfv_sched.simulator import placement as simulated_ledger
+from nfv_sched.simulator import placement as simulated_placement
 
 CONF = nova_api.CONF
 
@@ -195,7 +195,7 @@ class Network:
 
     def __init__(self, cloud: model.Cloud,
                  hosts: Mapping[str, compute.ComputeHost],
-                 placement: simulated_ledger.Ledger,
+                 placement: simulated_placement.Placement,
                  aggregates: ty.Callable[[str], list]):
         self.migrations: dict[str, str] = {}
         self._cloud = cloud
@@ -335,7 +335,7 @@ class Network:
         for host in self._hosts.values():
             uuid = ledger_names.provider_uuid(host.uuid)
             if uuid not in providers:
-                self._placement.add(simulated_ledger.Provider(
+                self._placement.add(simulated_placement.Provider(
                     uuid, f'{host.name}_nfv_ledger', {}, {ledger_names.TRAIT},
                     parent=host.uuid))
         allocations: dict[str, dict[str, Mapping[str, int]]] = {}
@@ -354,6 +354,6 @@ class Network:
             inventories = {}
             for resource_class, account in accounts.items():
                 inventory = account.inventory()
-                inventories[resource_class] = simulated_ledger.Inventory(
+                inventories[resource_class] = simulated_placement.Inventory(
                     inventory.total, inventory.reserved)
             providers[uuid].inventories = inventories

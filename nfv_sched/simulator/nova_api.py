@@ -86,7 +86,7 @@ numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
 
-#: Version of the Placement API whose allocation requests the ledger makes.
+#: Version of the Placement API whose allocation requests are made.
 ALLOCATION_REQUEST_VERSION = '1.36'
 
 # Request filters that ask a service or a database. Availability zones are

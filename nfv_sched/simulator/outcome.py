@@ -18,7 +18,7 @@ import dataclasses
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import model
 from nfv_sched.simulator import network
-from nfv_sched.simulator import placement as ledger_mod
+from nfv_sched.simulator import placement as placement_mod
 from nfv_sched.simulator import servers as simulated
 
 
@@ -67,7 +67,7 @@ class Result:
     :ivar cloud: the cloud
     :ivar servers: its servers, deleted ones included
     :ivar hosts: its hosts
-    :ivar ledger: its Placement
+    :ivar placement: its Placement
     :ivar loads: what the network puts on each host, by name
     :ivar outcomes: what happened, in order
     :ivar checks: how many expectations were checked
@@ -78,7 +78,7 @@ class Result:
     cloud: model.Cloud
     servers: Sequence[simulated.Server]
     hosts: Sequence[compute.ComputeHost]
-    ledger: ledger_mod.Ledger
+    placement: placement_mod.Placement
     loads: Mapping[str, network.Load]
     outcomes: Sequence[Outcome]
     checks: int

@@ -224,7 +224,7 @@ class Query:
         return ', '.join(texts)
 
 
-class Ledger:
+class Placement:
     """The providers and what consumers took of them.
 
     The methods that Nova's scheduler calls have the names and parameters of

@@ -429,7 +429,7 @@ def _server_document(server: simulated.Server,
 
 def _host_document(host: compute.ComputeHost,
                    result: outcome.Result) -> dict:
-    provider = result.ledger.providers[host.uuid]
+    provider = result.placement.providers[host.uuid]
     return {
         'name': host.name,
         'group': host.group.name,

@@ -15,7 +15,7 @@
 Candidates, filters, weighers, multi-create, alternates and selections are
 Nova's own code.  Replaced are only its sources: compute nodes, services,
 aggregates and instances come from the simulated hosts, Placement is the
-:class:`~nfv_sched.simulator.placement.Ledger`.
+:class:`~nfv_sched.simulator.placement.Placement`.
 
 As in Nova, host states are made afresh for every request.  What is kept is
 the parsed NUMA topology of a compute node that has not changed since.
@@ -32,7 +32,7 @@ from nfv_sched import request
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
-from nfv_sched.simulator import placement as ledger_mod
+from nfv_sched.simulator import placement as placement_mod
 
 NOT_ENOUGH = 'There are not enough hosts available.'
 
@@ -180,19 +180,19 @@ class Scheduler(nova_api.SchedulerManager):
     """Nova's scheduler manager over simulated hosts.
 
     :param hosts: the host manager
-    :param ledger: Placement
+    :param placement: Placement
     :param known: what filters and weighers know of the network
     """
 
-    def __init__(self, hosts: HostManager, ledger: ledger_mod.Ledger,
+    def __init__(self, hosts: HostManager, placement: placement_mod.Placement,
                  known: sources.Sources):
         nova_api.scheduler_init(self, hosts)
-        self._ledger = ledger
+        self._placement = placement
         self._known = known
 
     @property
     def placement_client(self):
-        return self._ledger
+        return self._placement
 
     def _select_destinations(
         self, context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid,
@@ -219,7 +219,7 @@ class Scheduler(nova_api.SchedulerManager):
         """
         counts = self.host_manager.counts
         counts.clear()
-        self._ledger.queries.clear()
+        self._placement.queries.clear()
         # The request crosses RPC, so the scheduler has its own copy.
         spec = spec.obj_clone()
         request.note_of(spec).sources = self._known
@@ -238,16 +238,16 @@ class Scheduler(nova_api.SchedulerManager):
         """Why Nova found no host, when Nova itself does not say."""
         counts = self.host_manager.counts
         if not counts:
-            queries = self._ledger.queries
+            queries = self._placement.queries
             for query, found in queries:
                 if found:
                     text = ('the only hosts with room in Placement are the '
                             'source of the move, or left out of the request')
-                    others = self._ledger.missing(query)
+                    others = self._placement.missing(query)
                     return f'{text}; {others}' if others else text
             # A second query is the fallback of pinned guests to hosts that
             # report no PCPU; it has nothing to add.
-            return self._ledger.explain(queries[0][0])
+            return self._placement.explain(queries[0][0])
         name, start, end = counts[-1]
         if end == 0:
             text = (f'{name} removed the last {start} host'

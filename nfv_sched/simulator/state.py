@@ -32,7 +32,7 @@ class State:
 
     :ivar cloud: the cloud file
     :ivar context: request context of an administrator
-    :ivar ledger: its Placement
+    :ivar placement: its Placement
     :ivar hosts: its hosts by name
     :ivar flavors: ``nova.objects.Flavor`` by name
     :ivar images: ``nova.objects.ImageMeta`` by name
@@ -51,7 +51,7 @@ class State:
     def __init__(self, cloud: model.Cloud):
         self.cloud = cloud
         self.context = nova_api.admin_context()
-        self.ledger = placement.Ledger()
+        self.placement = placement.Placement()
         self.hosts: dict[str, compute.ComputeHost] = {}
         self.servers: dict[str, servers.Server] = {}
         self.groups: dict[str, list[str]] = {}
@@ -75,9 +75,9 @@ class State:
                 AttributeError) as e:
             raise problems.InputError([f'{cloud.path}: {e}'])
         self.network = network.Network(
-            cloud, self.hosts, self.ledger, self.manager.aggregates_of)
+            cloud, self.hosts, self.placement, self.manager.aggregates_of)
         self.scheduler = scheduler.Scheduler(
-            self.manager, self.ledger, self.network.sources)
+            self.manager, self.placement, self.network.sources)
 
     def _build_hosts(self) -> None:
         for group in self.cloud.groups:
@@ -86,18 +86,18 @@ class State:
                 host = compute.ComputeHost(name, len(self.hosts) + 1, group,
                                            text)
                 self.hosts[name] = host
-                self.ledger.add(host.provider())
+                self.placement.add(host.provider())
                 try:
                     providers = host.report_devices()
                 except exception.NovaException as e:
                     raise problems.InputError([
                         f'{self.cloud.path}: host {name}: {e}'])
                 for provider in providers:
-                    self.ledger.add(provider)
+                    self.placement.add(provider)
         for aggregate in self.cloud.aggregates:
             aggregate_uuid = compute.stable_uuid('aggregate', aggregate.name)
             for name in aggregate.hosts:
-                provider = self.ledger.providers[self.hosts[name].uuid]
+                provider = self.placement.providers[self.hosts[name].uuid]
                 provider.aggregates.add(aggregate_uuid)
 
     def _image(self, name: str, properties: ty.Mapping[str, ty.Any]):

@@ -34,7 +34,7 @@ def shelve(state: states.State, server: servers.Server,
                    server.claimed)
     server.claimed = None
     host.instances.pop(server.uuid, None)
-    state.ledger.delete_allocation_for_instance(state.context, server.uuid)
+    state.placement.delete_allocation_for_instance(state.context, server.uuid)
     server.host = None
     server.instance.host = server.instance.node = None
     server.status = servers.SHELVED
@@ -90,7 +90,7 @@ def delete(state: states.State, server: servers.Server,
             host.give_back(server.instance, server.instance.flavor,
                            server.claimed)
         server.claimed = None
-    state.ledger.delete_allocation_for_instance(state.context, server.uuid)
+    state.placement.delete_allocation_for_instance(state.context, server.uuid)
     server.host = None
     server.status = servers.DELETED
 

@@ -70,7 +70,7 @@ def _move(state: states.State, server: servers.Server,
                 state.context, server.instance, flavor,
                 server.image_meta, kind, limits))
     except servers.Refused:
-        state.ledger.move(migration, server.uuid)
+        state.placement.move(migration, server.uuid)
         server.spec = stored
         raise
     server.pending = servers.Pending(
@@ -92,7 +92,7 @@ def confirm(state: states.State, server: servers.Server,
     pending = server.pending
     pending.source.give_back(server.instance, pending.flavor,
                              pending.claimed)
-    state.ledger.delete_allocation_for_instance(
+    state.placement.delete_allocation_for_instance(
         state.context, pending.migration)
     server.pending = None
     server.status = servers.ACTIVE
@@ -105,8 +105,8 @@ def revert(state: states.State, server: servers.Server,
     pending = server.pending
     server.host.give_back(server.instance, server.instance.flavor,
                           server.claimed)
-    state.ledger.delete_allocation_for_instance(state.context, server.uuid)
-    state.ledger.move(pending.migration, server.uuid)
+    state.placement.delete_allocation_for_instance(state.context, server.uuid)
+    state.placement.move(pending.migration, server.uuid)
     server.instance.flavor = pending.flavor
     server.flavor_name = pending.flavor_name
     server.spec = pending.spec
@@ -147,11 +147,11 @@ def live_migrate(state: states.State, server: servers.Server,
                 tried.append(selections[0].service_host)
     except servers.Refused as e:
         state.notes = notes
-        state.ledger.move(migration, server.uuid)
+        state.placement.move(migration, server.uuid)
         if notes:
             raise servers.Refused(f'{"; ".join(notes)}; then: {e}')
         raise
     state.notes = notes
     conductor.settle(state, server, host, claimed)
     source.give_back(server.instance, server.instance.flavor, old)
-    state.ledger.delete_allocation_for_instance(state.context, migration)
+    state.placement.delete_allocation_for_instance(state.context, migration)

@@ -49,4 +49,4 @@ def host_up(state: states.State, host: compute.ComputeHost) -> None:
     for instance, flavor, claimed in state.residues.pop(
             host.name, ()):
         host.give_back(instance, flavor, claimed)
-        state.ledger.remove_provider(instance.uuid, host.uuid)
+        state.placement.remove_provider(instance.uuid, host.uuid)

@@ -243,7 +243,7 @@ class SimulatorTest(PlacementTestCase):
     def build(self):
         """Make the same providers in both."""
         rng = self.rng
-        self.model = simulated.Ledger()
+        self.model = simulated.Placement()
         self.consumers = {}
         self.aggregates = [self.uuid() for _ in range(3)]
         self.roots = [self.uuid() for _ in range(rng.randint(2, 4))]

@@ -128,6 +128,6 @@ class SimulatorTestCase(base.TestCase):
                     'memory_mb_used', 'local_gb_used', 'vcpus_used',
                     'free_ram_mb', 'free_disk_gb', 'running_vms')],
                 dict(host.node.stats), sorted(host.instances),
-                dict(simulation.state.ledger.providers[host.uuid].used))
+                dict(simulation.state.placement.providers[host.uuid].used))
             for host in simulation.state.hosts.values()
-        }, copy.deepcopy(simulation.state.ledger.allocations)
+        }, copy.deepcopy(simulation.state.placement.allocations)

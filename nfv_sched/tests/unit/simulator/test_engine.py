@@ -389,7 +389,7 @@ class BooksTestCase(base.SimulatorTestCase):
                 '- evacuate: s\n')) as simulation:
             simulation.run()
             used = [p.used.get('PCPU') for p in
-                    simulation.state.ledger.providers.values()]
+                    simulation.state.placement.providers.values()]
             self.assertEqual([2, 2], used)
             self.assertEqual(
                 1, simulation.state.hosts['east'].node.running_vms)
@@ -427,7 +427,7 @@ class BooksTestCase(base.SimulatorTestCase):
                 '- {resize: s, flavor: bigger, same_host: true, '
                 'confirm: false}\n', ONE_HOST)) as simulation:
             result = simulation.run()
-            provider = next(iter(simulation.state.ledger.providers.values()))
+            (provider, *_) = simulation.state.placement.providers.values()
             self.assertEqual(5, provider.used['PCPU'])
             self.assertEqual('bigger', result.servers[0].flavor_name)
 
@@ -488,7 +488,7 @@ class BooksTestCase(base.SimulatorTestCase):
             self.assertTrue(outcome.ok)
             self.assertNotEqual(self.full, outcome.host)
             self.assertIn(f'claim failed on {self.full}', outcome.notes[0])
-            provider = simulation.state.ledger.providers[
+            provider = simulation.state.placement.providers[
                 simulation.state.hosts[self.full].uuid]
             self.assertEqual({}, provider.used)
 
@@ -515,7 +515,7 @@ class MixedTestCase(base.SimulatorTestCase):
             result = simulation.run()
             self.assertEqual([], [s.reason for s in result.servers
                                   if s.reason])
-            used = simulation.state.ledger.providers[
+            used = simulation.state.placement.providers[
                 simulation.state.hosts['east'].uuid].used
             self.assertEqual((4, 4), (used['PCPU'], used['VCPU']))
             server = simulation.state.servers['m']

@@ -390,7 +390,7 @@ class LedgerTest(NetworkTestCase):
                              progress=after) as simulation:
             result = simulation.run()
             self.exact(simulation)
-        self.assertEqual({}, simulation.state.ledger.allocations)
+        self.assertEqual({}, simulation.state.placement.allocations)
         refused = {o.server for o in result.outcomes if not o.ok}
         self.assertTrue(refused)
         self.assertTrue(all(name.startswith('x-') or name == 'x'
@@ -410,7 +410,7 @@ class LedgerTest(NetworkTestCase):
                 """, head)) as simulation:
             simulation.run()
             providers = [
-                simulation.state.ledger.providers[
+                simulation.state.placement.providers[
                     names.provider_uuid(host.uuid)]
                 for host in simulation.state.hosts.values()]
         for provider, reserved, used in zip(providers, (10, 4), (2, 1)):
@@ -448,9 +448,14 @@ class LedgerTest(NetworkTestCase):
                    expect: {refused: 1, reason: '0 of 20 free'}}
                 """, self.HEAD)) as simulation:
             self.assertEqual([], simulation.run().failures)
-            inventory = simulation.state.ledger.providers[names.provider_uuid(
-                simulation.state.hosts['east'].uuid)].inventories[names.PORTS]
+            inventory = self.published(simulation).inventories[names.PORTS]
         self.assertEqual((20, 20), (inventory.total, inventory.reserved))
+
+    @staticmethod
+    def published(simulation):
+        """What the ledger of a host is."""
+        uuid = names.provider_uuid(simulation.state.hosts['east'].uuid)
+        return simulation.state.placement.providers[uuid]
 
     def test_no_limit(self):
         with self.simulation(self.cloud(
@@ -458,8 +463,7 @@ class LedgerTest(NetworkTestCase):
                 OPTIONS % 'ledger: placement, vswitch_ports_per_node: 0' +
                 HEAD)) as simulation:
             simulation.run()
-            provider = simulation.state.ledger.providers[names.provider_uuid(
-                simulation.state.hosts['east'].uuid)]
+            provider = self.published(simulation)
         self.assertEqual(names.UNLIMITED - 1, provider.free(names.PORTS))
 
 

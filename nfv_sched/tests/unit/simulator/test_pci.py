@@ -245,9 +245,9 @@ class PlacementPCITestCase(PCITestCase):
             checked = 0
             for server in result.servers:
                 nested = {
-                    uuid for uuid in simulation.state.ledger.allocations[
+                    uuid for uuid in simulation.state.placement.allocations[
                         server.uuid]
-                    if simulation.state.ledger.providers[uuid].parent}
+                    if simulation.state.placement.providers[uuid].parent}
                 self.assertEqual(
                     nested, {device.extra_info['rp_uuid']
                              for device in server.claimed.devices})

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""The ledger says what Placement would say."""
+"""The model says what Placement would say."""
 
 import testtools
 
@@ -25,25 +25,25 @@ class _Resources:
         return self.text
 
 
-class LedgerTestCase(testtools.TestCase):
+class PlacementTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.ledger = placement.Ledger()
+        self.placement = placement.Placement()
         for name in 'ab':
-            self.ledger.add(placement.Provider(
+            self.placement.add(placement.Provider(
                 name, name, {'VCPU': placement.Inventory(4, 0, 2.0),
                              'MEMORY_MB': placement.Inventory(1000, 100)},
                 {'T'} if name == 'b' else set(), {f'agg-{name}'}))
 
     def candidates(self, text):
-        requests, summaries, _ = self.ledger.get_allocation_candidates(
+        requests, summaries, _ = self.placement.get_allocation_candidates(
             None, _Resources(text))
         self.assertEqual(len(requests), len(summaries))
         return [next(iter(r['allocations'])) for r in requests]
 
     def claim(self, consumer, provider, **amounts):
-        return self.ledger.claim_resources(
+        return self.placement.claim_resources(
             None, consumer, {'allocations': {
                 provider: {'resources': amounts}}}, 'p', 'u', '1.36')
 
@@ -69,33 +69,33 @@ class LedgerTestCase(testtools.TestCase):
     def test_claims_are_all_or_nothing(self):
         self.assertTrue(self.claim('one', 'a', VCPU=4, MEMORY_MB=500))
         self.assertFalse(self.claim('two', 'a', VCPU=1, MEMORY_MB=500))
-        self.assertNotIn('two', self.ledger.allocations)
-        self.assertEqual(4, self.ledger.providers['a'].free('VCPU'))
+        self.assertNotIn('two', self.placement.allocations)
+        self.assertEqual(4, self.placement.providers['a'].free('VCPU'))
         self.assertFalse(self.claim('two', 'nowhere', VCPU=1))
 
     def test_moves(self):
         self.claim('server', 'a', VCPU=2)
-        self.ledger.move('server', 'migration')
+        self.placement.move('server', 'migration')
         self.assertTrue(self.claim('server', 'b', VCPU=3))
         self.assertEqual((2, 3), tuple(
-            p.used['VCPU'] for p in self.ledger.providers.values()))
-        self.ledger.delete_allocation_for_instance(None, 'migration')
-        self.assertEqual({}, self.ledger.providers['a'].used)
-        self.ledger.delete_allocation_for_instance(None, 'server')
-        self.assertEqual({}, self.ledger.allocations)
+            p.used['VCPU'] for p in self.placement.providers.values()))
+        self.placement.delete_allocation_for_instance(None, 'migration')
+        self.assertEqual({}, self.placement.providers['a'].used)
+        self.placement.delete_allocation_for_instance(None, 'server')
+        self.assertEqual({}, self.placement.allocations)
 
     def test_evacuation_holds_both(self):
         self.claim('server', 'a', VCPU=2)
         self.claim('server', 'b', VCPU=2)
-        self.ledger.remove_provider('server', 'a')
+        self.placement.remove_provider('server', 'a')
         self.assertEqual({'server': {'b': {'VCPU': 2}}},
-                         self.ledger.allocations)
-        self.assertEqual({}, self.ledger.providers['a'].used)
+                         self.placement.allocations)
+        self.assertEqual({}, self.placement.providers['a'].used)
 
     def test_explanation(self):
         self.claim('server', 'a', VCPU=4)
         self.candidates('resources=VCPU:4,PCPU:1&required=T')
-        text = self.ledger.explain(self.ledger.queries[-1][0])
+        text = self.placement.explain(self.placement.queries[-1][0])
         self.assertIn('VCPU=4', text)
         self.assertIn('1 host without the trait T', text)
         self.assertIn('1 host without enough PCPU (most free: 0)', text)
@@ -106,22 +106,22 @@ class NestedTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.ledger = placement.Ledger()
+        self.placement = placement.Placement()
         for name, cards in (('a', 1), ('b', 2)):
-            self.ledger.add(placement.Provider(
+            self.placement.add(placement.Provider(
                 name, name, {'VCPU': placement.Inventory(8)}, set()))
             for number in range(cards):
-                self.ledger.add(placement.Provider(
+                self.placement.add(placement.Provider(
                     f'{name}{number}', '', {'NIC': placement.Inventory(2)},
                     {f'T{number}'}, parent=name))
 
     def candidates(self, text):
-        requests, self.summaries, _ = self.ledger.get_allocation_candidates(
+        requests, self.summaries, _ = self.placement.get_allocation_candidates(
             None, _Resources('resources=VCPU:1&' + text))
         for request in requests:
-            self.assertTrue(self.ledger.claim_resources(
+            self.assertTrue(self.placement.claim_resources(
                 None, 'try', request, 'p', 'u', '1.36'))
-            self.ledger.delete_allocation_for_instance(None, 'try')
+            self.placement.delete_allocation_for_instance(None, 'try')
         return sorted(
             ''.join(f'{suffix}{uuids[0]}' for suffix, uuids
                     in sorted(request['mappings'].items()))
@@ -143,11 +143,11 @@ class NestedTestCase(testtools.TestCase):
 
     def test_summaries(self):
         """Of all providers of a tree, and of all that they have."""
-        self.ledger.add(placement.Provider(
+        self.placement.add(placement.Provider(
             'a-books', '', {'PORT': placement.Inventory(9, 2),
                             'RULE': placement.Inventory(5)}, {'T'},
             parent='a'))
-        self.ledger.claim_resources(None, 'server', {'allocations': {
+        self.placement.claim_resources(None, 'server', {'allocations': {
             'a-books': {'resources': {'PORT': 3}}}}, 'p', 'u', '1.36')
         self.candidates('resources_x=NIC:1&in_tree=a')
         self.assertEqual({'a', 'a0', 'a-books'}, set(self.summaries))
@@ -156,7 +156,7 @@ class NestedTestCase(testtools.TestCase):
                           'RULE': {'capacity': 5, 'used': 0}},
             'traits': ['T'], 'parent_provider_uuid': 'a',
             'root_provider_uuid': 'a'}, self.summaries['a-books'])
-        self.assertEqual(1, self.ledger.queries[-1][1])
+        self.assertEqual(1, self.placement.queries[-1][1])
 
     def test_groups_share_what_a_provider_has(self):
         self.assertEqual(
@@ -164,7 +164,7 @@ class NestedTestCase(testtools.TestCase):
             self.candidates('resources_x=NIC:2&resources_y=NIC:1'))
         self.assertEqual([], self.candidates(
             'resources_x=NIC:2&resources_y=NIC:1&resources_z=NIC:2'))
-        text = self.ledger.explain(self.ledger.queries[-1][0])
+        text = self.placement.explain(self.placement.queries[-1][0])
         self.assertIn('2 times NIC=2', text)
         self.assertIn('2 hosts without devices that together give NIC=5',
                       text)
@@ -176,12 +176,12 @@ class NestedTestCase(testtools.TestCase):
             'resources_x=NIC:1&in_tree=b&limit=1')))
 
     def test_a_host_is_given_back_with_all_of_its_providers(self):
-        request = self.ledger.get_allocation_candidates(
+        request = self.placement.get_allocation_candidates(
             None, _Resources('resources=VCPU:1&resources_x=NIC:1'
                              '&in_tree=b'))[0][0]
-        self.ledger.claim_resources(None, 'server', request, 'p', 'u', '1')
-        self.assertEqual(2, len(self.ledger.allocations['server']))
-        self.ledger.remove_provider('server', 'b')
-        self.assertEqual({}, self.ledger.allocations)
-        for provider in self.ledger.providers.values():
+        self.placement.claim_resources(None, 'server', request, 'p', 'u', '1')
+        self.assertEqual(2, len(self.placement.allocations['server']))
+        self.placement.remove_provider('server', 'b')
+        self.assertEqual({}, self.placement.allocations)
+        for provider in self.placement.providers.values():
             self.assertEqual({}, provider.used)
