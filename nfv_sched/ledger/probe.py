@@ -197,7 +197,7 @@ class Probe:
                 self._stopped.set()
                 start.abort()
                 raise
-        total = self._granted()
+        total = self.granted()
         self._client.release(consumers)
         return Burst(answers.count(Answer.GRANTED),
                      answers.count(Answer.CONFLICT),
@@ -219,7 +219,7 @@ class Probe:
                 return
         raise ProbeError(f'a claim met {_ATTEMPTS} conflicts in a row')
 
-    def _granted(self) -> int:
+    def granted(self) -> int:
         """How many claims Placement has granted, by its own account."""
         return sum(
             resources.get(NAME, 0) for resources in

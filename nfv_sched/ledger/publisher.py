@@ -658,6 +658,13 @@ class Publisher:
                 found[consumer] = self._instances[consumer] = instance
         return found
 
+    def look_again(self) -> None:
+        """Look at all hosts in the next round.
+
+        What was right in the last one is not looked at in every one.
+        """
+        self._known.clear()
+
     def _forget(self, present: set[str]) -> None:
         for known in (self._known, self._sights, self._right):
             for uuid in known.keys() - present:

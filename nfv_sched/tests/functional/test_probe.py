@@ -194,7 +194,7 @@ class ProbeTest(base.TestCase):
             raise KeyboardInterrupt()
 
         with fixtures.MonkeyPatch(
-                'nfv_sched.ledger.probe.Probe._granted', interrupt):
+                'nfv_sched.ledger.probe.Probe.granted', interrupt):
             with contextlib.suppress(KeyboardInterrupt):
                 code, out, _err = self.probe()
                 self.assertNotIn(code, (0, None))

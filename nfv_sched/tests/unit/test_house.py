@@ -47,15 +47,6 @@ FOREIGN = {
         '_networks', '_ports', '_security_groups'},
     'tests/functional/test_concurrency.py': {'_select_destinations'},
     'tests/functional/test_network_limits.py': {'_networks'},
-    'tests/unit/test_example_rule.py': {'_cache'},
-}
-#: Private names that are still used; nothing is to be added.
-LEFT: dict[str, set[str]] = {
-    'tests/functional/test_ledger.py': {'_known'},
-    'tests/functional/test_probe.py': {'_granted'},
-    'tests/unit/simulator/test_engine.py': {'_cache', '_delete', '_request'},
-    'tests/unit/simulator/test_network.py': {
-        '_boot_together', '_one', '_owners'},
 }
 
 _PRIVATE = re.compile(r'_[a-zA-Z]\w*')
@@ -201,11 +192,10 @@ class HouseTest(base.TestCase):
         self.assertEqual([], [
             f'{path}:{line}: {name}' for path, names in found.items()
             for name, line in names.items()
-            if name not in FOREIGN.get(path, set()) | LEFT.get(path, set())])
+            if name not in FOREIGN.get(path, ())])
         # What is not used any more is to be taken out above.
         self.assertEqual([], [
-            f'{path}: {name}' for known in (FOREIGN, LEFT)
-            for path, names in known.items()
+            f'{path}: {name}' for path, names in FOREIGN.items()
             for name in names - set(found.get(path, ()))])
 
 
