@@ -9,12 +9,12 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Values that a thread in the background keeps young.
+"""Values that a background thread reads again and again.
 
-:class:`Source` has the latest value at hand in every process that asks for
-it, so that those who ask never wait for the service that it comes from, but
-for a bounded time at the very first.  :class:`Repeated` is what its thread has
-in common with whatever else is tried again after a failure.
+:class:`Source` holds the latest value in each process that uses it.  Callers
+never wait for the service that it is read from, except for a bounded time at
+the first call.  :class:`Repeated` has the pauses between attempts, which are
+shorter after a failure; other loops use it, too.
 
 Only the standard threading primitives are used, which also work where
 ``nova-scheduler`` is patched by eventlet.
@@ -34,13 +34,13 @@ Value = ty.TypeVar('Value')
 
 
 class Stopped(Exception):
-    """Reading is not wanted any more."""
+    """Raised by a reading that is interrupted because the thread ends."""
 
 
 class Repeated(metaclass=abc.ABCMeta):
-    """Something that is done again and again, sooner after a failure.
+    """Something that is attempted again and again, sooner after a failure.
 
-    :ivar failures: how many attempts have failed since the last that did not
+    :ivar failures: number of failed attempts since the last successful one
     :ivar failing_since: when the first of them began, seconds of
         ``time.monotonic()``
     """
@@ -49,7 +49,7 @@ class Repeated(metaclass=abc.ABCMeta):
     #: one, up to the longest.
     FIRST_PAUSE = 1.0
 
-    #: Where the end of an outage is told, and in which words.
+    #: Logger for the end of a series of failures, and what its message says.
     log: logging.KeywordArgumentAdapter
     again: str
 
@@ -62,22 +62,22 @@ class Repeated(metaclass=abc.ABCMeta):
         """Seconds from one attempt to the next."""
 
     def longest_pause(self) -> float:
-        """Seconds of pause after any number of failures; the interval."""
+        """Seconds of pause after many failures; by default the interval."""
         return self.interval()
 
     def hurries(self) -> bool:
-        """Whether the next attempt comes sooner after a failure."""
+        """Whether the pause after a failure is shorter than the interval."""
         return True
 
     def rest(self, took: float) -> float:
-        """Seconds of pause after an attempt that took so long, at least.
+        """Least pause after an attempt, in seconds.
 
-        :param took: seconds
+        :param took: seconds that the attempt took
         """
         return took
 
     def _count_failure(self, began: float) -> None:
-        """An attempt has failed.
+        """Count a failed attempt.
 
         :param began: when it began, seconds of ``time.monotonic()``
         """
@@ -86,7 +86,7 @@ class Repeated(metaclass=abc.ABCMeta):
         self.failures += 1
 
     def _end_failures(self) -> None:
-        """An attempt has not failed; the log is told if others had."""
+        """Note that an attempt succeeded; log it if earlier ones failed."""
         if self.failures:
             self.log.info('%s, after %d failed attempts in %.0f s',
                           self.again, self.failures,
@@ -104,12 +104,16 @@ class Repeated(metaclass=abc.ABCMeta):
                 self.longest_pause())
         else:
             pause = max(self.interval() - took, self.rest(took))
-        # Processes that started together do not stay together.
+        # So that processes that started together do not read all at once.
         return pause * random.uniform(0.9, 1.1)
 
 
 class Refresher(Repeated, ty.Generic[Value]):
-    """The thread that reads in one process, and what it has read."""
+    """The thread that reads in one process, and the value that it has read.
+
+    :ivar value: the latest value; None before the first
+    :ivar stopped: set when the thread is to end
+    """
 
     #: Name of the thread.
     name: str
@@ -133,22 +137,27 @@ class Refresher(Repeated, ty.Generic[Value]):
 
     @abc.abstractmethod
     def read(self) -> Value:
-        """Read, in the thread.
+        """Read a new value; called in the thread.
 
-        :raises Stopped: if it was interrupted
+        :raises Stopped: if it was interrupted, see :attr:`stopped`
+        :raises Exception: anything else counts as a failure and is tried
+            again
         """
 
     def close(self) -> None:
         """Close connections, after a failure and at the end."""
 
     def succeeded(self, took: float) -> None:
-        """Tell the log, if there is anything more to tell.
+        """Called after each successful reading, to log it.
 
         :param took: seconds that reading took
         """
 
     def failed(self, exc: Exception) -> None:
-        """Tell the log about a failure; ``failures`` counts it already."""
+        """Called after each failed reading, to log it.
+
+        :param exc: the error; ``failures`` counts it already
+        """
 
     def get(self) -> Value | None:
         """See :meth:`Source.get`."""
@@ -173,7 +182,7 @@ class Refresher(Repeated, ty.Generic[Value]):
             return None if self.failures else self.value
 
     def stop(self) -> None:
-        """End the thread, after the request that is under way."""
+        """End the thread and wait for it."""
         with self.lock:
             self.stopped.set()
             self._wanted.set()
@@ -194,7 +203,7 @@ class Refresher(Repeated, ty.Generic[Value]):
             self._thread = thread
 
     def _tell(self, function: Callable[..., None], *args) -> None:
-        """Nothing that is only told may end the thread."""
+        """Call a function; log its exception, so that the thread goes on."""
         try:
             function(*args)
         except Exception:
@@ -226,35 +235,35 @@ class Refresher(Repeated, ty.Generic[Value]):
 
 
 class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
-    """Has the latest value at hand, in every process that asks for it.
+    """Holds the latest value in each process that uses it.
 
-    The first call of :meth:`get` in a process starts the thread that reads
-    there.  An object that was used before a fork starts anew in the child.
-    Several threads may use it.
+    The first call of :meth:`get` in a process starts a thread there that
+    reads.  After a fork the child starts its own.  Several threads may use an
+    object.
     """
 
     def __init__(self):
-        # By process. No lock is held when one is added: a fork could leave it
-        # locked in the child for ever.
+        # By process ID. Added without a lock: a fork could leave that locked
+        # in the child for ever.
         self._refreshers: dict[int, Refresher[Value]] = {}
 
     @abc.abstractmethod
     def _make_refresher(self) -> Refresher[Value]:
-        """A refresher for this process."""
+        """A new refresher, for this process."""
 
     def get(self) -> Value | None:
-        """The latest value, however old, or None if there was none yet.
+        """The latest value, however old; None before the first.
 
-        Returns at once, but for a bounded time after the first call in a
-        process: until then it waits for the first reading to succeed or fail.
+        Returns at once, except that after the first call in a process it waits
+        for the first reading to succeed or fail, for
+        :meth:`Refresher.first_timeout` seconds at most.
         """
         return self.refresher().get()
 
     def renew(self, since: float, timeout: float) -> Value | None:
-        """A value that was read after a moment.
+        """Wait for a value whose reading began at or after a given time.
 
-        :param since: seconds of ``time.monotonic()``; reading must have begun
-            after it
+        :param since: that time, seconds of ``time.monotonic()``
         :param timeout: seconds to wait at most
         :returns: None if there is none in time, or reading failed
         """
@@ -267,7 +276,7 @@ class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
             refresher.stop()
 
     def refresher(self) -> Refresher[Value]:
-        """What reads in this process."""
+        """The refresher of this process; made on first use."""
         pid = os.getpid()
         refresher = self._refreshers.get(pid)
         if refresher is None:

@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Classes that this and other packages add through entry points."""
+"""Load the classes that packages register as entry points."""
 
 from oslo_log import log as logging
 from stevedore import extension

@@ -9,11 +9,11 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""A decision becomes the limits that the claim on the compute node must keep.
+"""Write the NUMA limits that the claim on the compute node must keep.
 
-``HostState.limits`` goes with a server to its host: the allocation ratios, and
-the networks that the chosen host NUMA nodes must be near.  Labels of ours are
-such networks.
+Nova sends ``HostState.limits`` to the host with the server: the allocation
+ratios, and the physical networks that the chosen host NUMA nodes must be near.
+The labels of a decision are added to these networks.
 """
 
 from nova import objects
@@ -27,10 +27,10 @@ _LIMITS = 'numa_topology'
 
 
 class KeptLimits(dict):
-    """Limits of a host whose NUMA part only nfv-sched writes.
+    """``HostState.limits`` whose NUMA limits only nfv-sched can write.
 
-    Nova's own ``NUMATopologyFilter`` writes fresh ones on every pass; in
-    whatever order the filters run, ours stay.
+    Nova's own ``NUMATopologyFilter`` writes NUMA limits without labels each
+    time it runs; such an assignment is ignored here.
     """
 
     __slots__ = ()
@@ -40,7 +40,7 @@ class KeptLimits(dict):
             super().__setitem__(key, value)
 
     def keep(self, limits) -> None:
-        """Write the NUMA part.
+        """Set the NUMA limits.
 
         :param limits: ``nova.objects.NUMATopologyLimits``
         """
@@ -51,8 +51,9 @@ def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):
     """A copy of NUMA limits with labels added.
 
     :param limits: ``nova.objects.NUMATopologyLimits``; not changed
-    :param labels: physical networks that chosen host nodes must be near
-    :param ignore_tunnel: leave out the tunnel endpoint
+    :param labels: physical networks that the chosen host NUMA nodes must be
+        near, too
+    :param ignore_tunnel: do not ask for a NUMA node near the tunnel endpoint
     :returns: ``nova.objects.NUMATopologyLimits``
     """
     physnets = set(labels)
@@ -73,19 +74,19 @@ def write(
     host_state, note: RequestNote, request: Request,
     decision: decide.Decision, cpu_ratio: float,
 ) -> None:
-    """Tell the claim on the compute node what it must keep.
+    """Set the NUMA limits of a host to what a decision needs.
 
     :param host_state: ``nova.scheduler.host_manager.HostState``
     :param note: the note of the request
     :param request: the request
-    :param decision: that accepts the host
-    :param cpu_ratio: shared vCPUs that a shared CPU takes; Nova's allocation
-        ratio of the host, or less
+    :param decision: the decision, which accepts the host
+    :param cpu_ratio: CPU allocation ratio for the claim, in shared vCPUs per
+        shared CPU: Nova's ratio of the host, or less
     """
     labels = decision.labels
     ignore_tunnel = decision.ignore_tunnel or request.tunnel_untrue
     ratio = host_state.ram_allocation_ratio
-    # One object for all hosts that are alike in this.
+    # Hosts with the same values share one object.
     key = (cpu_ratio, ratio, labels, ignore_tunnel)
     made = note.limits.get(key)
     if made is None:

@@ -9,10 +9,11 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Requests that ask nothing beyond stock Nova, which most are.
+"""Decide about requests that ask for nothing beyond stock Nova.
 
-The hot path.  It keeps nothing on the host, and a guest with one NUMA node is
-settled by the first host NUMA node that it fits.
+Most requests are such, so this is the hot path: no ``visit.Visit`` is made,
+and the search for a guest with one NUMA node ends at the first host NUMA node
+that it fits.
 """
 
 import functools
@@ -34,13 +35,13 @@ from nfv_sched import visit
 
 def judge(host_state, request: Request,
           note: RequestNote) -> decide.Decision | None:
-    """Decide about a host for a request that is ``plain``.
+    """Decide about a host, and write its limits if it is accepted.
 
     :param host_state: ``nova.scheduler.host_manager.HostState`` with
         allocation ratios and candidates
-    :param request: the request
-    :param note: its note
-    :returns: None if it takes a visit
+    :param request: the request; its ``plain`` is true
+    :param note: the note of the request
+    :returns: None if only ``visit.Visit.judge`` can decide
     :raises topology.OddTopologyError: if its NUMA nodes cannot be read
     :raises pci.OddDevicesError: if its PCI devices cannot be read
     """
@@ -74,7 +75,7 @@ def judge(host_state, request: Request,
 
 def _fits_a_cell(host_state, request: Request, note: RequestNote,
                  ratios: fit.Ratios) -> bool:
-    """Whether a guest with one NUMA node fits any of the host."""
+    """Whether a guest with one NUMA node fits any NUMA node of the host."""
     cell, reserved = request.guest.cells[0], request.guest.reserved
     devices = None
     if request.demands:
@@ -96,7 +97,10 @@ def _fits_a_cell(host_state, request: Request, note: RequestNote,
 def _devices(
     host_state, request: Request, view: topology.HostTopology,
 ) -> pci.Devices | None:
-    """The PCI devices of a host for its only allocation candidate."""
+    """The free PCI devices of a host, for its only allocation candidate.
+
+    :returns: None if the request asks for none, or the host reports none
+    """
     free = visit.pools(host_state)
     if not request.demands or free is None:
         return None
@@ -109,7 +113,11 @@ def _like_devices(
     host_state, request: Request, note: RequestNote,
     view: topology.HostTopology,
 ) -> pci.Devices | None:
-    """The same, or those of another host that serve all guests alike."""
+    """The same, from another host if its free devices are as good.
+
+    Hosts whose devices give the same answers share one object; see
+    ``shape.of_devices``.
+    """
     free = visit.pools(host_state)
     if free is None:
         return None
@@ -118,7 +126,7 @@ def _like_devices(
             free, request.demands,
             host_state.allocation_candidates[0].get('mappings'), view.cells)
         known = note.decisions.get(key)
-    except Exception:  # whoever needs the devices says what is wrong
+    except Exception:  # odd pools; _devices() raises the right error
         return _devices(host_state, request, view)
     if known is None:
         known = note.decisions[key] = _devices(host_state, request, view)
@@ -127,7 +135,7 @@ def _like_devices(
 
 def _shortage(host_state, request: Request,
               ratios: fit.Ratios) -> reasons.Reason:
-    """Why the guest finds no room."""
+    """Why the guest does not fit the host."""
     view = topology.host_topology(host_state.numa_topology)
     if view is None:
         return reasons.resolve(visit.NO_HOST_TOPOLOGY.reason)

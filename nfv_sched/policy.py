@@ -42,8 +42,8 @@ PLACE_NAME = '[A-Za-z0-9_-]{1,64}'
 
 NAMESPACE = 'nfv:'
 
-# All keys of the namespace.  One that ends with a point takes a number, or
-# the name of a place.
+# All keys of the namespace.  Those that end with a dot are followed by the
+# number of a guest NUMA node, or by the name of a place.
 KEYS = (VSWITCH_NUMA_AFFINITY, PCI_NUMA_AFFINITY, SHARED_VCPU, NUMA_NODE,
         NUMA_AFFINITY, NUMA_ANTI_AFFINITY)
 
@@ -70,7 +70,7 @@ _NATIVE_PCI = {
 
 _NUMBER = re.compile(r'[0-9]{1,4}')
 
-# Keys that can be shown as they are.
+# Keys that a message shows without quotes.
 _PLAIN_KEY = re.compile(r'[A-Za-z0-9_:.-]{1,40}')
 
 # How many unknown keys a message names.
@@ -117,28 +117,28 @@ NO_POLICY = NFVPolicy()
 
 
 def shown(value: ty.Any) -> str:
-    """A value for a message: quoted, and never long.
+    """A value as messages show it: quoted, of 40 characters at most.
 
-    :param value: what a flavor says
+    :param value: value of an extra spec
     """
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + '...'
 
 
 def _shown_key(key: str) -> str:
-    """A key for a message, quoted where it needs to be."""
+    """A key as messages show it: quoted only if it is long or odd."""
     return key if _PLAIN_KEY.fullmatch(key) else shown(key)
 
 
 def _known_keys() -> dict[str, str]:
-    """The keys of all rules without what varies -> as they are written."""
-    from nfv_sched import rules  # they import this module
+    """The keys that exist, up to their first dot -> the key for messages."""
+    from nfv_sched import rules  # it imports this module
     return {known[:known.find('.') + 1] or known: known
             for known in rules.keys()}
 
 
 def _nearest(key: str, known: Mapping[str, str]) -> str | None:
-    """The key that is meant by an unknown one, if any is like it."""
+    """The known key that a misspelt one is most like, if any is."""
     if len(key) > 2 * max(map(len, known)):
         return None
     names = {name.removeprefix(NAMESPACE): name for name in known}
@@ -148,9 +148,9 @@ def _nearest(key: str, known: Mapping[str, str]) -> str | None:
 
 
 def _check_keys(extra_specs: Mapping, errors: list[str]) -> None:
-    """Refuse keys of our namespace that do not exist.
+    """Add an error for each key ``nfv:...`` that does not exist.
 
-    A misspelt key would otherwise be a policy that nobody keeps.
+    Otherwise a misspelt key would be ignored.
     """
     asked = [key for key in extra_specs
              if isinstance(key, str) and key.startswith(NAMESPACE)]
@@ -234,9 +234,9 @@ def _node_map(extra_specs: Mapping, errors: list[str]):
 
 
 def _native_pci(extra_specs: Mapping, image_properties: Mapping):
-    """Nova's own PCI NUMA policy, and where it was found.
+    """Nova's own PCI NUMA policy, and the key or property that sets it.
 
-    Values that Nova does not know are left for Nova to refuse.
+    Unknown values are ignored here: Nova refuses them.
     """
     for source, key in ((extra_specs, NATIVE_PCI_KEY),
                         (image_properties, NATIVE_PCI_PROPERTY)):
@@ -255,7 +255,7 @@ def parse(extra_specs: Mapping[str, str] | None,
     :param extra_specs: extra specs of the flavor
     :param image_properties: image properties by name (only Nova's own are
         looked at), anything with a ``get`` method
-    :returns: the policy
+    :returns: the policy, with ``errors``; :data:`NO_POLICY` if it is empty
     """
     if not isinstance(extra_specs, Mapping):
         extra_specs = {}

@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Why a host was refused, and what of it a tenant, an operator and a log see.
+"""Why a host was refused, and the texts for tenants, operators and the log.
 
 A reason names the policy, what was needed and what there was.  Reasons are
 values; text is made of them only when somebody reads it.
@@ -50,14 +50,15 @@ SECURITY_RULES = 12
 class Reason(ty.NamedTuple):
     """Why one host was refused.
 
-    :ivar order: place among the reasons of a request
-    :ivar policy: what refused, in words or as the extra spec says it
-    :ivar need: what was needed, in words that depend on the request alone:
-        tenants read them, and may know the host
+    :ivar order: position among the reasons of a request: ``REQUEST``,
+        ``HOST``, ...
+    :ivar policy: what refused: the extra spec with its value, or words
+    :ivar need: what was needed. Tenants read it, so it must not say anything
+        about the host.
     :ivar have: what the host had; may be empty
-    :ivar rank: orders hosts by how close they came; higher is closer
-    :ivar own: it is the request that lacks something, and ``have`` is no
-        host's: whoever made the request may read it all
+    :ivar rank: how close the host came to what was needed; higher is closer
+    :ivar own: the request or the configuration lacks something, and ``have``
+        says nothing about a host: the tenant may read it, too
     """
 
     order: int
@@ -76,7 +77,10 @@ Lazy = Reason | Callable[[], Reason]
 
 
 def resolve(reason: Lazy) -> Reason:
-    """A reason that may still have to be worked out."""
+    """The reason itself, worked out now if it was not before.
+
+    :param reason: a reason, or a function that works it out
+    """
     return reason if isinstance(reason, Reason) else reason()
 
 
@@ -85,7 +89,7 @@ def _hosts(count: int) -> str:
 
 
 def _clip(text: str, limit: int = MAX_BYTES) -> str:
-    """Shorten to a number of bytes, at a word, and say so."""
+    """Shorten a text at a space to ``limit`` bytes, with "..." at its end."""
     if len(text.encode()) <= limit:
         return text
     raw = text.encode()[:limit - 3].decode(errors='ignore')
@@ -94,10 +98,11 @@ def _clip(text: str, limit: int = MAX_BYTES) -> str:
 
 
 def summarise(refused: Iterable[Reason]) -> list[tuple[Reason, int]]:
-    """One reason for each policy and need: that of the best host.
+    """Group reasons by policy and need.
 
-    :returns: (reason, number of hosts) in the fixed order, the more frequent
-        first where that is equal
+    :param refused: one reason for each refused host
+    :returns: for each group, the reason of the host that came closest and the
+        number of hosts; sorted by ``order``, then by most hosts
     """
     best: dict[tuple[int, str, str], tuple[Reason, int]] = {}
     for reason in refused:
@@ -110,14 +115,16 @@ def summarise(refused: Iterable[Reason]) -> list[tuple[Reason, int]]:
 
 
 def policy_text(refused: Iterable[Reason]) -> str:
-    """Which policies refused and what was needed: nothing of the hosts.
+    """Text for ``expose_reasons = policy``: policies and needs only.
 
-    Not how many there are, what they have, or which of them came closest: to
-    a tenant who knows the host that is all about its neighbours.
+    It does not say how many hosts there are, what they have, or which of them
+    came closest: a tenant who knows the host could learn what other tenants
+    run there.
 
+    :param refused: one reason for each refused host
     :returns: at most ``MAX_BYTES`` bytes
     """
-    # Not in the order of the summary, which tells of what there is more.
+    # Not in the order of the summary, which tells what more hosts lack.
     known = sorted((reason for reason, _count in summarise(refused)),
                    key=lambda reason: (not reason.own, reason[:3]))
     for reason in known:
@@ -140,10 +147,11 @@ def policy_text(refused: Iterable[Reason]) -> str:
 
 
 def summary_text(refused: Iterable[Reason]) -> str:
-    """Which policies refused, what was needed and what the best host had.
+    """Text for ``summary``: policies, needs, and what the best host had.
 
     No host is named.
 
+    :param refused: one reason for each refused host
     :returns: at most ``MAX_BYTES`` bytes
     """
     parts = []
@@ -165,9 +173,10 @@ def summary_text(refused: Iterable[Reason]) -> str:
 
 def hosts_text(refused: Iterable[tuple[str, Reason]],
                limit: int = MAX_BYTES) -> str:
-    """The reason of each host, by name.
+    """Text for ``hosts``: the name and reason of each host.
 
-    :param limit: bytes
+    :param refused: (host, reason) of each refused host
+    :param limit: length of the text at most, in bytes
     """
     parts = [f'{host}: {reason}' for host, reason in refused]
     for kept in range(len(parts), 0, -1):

@@ -9,11 +9,11 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""No host is left for a server: who is told what.
+"""What the log and the tenant are told when no host is left for a server.
 
-The log has all reasons.  The tenant reads what the operator lets him, which
-takes an exception: Nova has no other way, and only before anything has been
-claimed for the request.
+The log gets all reasons.  The tenant gets what ``[nfv_sched] expose_reasons``
+allows, as the message of a ``NoValidHost``: Nova has no other way for it.  It
+must not be raised once a server of the request has been claimed.
 """
 
 from nova import exception
@@ -33,7 +33,10 @@ _LOGGED_HOSTS_BYTES = 4096
 
 
 def resolve(reason: reasons.Lazy) -> reasons.Reason:
-    """A reason that may still have to be worked out; never raises."""
+    """The reason itself, worked out now if it was not before; never raises.
+
+    :param reason: a reason, or a function that works it out
+    """
     try:
         return reasons.resolve(reason)
     except Exception:
@@ -43,12 +46,12 @@ def resolve(reason: reasons.Lazy) -> reasons.Reason:
 
 
 def tell(name: str, request_note: RequestNote, index: int | None) -> None:
-    """Tell the log and, if that is allowed, the tenant.
+    """Log the reasons and, if the operator allows it, tell the tenant.
 
-    :param name: the filter that refused the last host
-    :param request_note: the request's note
-    :param index: number of the server among those of the request, None if
-        that is not known
+    :param name: class name of the filter that refused the last host
+    :param request_note: the note of the request
+    :param index: number of the server among those of the request, from 0;
+        None if not known
     :raises nova.exception.NoValidHost: with the reason, for the first server
         of a request, if the operator lets tenants see reasons
     """

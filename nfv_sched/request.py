@@ -11,9 +11,10 @@
 #    under the License.
 """A RequestSpec, read once: policies, guest cells, networks, PCI requests.
 
-The filters and weighers of one request share the result, and what they learn
-while they work on it, through one attribute of the RequestSpec.  A RequestSpec
-lives in one thread of one process for one request.
+The filters and weighers of one request share the result, and what else they
+know of the request, as a note in an attribute of the RequestSpec.  A
+RequestSpec is used by one thread of one process for one request, so nothing is
+locked.
 """
 
 from collections.abc import Mapping
@@ -43,21 +44,24 @@ class Request:
     :ivar pristine: the guest's NUMA nodes as the claim on the compute node
         reads them; within a multi-create request Nova writes the placement of
         one server into the request of the next
-    :ivar rules: what is asked beyond Nova's own rules
+    :ivar rules: the placement rules beyond Nova's own
     :ivar physnets: physical networks of the request
-    :ivar tunneled: a tunnelled network is, or may be, among the networks
-    :ivar tunnel_uncertain: Nova says so of every move, whether true or not
-    :ivar tunnel_untrue: Nova says so, and it is not true
-    :ivar is_move: the request places a server that exists
+    :ivar tunneled: whether a tunnelled network is, or may be, among the
+        networks
+    :ivar tunnel_uncertain: ``tunneled`` may be wrong: Nova sets it for every
+        move
+    :ivar tunnel_untrue: Nova has set it although no network is tunnelled;
+        ``tunneled`` is false then
+    :ivar is_move: the request moves an existing server
     :ivar demands: the PCI requests; empty if none
-    :ivar network_metadata: Nova's object with the networks, or None
+    :ivar network_metadata: ``nova.objects.NetworkMetadata`` or None
     :ivar error: why no host can take the request, or None
     :ivar nics: the network interfaces
     :ivar security_groups: UUIDs of the security groups of ports that Nova
         creates, or ``default``
     :ivar project: UUID of the project
-    :ivar plain: the request has a guest NUMA topology, asks nothing that stock
-        Nova does not, and nothing that takes a closer look
+    :ivar plain: whether :mod:`nfv_sched.plain` can decide: a guest NUMA
+        topology, no rules, no error, and no doubt about a tunnel
     """
 
     policy: nfv_policy.NFVPolicy
@@ -82,23 +86,27 @@ class RequestNote:
     """What is known of one request while it is scheduled.
 
     :ivar request: the request as last read
-    :ivar index: number of the server that is placed now, None if unknown
+    :ivar index: number of the server that is being placed, from 0; None if
+        not known
     :ivar rejected: (host, reason) of the refusals for this server
-    :ivar limits: limits objects by content, shared by like hosts
-    :ivar settings: options as they are for this request
-    :ivar ran: filters that count without being enabled, as they have run
-    :ivar terms: how to decide, by these filters
-    :ivar decisions: what was decided, by these terms and the shape of a host
-    :ivar instance: UUID of the server that is placed now
+    :ivar limits: NUMA limits objects by content, shared by like hosts
+    :ivar settings: ``terms.Settings`` for this server; None until first read
+    :ivar ran: filters that have run though they are not enabled; their rules
+        count
+    :ivar terms: value of ``ran`` -> ``decide.Terms``
+    :ivar decisions: terms and shape of a host -> ``decide.Decision``
+    :ivar instance: UUID of the server that is being placed
     :ivar asked: when Nova was about to ask Placement for candidates, seconds
-        of ``time.monotonic()``; None if that is not known
-    :ivar ledgers: ``ledger.reader.Reading``, what Placement answered;
-        None if that is not known
-    :ivar network: what the filters of network limits know
-    :ivar taken: (host, UUID of the server) of room that was taken; see
-        ``network.turn.Contested``
+        of ``time.monotonic()``; None if not known
+    :ivar ledgers: ``ledger.reader.Reading``, the ledgers in Placement's
+        answer; None if not known
+    :ivar network: ``network.visit.NetworkNote``, for the filters of network
+        limits; None until one has run
+    :ivar taken: (host, UUID of the server) of each host on which room was
+        taken; see ``network.turn.Contested``
     :ivar placed: UUIDs of the servers of the request that Nova has placed
-    :ivar sources: where to learn what the network puts on hosts
+    :ivar sources: ``network.sources.Sources``: where the network load of
+        hosts is read
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
@@ -127,9 +135,10 @@ class RequestNote:
         self._pristine: topology.Guest | None = None
 
     def begin(self, index: int | None, spec_obj=None) -> None:
-        """A filter starts on the hosts.
+        """Called when a filter starts; forgets what concerned another server.
 
-        :param index: number of the server that is placed, None if unknown
+        :param index: number of the server that is being placed, from 0; None
+            if not known
         :param spec_obj: ``nova.objects.RequestSpec``
         """
         self.instance = fields.get(spec_obj, 'instance_uuid')
@@ -140,9 +149,10 @@ class RequestNote:
             self.terms, self.decisions = {}, {}
 
     def read(self, spec_obj) -> Request:
-        """The request; read again if the RequestSpec has changed.
+        """The request; parsed again only if the RequestSpec has changed.
 
         :param spec_obj: ``nova.objects.RequestSpec``
+        :returns: the request; what is wrong with it is in its ``error``
         """
         flavor = fields.get(spec_obj, 'flavor')
         extra_specs = fields.get(flavor, 'extra_specs') or {}
@@ -203,7 +213,7 @@ class RequestNote:
         if uncertain and physnets and len({
                 fields.get(n, 'network_id') for n in networks
         }) == len(physnets):
-            # Each network is on a physical network of its own.
+            # As many physical networks as networks: none is tunnelled.
             tunneled = uncertain = False
             untrue = True
         found: tuple[base.Rule, ...] = ()
@@ -257,8 +267,8 @@ class _Properties:
 def _nics(networks: list, is_move: bool) -> tuple[network_demand.NIC, ...]:
     """The network interfaces of a request.
 
-    A new server whose request says nothing about networks gets one of the
-    project's.
+    For a new server whose request names no networks Nova picks one of the
+    project's: ``AUTO_NETWORK``.
     """
     if not networks and not is_move:
         return (network_demand.NIC(network_demand.AUTO_NETWORK),)
@@ -269,7 +279,7 @@ def _nics(networks: list, is_move: bool) -> tuple[network_demand.NIC, ...]:
 
 
 def _security_groups(groups) -> tuple[str, ...]:
-    """UUIDs of security groups, or the name of the default one."""
+    """UUIDs of the security groups, or their names where they have none."""
     return tuple([
         found for group in fields.get(groups, 'objects') or ()
         if isinstance(found := fields.get(group, 'uuid') or
@@ -277,7 +287,7 @@ def _security_groups(groups) -> tuple[str, ...]:
 
 
 def _needs_threads(extra_specs: Mapping, properties: _Properties) -> bool:
-    """Whether Nova wants a host with sibling threads from the outset."""
+    """Whether flavor or image ask for pinned CPUs on sibling threads."""
     return (
         'dedicated' in (extra_specs.get('hw:cpu_policy'),
                         properties.get('hw_cpu_policy')) and
@@ -288,10 +298,10 @@ def _needs_threads(extra_specs: Mapping, properties: _Properties) -> bool:
 def _switch_physnets(
     physnets: frozenset[str], requests: list, networks: list,
 ) -> frozenset[str]:
-    """Physical networks that the request reaches through the switch.
+    """Physical networks that the request reaches through the virtual switch.
 
     Nova does not say which port is on which physical network, so those of
-    SR-IOV ports are left out only if all ports are such.
+    SR-IOV ports are left out only if all ports are SR-IOV ports.
     """
     if not networks or not all(fields.get(network, 'pci_request_id')
                                for network in networks):

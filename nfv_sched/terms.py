@@ -9,10 +9,10 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""How the hosts of a request are decided about.
+"""Which rules count for a request, and the options to decide by.
 
-By the options, the filters that are enabled, and the rules of the request that
-these keep.  Worked out once for a server and kept with the request.
+A rule of the request counts if a filter that keeps it is enabled.  Worked out
+once for each server and kept on the request note.
 """
 
 from collections.abc import Mapping
@@ -29,13 +29,15 @@ _STOCK = 'NUMATopologyFilter'
 
 
 class Settings(ty.NamedTuple):
-    """Options, read once for a server.
+    """Options of nova.conf, read once for each server.
 
-    :ivar names: what the labels are called
-    :ivar predicted_is_enough: strict policies may rest on a prediction
+    :ivar names: names of the labels
+    :ivar predicted_is_enough: ``strict_enforcement = predicted``
     :ivar packing: Nova fills the most used NUMA node first
-    :ivar limits_lost: moves must keep strict policies without limits
-    :ivar filters: enabled filter -> its place among them, the last if several
+    :ivar limits_lost: moves must keep strict policies without the limits:
+        ``moves_without_limits = refuse`` on a Nova that may lose them
+    :ivar filters: name of each enabled filter -> its position among them;
+        the last one if it is enabled several times
     """
 
     names: base.Names
@@ -51,7 +53,10 @@ def _places(names: tuple[str, ...]) -> Mapping[str, int]:
 
 
 def settings(note: RequestNote) -> Settings:
-    """The options that count for a request."""
+    """The options for a request; read on first use.
+
+    :param note: the note of the request
+    """
     known = note.settings
     if known is None:
         options = scheduler.CONF.nfv_sched
@@ -67,15 +72,14 @@ def settings(note: RequestNote) -> Settings:
 
 def left_to_others(note: RequestNote, name: str,
                    decision: decide.Decision) -> bool:
-    """Whether a filter that comes later refuses the host.
+    """Whether a refused host is to be refused by a later filter, not this one.
 
-    Each refuses by the rule that it is named after.  Where its own filter is
-    not enabled, or has been passed when things were different, the next one
-    does it.
+    Nova's log then names the filter of the rule that the host failed.  If that
+    filter is not enabled, or has run before this one, this one refuses.
 
     :param note: the note of the request
-    :param name: the filter that asks
-    :param decision: by which the host is refused
+    :param name: class name of the filter that asks
+    :param decision: the decision that refuses the host
     """
     filters = settings(note).filters
     place = filters.get(name)
@@ -84,7 +88,8 @@ def left_to_others(note: RequestNote, name: str,
     for refusing in decision.refused_by:
         after = filters.get(refusing)
         if after is not None:
-            # Nova's own filter may search for minutes on such a host.
+            # Do not let the host reach Nova's own NUMA filter in between: on
+            # a full host that may search for minutes.
             return after > place and not (
                 decision.refused_by == decide.FIT
                 and place < filters.get(_STOCK, -1) < after)
@@ -93,15 +98,15 @@ def left_to_others(note: RequestNote, name: str,
 
 def of(note: RequestNote, request: Request, name: str | None = None,
        stays: bool = False) -> decide.Terms:
-    """How to decide about the hosts of a request.
+    """The terms by which the hosts of a request are decided about.
 
-    A rule counts if its filter is enabled.  All count from the first filter
-    on, so that a host is decided about once.
+    A rule counts if its filter is enabled.  All of them count already for the
+    first filter, so that a host is decided about only once.
 
     :param note: the note of the request
     :param request: the request
-    :param name: a filter whose rules count, enabled or not
-    :param stays: whether they count from now on
+    :param name: class name of a filter whose rules count, enabled or not
+    :param stays: whether they count for later calls, too
     """
     ran = note.ran
     if name is not None and name not in ran and (

@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Words for people, as the log and the commands use them."""
+"""Short texts for log messages and command output."""
 
 from collections.abc import Iterable
 
@@ -17,10 +17,10 @@ _NAMED = 5
 
 
 def some(names: Iterable[str], most: int = _NAMED) -> str:
-    """The first of some names, and how many more there are.
+    """Names as a text, such as ``a, b and 3 more``.
 
-    :param names: in any order
-    :param most: how many are named
+    :param names: names in any order; they are sorted
+    :param most: how many are named at most
     """
     names = sorted(names)
     more = len(names) - most
@@ -28,7 +28,7 @@ def some(names: Iterable[str], most: int = _NAMED) -> str:
 
 
 def brief(exc: Exception | str) -> str:
-    """The first line of a message, without a full stop.
+    """The first line of an error message, without a full stop.
 
     :param exc: an exception, or its message
     """

@@ -101,9 +101,9 @@ def _place(prefix: str) -> ExtraSpecValidator:
 
 
 def register() -> list[ExtraSpecValidator]:
-    """The validators, one per key and synonym.
+    """The validators, one for each key and synonym.
 
-    :returns: validators in a fixed order
+    Nova calls this through the entry point.
     """
     shared, node = policy.SHARED_VCPU, policy.NUMA_NODE
     return [

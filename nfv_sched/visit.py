@@ -9,11 +9,11 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""A request meets a host: what is read of it, and what is decided.
+"""What one request knows of one host, and the decision about it.
 
-The filters and weighers are thin; what they share is here.  What is learned
-about a host is kept on its HostState, which Nova makes anew for every request,
-so that no filter works it out again and none depends on another having run.
+All filters and weighers of NUMA placement share this.  It is kept on the
+HostState, which Nova makes anew for every request, so that no filter works it
+out again and none depends on another having run.
 """
 
 import dataclasses
@@ -45,13 +45,13 @@ _NO_RATIOS = decide.Decision(False, reasons.Reason(
 class Visit(scheduler.Watcher):
     """One host while one request is scheduled.
 
-    What is known holds as long as the host and the request are as they were;
-    :meth:`_key` is all that it depends on.
+    The decision is kept until something that it depends on changes; see
+    :meth:`_key`.
 
     :param note: the note of the request
     :param host_state: ``nova.scheduler.host_manager.HostState``
 
-    :ivar view: the host's NUMA nodes; None if it has none
+    :ivar view: the host's NUMA nodes; None if it reports none
     :ivar evaluation: where the guest fits; None if the decision did not need
         it
     """
@@ -67,14 +67,15 @@ class Visit(scheduler.Watcher):
         self._known: tuple | None = None
         self._decision: decide.Decision | None = None
         self._devices: pci.HostDevices | None = None
-        # Whether the host was left as the decision wants it.
+        # Whether judge() has made the decision: candidates dropped and limits
+        # written. After decision() they are not.
         self._judged = False
-        # The decision whose limits were written last, and the CPU allocation
-        # ratio in them.
+        # The last decision that accepted the host, and the CPU allocation
+        # ratio for its limits.
         self._written: decide.Decision | None = None
         self._ratio = 0.0
-        # What each allocation candidate that was left says about the
-        # providers, and the decision for it; empty if there is only one.
+        # Mappings of each allocation candidate that was kept, and the decision
+        # for it; empty if only the first was decided about.
         self._choices: ty.Sequence[tuple[ty.Any, decide.Decision]] = ()
         # The decision for the server of the request that was placed here
         # last, and how many were.
@@ -85,9 +86,9 @@ class Visit(scheduler.Watcher):
     # -- Nova places a server here
 
     def before_placed(self, host_state):
-        """Write the limits for the allocation candidate that was claimed.
+        """Write the limits for the allocation candidate that Nova claimed.
 
-        A filter after ours may have dropped the first.
+        It may not be the first of ours: later filters may drop that one.
         """
         written = self._written
         if written is None or host_state.__dict__.get(_VISIT) is not self:
@@ -102,7 +103,7 @@ class Visit(scheduler.Watcher):
                      self._ratio)
 
     def after_placed(self, host_state, spec_obj):
-        """The limits must last for this server."""
+        """Remember the decision that this server was placed by."""
         self._held = self._written or decide.PLAIN
         self._placed += 1
 
@@ -110,7 +111,7 @@ class Visit(scheduler.Watcher):
 
     def _key(self, host_state, request: Request,
              terms: decide.Terms) -> tuple:
-        """What the decision depends on."""
+        """All that the decision depends on, to be compared."""
         left = host_state.allocation_candidates
         return (
             request, terms, self._placed, host_state.numa_topology,
@@ -119,7 +120,7 @@ class Visit(scheduler.Watcher):
 
     def judge(self, host_state, request: Request,
               terms: decide.Terms) -> decide.Decision:
-        """Decide, and leave the host as the filters after this one need it.
+        """Decide, and change the host's allocation candidates and limits.
 
         Allocation candidates that the host cannot serve are dropped, and the
         limits are written for the first that is left, which Nova claims.
@@ -127,6 +128,7 @@ class Visit(scheduler.Watcher):
         :param host_state: ``nova.scheduler.host_manager.HostState``
         :param request: the request
         :param terms: how to decide
+        :returns: the decision; the last one if nothing has changed since
         :raises topology.OddTopologyError: if its NUMA nodes cannot be read
         :raises pci.OddDevicesError: if its PCI devices cannot be read
         """
@@ -156,9 +158,10 @@ class Visit(scheduler.Watcher):
 
     def decision(self, host_state, request: Request,
                  terms: decide.Terms) -> decide.Decision:
-        """Decide by the first allocation candidate, and leave all as it is.
+        """Decide by the first allocation candidate; change nothing.
 
-        Parameters and errors are those of :meth:`judge`.
+        For weighers.  Parameters, result and errors are those of
+        :meth:`judge`, whose decision is used if it still holds.
         """
         key = self._key(host_state, request, terms)
         if self._known != key:
@@ -171,9 +174,10 @@ class Visit(scheduler.Watcher):
 
     def _settle(self, host_state, request: Request,
                 terms: decide.Terms) -> decide.Decision | None:
-        """Read the host anew.
+        """Read the host's NUMA nodes and work out where the guest fits.
 
-        :returns: the decision, if it does not depend on where the guest fits
+        :returns: the decision, if it does not depend on where the guest fits;
+            else None, and ``evaluation`` is set
         """
         self._known, self._judged = None, False
         self.evaluation = self._devices = None
@@ -202,7 +206,7 @@ class Visit(scheduler.Watcher):
 
     def _decide_first(self, host_state, request: Request,
                       terms: decide.Terms) -> decide.Decision:
-        """The decision by the first allocation candidate."""
+        """Decide by the first allocation candidate, or without any."""
         mapping = _mapping(_first(host_state.allocation_candidates))
         if not terms.rules:
             decision = decide.decide_plain(
@@ -214,13 +218,15 @@ class Visit(scheduler.Watcher):
 
     def _judge_candidates(self, host_state, request: Request,
                           terms: decide.Terms) -> decide.Decision:
-        """Decide for each allocation candidate and keep those that will do.
+        """Decide about each allocation candidate; drop those that are refused.
 
-        :returns: the decision for the first that is kept
+        :returns: the decision for the first that is kept; if none is, a
+            refusal by a rule if there is one, else one for lack of room
         """
         traces = None
         if not self.evaluation.uniform and not terms.strict:
-            # What Nova's search for one leaves behind counts for the next.
+            # Nova tries one candidate after the other on the same guest
+            # cells: what a failed search writes there changes the next.
             traces = self.evaluation.request_traces()
         prefixes = tuple(demand.request_id for demand in request.demands
                          if demand.request_id)
@@ -243,15 +249,14 @@ class Visit(scheduler.Watcher):
             if decision is None or (
                     decision.refused_by == decide.FIT
                     and not decision.accepted and not made.accepted):
-                decision = made  # what came furthest
+                decision = made  # it may be refused by a rule
         self._choices = [(candidate.get('mappings'), made)
                          for made, candidate in kept]
         if kept:
-            # Nova claims the first. The order stays where nothing is
-            # preferred.
+            # Nova claims the first. Equal ones stay in Placement's order.
             kept.sort(key=lambda item: -item[0].value)
             decision = kept[0][0]
-            # In place: the list may be one that notices Nova's claim.
+            # In place: the list may be a network.turn.Contested.
             host_state.allocation_candidates[:] = [
                 candidate for _made, candidate in kept]
         return decision
@@ -260,7 +265,7 @@ class Visit(scheduler.Watcher):
         self, host_state, request: Request, terms: decide.Terms, mapping,
         traces=None,
     ) -> decide.Decision:
-        """The decision for one allocation candidate.
+        """Decide by one allocation candidate, once for hosts of one shape.
 
         :param mapping: which provider gives which PCI device
         :param traces: what Nova's earlier searches have left on the guest
@@ -285,19 +290,22 @@ class Visit(scheduler.Watcher):
             if key is not None:
                 decisions[id(terms), key] = known
         else:
-            # What there is too little of is the host's own.
+            # The figures in a reason differ between hosts of one shape.
             known = dataclasses.replace(known, reason=lambda: reasons.resolve(
                 again().reason or known.reason))
         return known
 
     def expected(self, host_state, request: Request) -> (
             tuple[int, ...] | None):
-        """What the claim is expected to choose.
+        """The host cells that the claim is expected to choose.
 
-        After a decision that accepts the host.
+        To be called after :meth:`judge` or :meth:`decision` has accepted the
+        host.
 
-        :returns: the host cell of each guest cell; None if that cannot be
-            said
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        :param request: the request
+        :returns: position of the host cell of each guest cell; None if it is
+            not known
         """
         if self.evaluation is None:
             return None
@@ -311,7 +319,14 @@ class Visit(scheduler.Watcher):
         traces, evaluation: numa_evaluation.Evaluation,
         held: decide.Decision | None,
     ) -> decide.Decision:
-        """The decision for one allocation candidate, whatever is known."""
+        """Decide by one allocation candidate; see ``decide.decide``.
+
+        :param mapping: which provider gives which PCI device
+        :param traces: what Nova's earlier searches have left on the guest
+        :param evaluation: where the guest fits
+        :param held: the decision for the server that the same request placed
+            here last
+        """
         decision = decide.decide(
             evaluation, request, terms,
             self._devices_of(host_state, request, mapping), traces, held)
@@ -327,10 +342,10 @@ class Visit(scheduler.Watcher):
 
     def _devices_of(self, host_state, request: Request,
                     mapping) -> pci.Devices | None:
-        """The PCI devices that the request can have.
+        """The host's free PCI devices, as one allocation candidate has them.
 
         :param mapping: which provider gives which PCI device
-        :returns: None if it asks for none, or the host says nothing of them
+        :returns: None if the request asks for none, or the host reports none
         """
         free = pools(host_state)
         if not request.demands or free is None:
@@ -341,7 +356,7 @@ class Visit(scheduler.Watcher):
 
 
 def of(host_state, note: RequestNote) -> Visit:
-    """The visit to a host; begun when a request first meets it.
+    """The visit of a host, kept on its HostState; made on first use.
 
     :param host_state: ``nova.scheduler.host_manager.HostState``
     :param note: the note of the request
@@ -354,30 +369,37 @@ def of(host_state, note: RequestNote) -> Visit:
 
 def _first(candidates_left):
     """The allocation candidate that Nova claims, or None."""
-    # Not by its truth: see turn.Contested.
+    # Not "if candidates_left": turn.Contested acts when Nova asks that.
     return candidates_left[0] if candidates_left is not None and len(
         candidates_left) else None
 
 
 def _mapping(candidate) -> ty.Mapping:
-    """What an allocation candidate says about the providers."""
+    """Request group -> resource provider UUIDs; empty if not known."""
     return candidate.get('mappings') or {} if candidate else {}
 
 
 def pools(host_state) -> list | None:
-    """Free PCI devices of a host; None if it says nothing of them."""
+    """The PCI device pools of a host, with counts of free devices.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState``
+    :returns: None if the host reports no PCI devices
+    """
     return getattr(host_state.pci_stats, 'pools', None)
 
 
 def _limit(host_state, name: str) -> float:
-    """A limit of ``[nfv_sched]`` for one host."""
+    """A limit of ``[nfv_sched]``, or of the host's aggregates."""
     return scheduler.aggregate_limit(
         host_state, name, scheduler.CONF.nfv_sched[name])
 
 
 def _floating(view: topology.HostTopology | None,
               terms: decide.Terms) -> decide.Decision:
-    """A guest without NUMA topology: its CPUs float over the whole host."""
+    """Decide about a guest without NUMA topology.
+
+    Its CPUs float over the whole host.
+    """
     degrees = {}
     for rule in terms.rules:
         found = rule.floating(view, terms.names)
