@@ -9,9 +9,10 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Placement policies, a class for each.
+"""The rules: placement policies, a class for each.
 
-Those of the entry-point group ``nfv_sched.rules``: anybody can add one.
+Loaded from the entry-point group ``nfv_sched.rules``, to which other packages
+can add theirs.
 """
 
 from collections.abc import Mapping
@@ -29,7 +30,10 @@ LOG = logging.getLogger(__name__)
 
 @functools.cache
 def classes() -> tuple[type[base.Rule], ...]:
-    """The classes of all rules, in the order in which they are asked."""
+    """The classes of all rules, sorted by ``order`` and name.
+
+    What is no rule is logged and left out.
+    """
     found = []
     for cls in extensions.classes('nfv_sched.rules'):
         if isinstance(cls, type) and issubclass(cls, base.Rule) and all(
@@ -43,16 +47,17 @@ def classes() -> tuple[type[base.Rule], ...]:
 def of(asked: base.Asked) -> tuple[base.Rule, ...]:
     """The rules of a request.
 
-    :param asked: what it says
-    :raises nfv_sched.rules.base.RequestError: if it contradicts itself
+    :param asked: what the request asks for
+    :raises nfv_sched.rules.base.RequestError: if no host can take the request
     """
     return tuple(rule for cls in classes() for rule in cls.of(asked))
 
 
 def faults(extra_specs: Mapping[str, ty.Any]) -> list[str]:
-    """What is wrong with the keys of a flavor; empty if nothing is.
+    """Errors in the keys and values of a flavor, as texts.
 
-    :param extra_specs: its extra specs
+    :param extra_specs: extra specs of the flavor
+    :returns: empty if there are none
     """
     found = list(policy.parse(extra_specs).errors)
     for cls in classes():
@@ -62,8 +67,5 @@ def faults(extra_specs: Mapping[str, ty.Any]) -> list[str]:
 
 @functools.cache
 def keys() -> frozenset[str]:
-    """All keys of flavors that a rule reads.
-
-    One that ends with a point takes something more.
-    """
+    """The extra specs that the rules read; see ``base.Rule.keys``."""
     return frozenset(key for cls in classes() for key in cls.keys)

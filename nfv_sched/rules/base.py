@@ -9,14 +9,13 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What a rule must answer.
+"""The interface of a rule: one placement policy of one request.
 
-A rule is one placement policy of one request.  The solver
-(:mod:`nfv_sched.numa.decide`) knows no rule.  It asks each of them: which host
-cells are left for each guest cell (:meth:`Rule.narrow`)?  Is the rule kept if
-the claim chooses these (:meth:`Rule.kept`)?  Whatever the host looks like by
-then (:meth:`Rule.always`)?  How far does a preference come true
-(:meth:`Rule.degree`)?  And if it comes to nothing, why (:meth:`Rule.lacks`,
+The solver (:mod:`nfv_sched.numa.decide`) knows no rule.  It asks each of them:
+which host cells are left for each guest cell (:meth:`Rule.narrow`)?  Is the
+rule kept if the claim chooses these (:meth:`Rule.kept`)?  Does the claim keep
+it in every state of the host (:meth:`Rule.always`)?  How far is it kept
+(:meth:`Rule.degree`)?  And why is the host refused (:meth:`Rule.lacks`,
 :meth:`Rule.no_room`, :meth:`Rule.not_held`)?
 
 Rules are made once for a request and shared by all hosts.  What a rule has to
@@ -49,7 +48,7 @@ _NOWHERE: frozenset[str] = frozenset()
 
 
 class RequestError(Exception):
-    """A request that no host can take.
+    """No host can take the request; ``reason`` says why.
 
     :param policy: what is wrong: the key and its value, or ``flavor``
     :param need: why, in words
@@ -61,7 +60,7 @@ class RequestError(Exception):
 
 
 class Asked(ty.NamedTuple):
-    """What a request says, for those who look for rules in it.
+    """What a request asks for; from this :meth:`Rule.of` makes rules.
 
     :ivar policy: the policies of nfv-sched's own keys
     :ivar extra_specs: all extra specs of the flavor
@@ -88,10 +87,11 @@ class Asked(ty.NamedTuple):
 
 
 class Names(ty.NamedTuple):
-    """What the labels are called.
+    """Names of the labels, as nova.conf has them.
 
     :ivar vswitch: label of the host cells with the virtual switch
-    :ivar node_prefix: prefix of the label of one host cell
+    :ivar node_prefix: what the label of a single host cell begins with; the
+        number of the NUMA node follows
     """
 
     vswitch: str
@@ -99,11 +99,11 @@ class Names(ty.NamedTuple):
 
 
 class Labels(ty.NamedTuple):
-    """Labels of a host that help a rule.
+    """Labels of a host with which the claim may keep a rule.
 
-    :ivar held: those that a claim is given whether they are needed or not, in
-        case the host was misread or changes
-    :ivar tried: those with which the claim may do what the rule asks
+    :ivar held: added to the limits if possible even where the claim keeps the
+        rule without them, in case the host was misread or changes
+    :ivar tried: labels that together may make the claim keep the rule
     """
 
     held: frozenset[str] = _NOWHERE
@@ -111,9 +111,9 @@ class Labels(ty.NamedTuple):
 
 
 class Goal(ty.NamedTuple):
-    """What a choice of host cells must come to.
+    """What a choice of host cells must satisfy.
 
-    :ivar masks: host cells that are left to each guest cell
+    :ivar masks: for each guest cell the host cells left to it, as a bitmask
     :ivar rules: the rules that are to be kept, with their facts
     :ivar condition: what is asked of the chosen host cells together
     """
@@ -124,7 +124,7 @@ class Goal(ty.NamedTuple):
 
     @property
     def where(self) -> str:
-        """What is special about the host cells that are left, in words."""
+        """How reasons describe the host cells that are left; may be empty."""
         return ''.join(rule.where for rule, _facts in self.rules)
 
 
@@ -132,13 +132,14 @@ class Ground(ty.Protocol):
     """What is known of a guest on a host, besides the facts of the rules.
 
     :ivar evaluation: where the guest fits, by Nova's own rules
-    :ivar names: what the labels are called
-    :ivar devices: the PCI devices that it can have; None if it asks for none,
-        or the host says nothing of them
-    :ivar strict_text: the strict rules of the request, for reasons that
-        concern them all
+    :ivar names: names of the labels
+    :ivar devices: the host's free PCI devices; None if the guest asks for
+        none, or the host reports none
+    :ivar strict_text: the texts of all strict rules, for reasons that concern
+        them all
     :ivar groups: host cells near each network of the request, as bitmasks
-    :ivar stock: what Nova asks of the chosen host cells for the devices
+    :ivar stock: the condition that the devices meet Nova's own NUMA policies;
+        None without devices
     """
 
     evaluation: ty.Any
@@ -149,57 +150,74 @@ class Ground(ty.Protocol):
     stock: candidates.Condition | None
 
     def always_within(self, groups: Sequence[int], cells: int) -> bool:
-        """Whether no state of the host lets a claim leave these host cells.
+        """Whether every claim, in any state of the host, stays in some cells.
 
-        :param groups: bitmasks of which the chosen host cells must meet each
+        :param groups: bitmasks of host cells; the claim takes one of each
+        :param cells: bitmask of the host cells that may be chosen
         """
 
     def always_on(self, groups: Sequence[int], cells: int) -> bool:
-        """Whether no state of the host lets a claim leave out one of these."""
+        """Whether every claim, in any state of the host, takes some cells.
+
+        :param groups: bitmasks of host cells; the claim takes one of each
+        :param cells: bitmask of the host cells that must all be chosen
+        """
 
     def node_labels(self, cells: int) -> frozenset[str] | None:
-        """Labels of these host cells; None if one has none of its own."""
+        """The node labels of some host cells.
+
+        :param cells: bitmask
+        :returns: None if one of the cells has no label that only it has
+        """
 
     def possible(self, goal: Goal) -> bool:
-        """Whether any choice is what is wanted."""
+        """Whether any choice satisfies a goal."""
 
     def label_sets(self, goal: Goal) -> Iterator[frozenset[str]]:
-        """Sets of labels with which the claim may do it, the least first."""
+        """Sets of labels with which the claim may reach a goal, to be tried.
+
+        The smallest sets come first.
+        """
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rule(abc.ABC):
     """One placement policy of one request; see the module.
 
-    No method raises, but :meth:`of`.
+    A rule overrides what concerns it.  No method but :meth:`of` raises.  Where
+    methods do not say otherwise, ``facts`` is what :meth:`read` returned for
+    the host, ``ground`` is what else is known, and ``chosen`` is a choice:
+    the position of the host cell of each guest cell.
 
-    :ivar text: the policy as the request says it, for reasons
-    :ivar strict: it is kept, or the host refused; else it is preferred
-    :ivar ours: the request has a key for it that is not Nova's.  If no rule
-        is, nothing is added to what Nova tells the claim.
+    :ivar text: the policy for reasons: the key with its value
+    :ivar strict: the host is refused if it cannot keep the rule; else the rule
+        is only preferred
+    :ivar ours: the request asks for it with a key of nfv-sched, not with one
+        of Nova.  If no rule of a request is ours, no labels are added to its
+        limits.
     """
 
-    #: What the rule is called; the entry point in ``nfv_sched.rules``.
+    #: Name of the rule, and of its entry point in ``nfv_sched.rules``.
     name: ty.ClassVar[str]
-    #: Names of the filters that keep it; the first that is enabled refuses
-    #: hosts by it.
+    #: Class names of the filters that keep it; the first that is enabled
+    #: refuses hosts by it.
     filters: ty.ClassVar[tuple[str, ...]]
-    #: Place among the reasons of a request, and among the rules.
+    #: Position among the reasons of a request, and among its rules.
     order: ty.ClassVar[int]
-    #: Keys of the flavor that it reads.  What follows a point varies, and is
-    #: there for those who misspell it.
+    #: Extra specs that it reads, to find misspelt ones.  What follows the
+    #: first dot stands for any text, as in ``nfv:numa_node.N``.
     keys: ty.ClassVar[tuple[str, ...]] = ()
     #: It is kept whichever filters are enabled.
     general: ty.ClassVar[bool] = False
-    #: It has a say in which host cells are chosen, not only in which hosts.
+    #: It may exclude host cells; otherwise only whole hosts.
     steers: ty.ClassVar[bool] = True
-    #: It has a degree, by which hosts are weighed.
+    #: Weighers rank hosts by its degree.
     weighed: ty.ClassVar[bool] = False
-    #: It says which guest cell goes where.
+    #: It puts certain guest cells on certain host cells (:meth:`assigned`).
     assigns: ty.ClassVar[bool] = False
     #: It lowers the CPU allocation ratio (:meth:`cpu_ratio`).
     caps: ty.ClassVar[bool] = False
-    #: It is about where PCI devices are.
+    #: It concerns the NUMA nodes of PCI devices.
     devices: ty.ClassVar[bool] = False
 
     text: str
@@ -209,18 +227,18 @@ class Rule(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def of(cls, asked: Asked) -> Iterable['Rule']:
-        """The rules of this kind that a request has; mostly none or one.
+        """The rules of this class that a request has; mostly none or one.
 
-        :param asked: what the request says
-        :raises RequestError: if it contradicts itself
+        :param asked: what the request asks for
+        :raises RequestError: if no host can take the request
         """
 
     @classmethod
     def faults(cls, extra_specs: Mapping[str, ty.Any]) -> Iterable[str]:
-        """What is wrong with its keys, whatever else a request says.
+        """Errors in the keys of this rule in a flavor, as texts.
 
-        For those who look at flavors; :meth:`of` raises it.  The keys that
-        :func:`nfv_sched.policy.parse` reads are seen to there.
+        For commands that check flavors; for a request :meth:`of` raises them.
+        The keys that :func:`nfv_sched.policy.parse` reads are checked there.
 
         :param extra_specs: all extra specs of a flavor
         """
@@ -228,117 +246,137 @@ class Rule(abc.ABC):
 
     @property
     def where(self) -> str:
-        """What is special about the host cells that it leaves, in words."""
+        """How reasons describe the host cells that the rule leaves.
+
+        Begins with a space, as in " with the virtual switch"; may be empty.
+        """
         return ''
 
     def cpu_ratio(self, host: topology.HostTopology, ratio: float,
                   limit: Callable[[str], float]) -> float:
-        """Shared vCPUs that a shared CPU of the host takes.
+        """The CPU allocation ratio for the host: shared vCPUs per shared CPU.
 
         :param host: the host's NUMA nodes
-        :param ratio: Nova's CPU allocation ratio
-        :param limit: tells a limit of ``[nfv_sched]`` for this host
+        :param ratio: the ratio by Nova and the rules before this one
+        :param limit: gives the value of a limit of ``[nfv_sched]``, by name,
+            for this host
+        :returns: ``ratio`` or less
         """
         return ratio
 
     def too_full(
         self, evaluation, ratios: fit.Ratios,
     ) -> reasons.Reason | None:
-        """Why a guest does not fit, if it is for what the rule takes away.
+        """Why a guest does not fit, if it would with Nova's own CPU ratio.
 
-        :param evaluation: where it fits with what :meth:`cpu_ratio` says
+        :param evaluation: where it fits with the ratio of :meth:`cpu_ratio`
         :param ratios: Nova's allocation ratios of the host
+        :returns: None if it would not fit with Nova's ratio either
         """
         return None
 
     def never(self, host: topology.HostTopology) -> reasons.Reason | None:
-        """Why a host can never keep the rule, whether the guest fits or not.
+        """Why a host can never keep the rule, even if it were empty.
 
         Asked before anything else.
 
         :param host: the host's NUMA nodes
+        :returns: None if it can
         """
         return None
 
     def read(self, host: topology.HostTopology, names: Names) -> Facts:
-        """What the rule has to know of a host; something hashable.
+        """The facts: all that the rule has to know of a host; hashable.
 
-        Hosts that are alike in this, and in what Nova looks at, are decided
-        about once: a rule must not look at anything else of a host.
+        Hosts with equal facts that Nova, too, treats alike share one decision:
+        a rule must not look at anything else of a host.
 
         :param host: the host's NUMA nodes
-        :param names: what the labels are called
+        :param names: names of the labels
         """
         return None
 
     def lacks(self, facts: Facts, ground: Ground) -> reasons.Reason | None:
-        """Why a host that the guest fits cannot keep the rule at all."""
+        """Why a host cannot keep the rule, for lack of what is not room.
+
+        Asked of strict rules if the guest fits.
+
+        :returns: None if nothing is missing, as a label or PCI devices
+        """
         return None
 
     def applies(self, facts: Facts, ground: Ground) -> bool:
-        """Whether a preference can come true on the host at all."""
+        """Whether a preferred rule can be kept, in part at least, here."""
         return True
 
     def narrow(self, facts: Facts, goal: Goal) -> Sequence[int]:
-        """Host cells that are left to each guest cell."""
+        """The masks of a goal without the host cells that the rule excludes.
+
+        :returns: a bitmask of host cells for each guest cell
+        """
         return goal.masks
 
     def condition(
         self, facts: Facts, ground: Ground,
     ) -> candidates.Condition | None:
-        """What is asked of the chosen host cells together.
+        """What is asked of the chosen host cells together; None: nothing.
 
-        Not more than one rule of a request may ask for anything, and must
-        then ask all that Nova does (``ground.stock``).
+        Only one rule of a request may have a condition, which must include
+        Nova's own, ``ground.stock``.
         """
         return None
 
     def kept(self, facts: Facts, ground: Ground,
              chosen: Sequence[int]) -> bool:
-        """Whether the rule is kept by a choice.
-
-        :param chosen: host cell of each guest cell
-        """
+        """Whether a choice keeps the rule."""
         return True
 
     def always(self, facts: Facts, ground: Ground,
                groups: Sequence[int]) -> bool:
-        """Whether a claim keeps the rule in every state of the host.
+        """Whether the claim keeps the rule in every state of the host.
+
+        That is, whichever guests come or go before the claim is made.
 
         :param groups: bitmasks of host cells; the claim takes one of each
         """
         return True
 
     def labels(self, facts: Facts, ground: Ground) -> Labels:
-        """Labels that help; those of single host cells are tried anyway."""
+        """Labels with which the claim may keep the rule.
+
+        Node labels are tried in any case and need not be among them.
+        """
         return Labels()
 
     def degree(self, facts: Facts, ground: Ground,
                chosen: Sequence[int]) -> float:
-        """How far the rule is kept by a choice, 0 to 1."""
+        """How far a choice keeps the rule, from 0 to 1."""
         return 0.0
 
     def partly(self, facts: Facts, ground: Ground,
                must: Goal) -> Iterable[frozenset[str]]:
-        """Sets of labels with which a preference may come true in part.
+        """Sets of labels with which the claim may keep the rule in part.
 
-        :param must: what has to be kept in any case
+        Asked of preferred rules that cannot be kept in full.
+
+        :param must: the goal of the strict rules
         """
         return ()
 
     def no_room(self, facts: Facts, ground: Ground,
                 before: Goal) -> reasons.Reason:
-        """Why no choice is left; for rules that narrow.
+        """Why no choice is left once this strict rule is applied.
 
-        :param before: what was asked before this rule, where some were
+        :param before: the goal without this rule, for which there are choices
         """
         return reasons.Reason(self.order, self.text, 'room needed', 'none')
 
     def not_held(self, facts: Facts, ground: Ground,
                  before: Goal) -> reasons.Reason | None:
-        """Why the claim cannot be held to the rule, if it is the rule's own.
+        """Why no labels make the claim keep this strict rule.
 
-        :param before: what was asked before, to which it can be held
+        :param before: the goal without this rule, which labels can enforce
+        :returns: None to leave it to a general reason
         """
         return None
 
@@ -350,9 +388,9 @@ class Rule(abc.ABC):
         return ()
 
     def needs_topology(self, text: str = '') -> reasons.Reason:
-        """Why a guest without NUMA topology is refused.
+        """The reason for which a guest without NUMA topology is refused.
 
-        :param text: the policy, if it is not that of the whole rule
+        :param text: the policy, if it is not :attr:`text`
         """
         return reasons.Reason(
             self.order, text or self.text,
@@ -360,45 +398,48 @@ class Rule(abc.ABC):
 
     def floating(self, host: topology.HostTopology | None,
                  names: Names) -> float | reasons.Reason:
-        """What becomes of a guest without NUMA topology.
+        """Whether a guest without NUMA topology keeps the rule.
 
-        Its CPUs float over the whole host.
+        The CPUs of such a guest float over the whole host.
 
-        :param host: the host's NUMA nodes; None if it has none
-        :param names: what the labels are called
-        :returns: the degree, or why the host is refused
+        :param host: the host's NUMA nodes; None if it reports none
+        :param names: names of the labels
+        :returns: the degree, or the reason if the host is refused
         """
         return 0.0
 
 
 class CellsRule(Rule):
-    """A rule that all guest cells are to be on certain host cells.
+    """A rule by which all guest cells are to be on certain host cells.
 
-    Its facts are a bitmask of these; None if the host does not say.
+    Its facts are the bitmask of these; None if the host does not declare them.
     """
 
     weighed = True
 
     @abc.abstractmethod
     def label(self, names: Names) -> str | None:
-        """The label of these host cells; None if there can be none."""
+        """The label of these host cells; None if no label names them.
+
+        :param names: names of the labels
+        """
 
     @abc.abstractmethod
     def undeclared(self) -> reasons.Reason:
-        """Why a host that does not say is refused."""
+        """The reason for a host that does not declare these host cells."""
 
     @property
     @abc.abstractmethod
     def noun(self) -> str:
-        """What is special about these host cells, in words."""
+        """How reasons describe these host cells: "with the switch"."""
 
     @property
     def where(self) -> str:
-        """The noun as it follows the word for host cells."""
+        """The noun after a space; see :meth:`Rule.where`."""
         return f' {self.noun}'
 
     def lacks(self, facts, ground):
-        """The reason for a host that does not declare these host cells."""
+        """The reason of :meth:`undeclared`, if the host is such."""
         return self.undeclared() if facts is None else None
 
     def applies(self, facts, ground):
@@ -406,7 +447,7 @@ class CellsRule(Rule):
         return bool(facts)
 
     def narrow(self, facts, goal):
-        """Masks without any other host cell."""
+        """The masks without all other host cells."""
         return [mask & facts for mask in goal.masks]
 
     def kept(self, facts, ground, chosen):
@@ -432,7 +473,7 @@ class CellsRule(Rule):
         return (candidates.mask_of(chosen) & facts).bit_count() / len(chosen)
 
     def partly(self, facts, ground, must):
-        """Labels that put as many guest cells there as fit."""
+        """Labels that may put as many guest cells there as fit at once."""
         cells = len(must.masks)
         if cells == 1:
             return
@@ -472,7 +513,10 @@ class CellsRule(Rule):
             f'{before.where}{self.where}', ground.groups, ground.devices)
 
     def floating(self, host, names):
-        """Kept only if the host has one NUMA node, and that is such."""
+        """Degree 1 if the only NUMA node of the host is such a node.
+
+        Elsewhere the rule is not kept: degree 0, or a reason if it is strict.
+        """
         one_node = host is not None and len(host.cells) == 1
         facts = self.read(host, names) if one_node else None
         if facts:
@@ -489,9 +533,9 @@ class CellsRule(Rule):
 
     @abc.abstractmethod
     def apart(self, node: int, key: str, nodes: Sequence[int]):
-        """Why a guest cell that has to be on another node is refused.
+        """The reason if the node mapping puts a guest cell on another node.
 
-        :param node: number of the host NUMA node
-        :param key: what says that it has to be there
-        :param nodes: numbers of those where it should be
+        :param node: number of the host NUMA node of the mapping
+        :param key: extra spec of the mapping
+        :param nodes: numbers of the host NUMA nodes that keep this rule
         """

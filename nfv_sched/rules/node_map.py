@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Guest NUMA nodes that run on given host NUMA nodes."""
+"""The rule for guest NUMA nodes that run on given host NUMA nodes."""
 
 import dataclasses
 
@@ -22,12 +22,13 @@ from nfv_sched.rules import base
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NodeMapRule(base.Rule):
-    """``nfv:numa_node.{n}``: guest NUMA node n runs on that host NUMA node.
+    """``nfv:numa_node.{n}``: guest NUMA node n runs on a given host NUMA node.
 
-    Facts: the bit of the host cell of each pair, 0 if the host has no such.
+    Facts: for each pair the bit of its host cell; 0 if the host has no NUMA
+    node of that number.
 
-    :ivar pairs: guest NUMA node, number of the host NUMA node
-    :ivar keys_used: the extra spec of each pair with its value
+    :ivar pairs: (guest NUMA node, number of the host NUMA node)
+    :ivar keys_used: for each pair its extra spec with the value
     """
 
     name = 'node_map'
@@ -42,7 +43,7 @@ class NodeMapRule(base.Rule):
 
     @classmethod
     def of(cls, asked):
-        """The mapping of the flavor, if there is one."""
+        """One rule for the whole node mapping of the flavor, if it has one."""
         policy = asked.policy
         if not policy.node_map:
             return ()
@@ -58,7 +59,7 @@ class NodeMapRule(base.Rule):
                     keys_used=texts),)
 
     def read(self, host, names):
-        """See the class."""
+        """The bit of the host cell of each pair; see the class."""
         return tuple([host.bit_of(node) for _guest, node in self.pairs])
 
     def lacks(self, facts, ground):
@@ -85,13 +86,17 @@ class NodeMapRule(base.Rule):
                    for (guest, _node), bit in zip(self.pairs, facts))
 
     def always(self, facts, ground, groups):
-        """See :meth:`nfv_sched.rules.base.Rule.always`."""
+        """Whether every claim puts each mapped guest cell on its host cell.
+
+        Nova may take one guest cell for another (see
+        :mod:`nfv_sched.numa.walk`), so this is known in few cases only.
+        """
         evaluation = ground.evaluation
         guest, cells = evaluation.pristine, len(evaluation.guest.cells)
         if (len(evaluation.host.cells) == cells and
                 evaluation.interchangeable and not guest.any_pages):
-            # Nova keeps the order of the cells, and if the guest cells fit
-            # in any order they fit in that one, which it tries first.
+            # Nova first tries guest cell 0 on host cell 0 and so on. Where
+            # like guest cells fit in any order, they fit in that one.
             return all(bit == 1 << row
                        for (row, _node), bit in zip(self.pairs, facts))
         if cells > 1 and guest.any_pages:
@@ -109,7 +114,7 @@ class NodeMapRule(base.Rule):
         return True
 
     def labels(self, facts, ground):
-        """The node labels; carried always by a guest with one node."""
+        """The node labels; ``held`` by a guest with one NUMA node."""
         bits = 0
         for bit in facts:
             bits |= bit
@@ -118,7 +123,7 @@ class NodeMapRule(base.Rule):
         return base.Labels(own if single else frozenset(), own)
 
     def no_room(self, facts, ground, before):
-        """Which of the host nodes lacks room."""
+        """The host NUMA node of the mapping that lacks room or devices."""
         masks = self.narrow(facts, before)
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
@@ -138,13 +143,16 @@ class NodeMapRule(base.Rule):
             'needed', 'none')
 
     def assigned(self, facts):
-        """See :meth:`nfv_sched.rules.base.Rule.assigned`."""
+        """Each mapped guest cell, the bit of its host cell, and its key."""
         for (guest, _node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
             yield guest, bit, key
 
     def floating(self, host, names):
-        """Kept only if the host has one NUMA node, that of guest node 0."""
+        """A reason, unless the host has one NUMA node, that of guest node 0.
+
+        It is kept there, without a degree.
+        """
         one_node = host is not None and len(host.cells) == 1
         for (guest, node), key in zip(self.pairs, self.keys_used):
             if guest or not one_node or host.cells[0].id != node:

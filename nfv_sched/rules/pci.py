@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Guests on the NUMA nodes of their PCI devices."""
+"""The rule for guests on the NUMA nodes of their PCI devices."""
 
 from nfv_sched.numa import pci
 from nfv_sched.numa import shortage
@@ -21,11 +21,11 @@ _REQUIRED = 'hw:pci_numa_affinity_policy=required'
 
 
 class PCIRule(base.Rule):
-    """``nfv:pci_numa_affinity``: every PCI device on a node of the guest.
+    """``nfv:pci_numa_affinity``: every PCI device on a NUMA node of the guest.
 
-    Nova's own policies ``required``, ``socket`` and ``legacy`` need no rule;
-    ``preferred`` is a preference, for which nothing is told to the claim
-    unless there is a key of nfv-sched.
+    Nova's own policies ``required``, ``socket`` and ``legacy`` need no rule.
+    ``preferred`` makes a preferred rule, which adds no labels unless the
+    request also has a key of nfv-sched.
     """
 
     name = 'pci'
@@ -37,7 +37,7 @@ class PCIRule(base.Rule):
 
     @classmethod
     def of(cls, asked):
-        """What is asked of the devices beyond what Nova keeps by itself."""
+        """One rule for all PCI requests, if flavor or image ask for it."""
         policy, degree, ours = asked.policy, None, False
         if policy.pci_key in nfv_policy.PCI_KEYS and policy.pci is not None:
             degree, ours = policy.pci, True
@@ -62,21 +62,21 @@ class PCIRule(base.Rule):
         return ground.devices is not None
 
     def condition(self, facts, ground):
-        """All devices on the chosen host cells."""
+        """That Nova would take all devices from the chosen host cells."""
         return ground.devices.local
 
     def kept(self, facts, ground, chosen):
-        """Whether all devices are on the chosen host cells."""
+        """Whether Nova would take all devices from the chosen host cells."""
         return ground.devices.local.test(
             base.candidates.mask_of(chosen))
 
     def always(self, facts, ground, groups):
-        """Whether no state of the host lets a claim take a device elsewhere.
+        """Whether no claim takes a device from another host cell.
 
-        Nova holds the claim to the NUMA policy of each request, and to the
-        providers that Placement has allocated from.  Of a move it takes the
-        policy of the alias, but for unshelving, which the scheduler cannot
-        tell from a cold migration: there both must do.
+        The claim keeps the NUMA policy of each PCI request, and takes devices
+        of the resource providers that Placement has allocated.  For moves it
+        has the policy of the alias, except for unshelving, which the scheduler
+        cannot tell from a cold migration: both policies must be enough.
         """
         if ground.devices is None or len(ground.evaluation.host.cells) == 1:
             return True
@@ -86,18 +86,18 @@ class PCIRule(base.Rule):
             for policy in {demand.claimed, demand.policy})
 
     def degree(self, facts, ground, chosen):
-        """The part of the devices on the chosen host cells."""
+        """The part of the devices that is on the chosen host cells."""
         if ground.devices is None:
             return 0.0
         served = ground.devices.serve(base.candidates.mask_of(chosen))
         return served.local / served.total if served and served.total else 0.0
 
     def partly(self, facts, ground, must):
-        """Labels of any choice that strict rules allow."""
+        """Labels for any choice that the strict rules allow."""
         return ground.label_sets(must)
 
     def no_room(self, facts, ground, before):
-        """Which PCI request finds too few devices."""
+        """The first PCI request that finds too few devices nearby."""
         reason = shortage.devices_reason(
             ground.devices, before.masks, self.text, self.order,
             before.where, local=True)
@@ -107,7 +107,7 @@ class PCIRule(base.Rule):
             f'needed', 'none')
 
     def not_held(self, facts, ground, before):
-        """What is missing to keep the claim from other devices."""
+        """What the claim would need to take no device of another node."""
         devices = ground.devices.devices
         if any(map(devices.has_unknown, range(len(devices.wanted)))):
             return reasons.Reason(
@@ -131,7 +131,10 @@ class PCIRule(base.Rule):
             'the claim could take other devices', own=True)
 
     def floating(self, host, names):
-        """Kept only if the host has one NUMA node."""
+        """Degree 1 if the host has one NUMA node.
+
+        Elsewhere the rule is not kept: degree 0, or a reason if it is strict.
+        """
         if host is not None and len(host.cells) == 1:
             return 1.0
         if not self.strict:
@@ -142,10 +145,10 @@ class PCIRule(base.Rule):
 def _stays_local(
     ground: base.Ground, number: int, policy: str | None, groups,
 ) -> bool:
-    """Whether no claim that follows a policy takes a device elsewhere.
+    """Whether a claim takes all devices of a request from its host cells.
 
-    :param number: number of the PCI request
-    :param policy: NUMA policy of the request; None if it is not known
+    :param number: number of the PCI request, from 0
+    :param policy: NUMA policy that the claim follows; None if not known
     :param groups: bitmasks of host cells of which the claim takes one each
     """
     devices = ground.devices.devices

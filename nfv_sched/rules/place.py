@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Guests on, or away from, the NUMA nodes of a place that hosts declare."""
+"""The rule for guests on, or away from, the NUMA nodes of a place."""
 
 from collections.abc import Iterator
 import dataclasses
@@ -20,18 +20,21 @@ from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
 from nfv_sched.rules import base
 
-#: What a label begins with; the name of the place follows.
+#: What the label of a place begins with; the name of the place follows.
 PREFIX = 'nfv_'
 #: Names of places.
 NAME = re.compile(nfv_policy.PLACE_NAME)
-#: The place that has a label of its own.
+#: The place whose label is an option: ``vswitch_label``.
 VSWITCH = 'vswitch'
 
 _KEYS = {nfv_policy.NUMA_AFFINITY: False, nfv_policy.NUMA_ANTI_AFFINITY: True}
 
 
 def _asked(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
-    """Key, place, whether away from it, and value, in order of the keys."""
+    """The keys of this rule in a flavor, sorted.
+
+    :returns: (key, name of the place, whether away from it, value)
+    """
     for key in sorted(key for key in extra_specs if isinstance(key, str)):
         for prefix, away in _KEYS.items():
             if key.startswith(prefix):
@@ -42,15 +45,16 @@ def _asked(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
 class PlaceRule(base.CellsRule):
     """``nfv:numa_affinity.{place}`` and ``nfv:numa_anti_affinity.{place}``.
 
-    A host declares a place by the label ``nfv_{place}``, as it declares its
-    virtual switch.  A host that does not has no such place: it cannot keep an
+    A place is something that runs on certain NUMA nodes of a host, such as the
+    Ceph OSDs or an NVMe drive.  The host declares it by the label
+    ``nfv_{place}``.  A host that does not has no such place: it cannot keep an
     affinity, and keeps every anti-affinity.
 
     No label says "not here", so the claim is kept away from a place by the
-    labels of the other nodes.
+    node labels of the other host cells.
 
-    :ivar place: its name
-    :ivar away: whether the guest is to be elsewhere
+    :ivar place: name of the place
+    :ivar away: anti-affinity: the guest is to run on other host cells
     """
 
     name = 'place'
@@ -63,7 +67,7 @@ class PlaceRule(base.CellsRule):
 
     @classmethod
     def of(cls, asked):
-        """One for each key of the flavor."""
+        """One rule for each key of the flavor."""
         faults = cls.faults(asked.extra_specs)
         if faults:
             raise base.RequestError('flavor', '; '.join(faults))
@@ -98,7 +102,7 @@ class PlaceRule(base.CellsRule):
         return f'{"without" if self.away else "with"} {self.place}'
 
     def _declared(self, host, names: base.Names) -> int:
-        """Host cells of the place, as a bitmask."""
+        """Host cells of the place, as a bitmask; 0 if none is declared."""
         return host.labels.get(self._label(names), 0)
 
     def _label(self, names: base.Names) -> str:
@@ -131,7 +135,10 @@ class PlaceRule(base.CellsRule):
             f'those are {", ".join(map(str, nodes))}' if nodes else 'none is')
 
     def floating(self, host, names):
-        """As for other host cells; anti-affinity to no place is kept."""
+        """As :meth:`nfv_sched.rules.base.CellsRule.floating` says.
+
+        But anti-affinity is kept on hosts that do not declare the place.
+        """
         if self.away and (host is None or not self._declared(host, names)):
             return 1.0
         return super().floating(host, names)

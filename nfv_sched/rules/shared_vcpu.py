@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Guests that run one vCPU on the shared CPUs of their NUMA node."""
+"""The rule for guests with one vCPU on the shared CPUs of their NUMA node."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -28,15 +28,17 @@ _LIMIT = 'shared_vcpus_per_core'
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SharedVCPURule(base.Rule):
-    """``nfv:shared_vcpu``: its guest cell on a host cell with shared CPUs.
+    """``nfv:shared_vcpu``: one vCPU of a pinned guest runs on shared CPUs.
 
-    Its shared cores are filled up to ``shared_vcpus_per_core`` only, which
-    the claim is held to by a lower CPU allocation ratio.
+    The host cell that takes its guest cell must have shared CPUs, and holds at
+    most ``shared_vcpus_per_core`` shared vCPUs for each physical core of them.
+    The claim is held to that by a lower CPU allocation ratio in the limits.
 
-    Facts: whether all host cells have as many shared CPUs as that needs.
+    Facts: whether every host cell has as many shared CPUs as the guest cell
+    has shared vCPUs.
 
-    :ivar cell: guest cell of the vCPU
-    :ivar shared: its shared vCPUs
+    :ivar cell: position of the guest cell of the vCPU
+    :ivar shared: number of shared vCPUs of that guest cell
     """
 
     name = 'shared_vcpu'
@@ -50,7 +52,7 @@ class SharedVCPURule(base.Rule):
 
     @classmethod
     def of(cls, asked):
-        """The policy of the flavor, if it has one."""
+        """One rule, if the flavor has the policy."""
         policy = asked.policy
         vcpu = policy.shared_vcpu
         if vcpu is None:
@@ -66,27 +68,28 @@ class SharedVCPURule(base.Rule):
         return (cls(text, cell=cell, shared=asked.guest.cells[cell].shared),)
 
     def cpu_ratio(self, host, ratio, limit):
-        """The ratio at which no shared core exceeds its limit."""
+        """The highest ratio at which no shared core exceeds its limit."""
         most = limit(_LIMIT)
         return min([ratio, *(most * cell.shared_cores / cell.shared
                              for cell in host.cells if cell.shared)])
 
     def read(self, host, names):
-        """See the class."""
+        """Whether all host cells have enough shared CPUs; see the class."""
         return all(cell.shared >= self.shared for cell in host.cells)
 
     def kept(self, facts, ground, chosen):
-        """Whether the chosen host cell has room on its shared CPUs."""
+        """Whether the guest cell of the vCPU fits the chosen host cell."""
         return bool(
             ground.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
 
     def always(self, facts, ground, groups):
-        """Whether no state of the host lets a claim end without shared CPUs.
+        """Whether every claim ends on a host cell with enough shared CPUs.
 
-        Nova may take one guest cell for another on its way.  But a claim is
-        recorded only if the pins of each guest cell are on its host cell, and
-        Nova pins vCPUs of a guest cell only where it has found enough shared
-        CPUs for the others.
+        Nova may take one guest cell for another (see
+        :mod:`nfv_sched.numa.walk`).  But a claim succeeds only if the pins of
+        each guest cell are on its host cell, and Nova pins the dedicated vCPUs
+        of a guest cell only where it has found enough shared CPUs for the
+        others.
         """
         evaluation = ground.evaluation
         guest = evaluation.guest
@@ -97,10 +100,9 @@ class SharedVCPURule(base.Rule):
     def too_full(
         self, evaluation: numa_evaluation.Evaluation, ratios: fit.Ratios,
     ) -> reasons.Reason | None:
-        """Why a guest does not fit, if it is for what the rule takes away.
+        """The shared vCPUs for which there is room, if the limit is too low.
 
-        :param evaluation: of the guest, with the lower ratio
-        :param ratios: allocation ratios of the host
+        See :meth:`nfv_sched.rules.base.Rule.too_full`.
         """
         if evaluation.ratios.cpu >= ratios.cpu or evaluation.masks[self.cell]:
             return None
@@ -120,10 +122,13 @@ class SharedVCPURule(base.Rule):
 
     def left(self, evaluation: numa_evaluation.Evaluation,
              chosen: Sequence[int] | None) -> float:
-        """Room that is left on the shared CPUs beside the shared vCPU.
+        """Room left on the shared CPUs of the host cell, with this guest.
 
-        :param chosen: host cell of each guest cell; None if not known
-        :returns: part of what the host cell can take, 0 to 1
+        :param evaluation: where the guest fits
+        :param chosen: position of the host cell of each guest cell; None if
+            not known
+        :returns: free part of the shared vCPUs that the host cell can take, 0
+            to 1; 0 if ``chosen`` is not known
         """
         if chosen is None:
             return 0.0
@@ -136,7 +141,9 @@ class SharedVCPURule(base.Rule):
 def _cell(asked: base.Asked, vcpu: int, name: str) -> int:
     """The guest NUMA node of the shared vCPU.
 
-    :raises nfv_sched.rules.base.RequestError: if it can have none
+    :param vcpu: index of the vCPU
+    :param name: the extra spec with its value, for the error
+    :raises nfv_sched.rules.base.RequestError: if the guest does not allow it
     """
     if asked.guest is None:
         raise base.RequestError(name, 'needs a guest NUMA topology')

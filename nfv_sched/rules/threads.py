@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Hosts that can keep the CPU thread policy of a guest."""
+"""The rule for hosts that can keep the CPU thread policy of a guest."""
 
 import dataclasses
 
@@ -19,13 +19,14 @@ from nfv_sched.rules import base
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ThreadsRule(base.Rule):
-    """``hw:cpu_thread_policy``, where a host can never keep it.
+    """``hw:cpu_thread_policy``: refuse hosts that can never keep it.
 
-    Nova keeps ``isolate`` on a host with sibling threads only if the same
-    CPUs serve shared and dedicated guests (``vcpu_pin_set``).
+    ``require`` needs sibling threads.  Nova keeps ``isolate`` on a host with
+    sibling threads only if the same CPUs serve shared and dedicated guests
+    (``vcpu_pin_set``; bug 1889633).
 
-    :ivar siblings: pinned vCPUs must be on sibling threads
-    :ivar isolates: pinned vCPUs want a physical core each
+    :ivar siblings: pinned vCPUs must be on sibling threads (``require``)
+    :ivar isolates: each pinned vCPU takes a physical core (``isolate``)
     """
 
     name = 'threads'
@@ -39,7 +40,7 @@ class ThreadsRule(base.Rule):
 
     @classmethod
     def of(cls, asked):
-        """A rule if the guest requires siblings, or isolates its CPUs."""
+        """One rule, if the policy of the guest is require or isolate."""
         guest = asked.guest
         siblings = asked.needs_threads or (
             guest is not None and guest.requires_siblings)
@@ -50,7 +51,7 @@ class ThreadsRule(base.Rule):
                     isolates=isolates),)
 
     def never(self, host):
-        """See the class."""
+        """The reason if no NUMA node of the host can keep the policy."""
         if self.siblings and not any(
                 cell.threads > 1 for cell in host.cells):
             return reasons.Reason(

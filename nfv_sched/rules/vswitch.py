@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Guests on the NUMA nodes of the virtual switch."""
+"""The rule for guests on the NUMA nodes of the virtual switch."""
 
 import dataclasses
 
@@ -20,10 +20,11 @@ from nfv_sched.rules import base
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class VSwitchRule(base.CellsRule):
-    """``nfv:vswitch_numa_affinity``: every guest cell with the switch.
+    """``nfv:vswitch_numa_affinity``: all guest cells where the switch runs.
 
-    :ivar physnets: physical networks that are reached through the switch
-    :ivar tunneled: whether a tunnelled network is known to be used
+    :ivar physnets: physical networks that the request reaches through the
+        switch
+    :ivar tunneled: whether the request is known to use a tunnelled network
     """
 
     name = 'vswitch'
@@ -37,7 +38,7 @@ class VSwitchRule(base.CellsRule):
 
     @classmethod
     def of(cls, asked):
-        """The policy of the flavor, if it has one."""
+        """One rule, if the flavor has the policy."""
         policy = asked.policy
         if policy.vswitch is None:
             return ()
@@ -50,11 +51,11 @@ class VSwitchRule(base.CellsRule):
         return names.vswitch
 
     def read(self, host, names):
-        """Host cells on which the virtual switch runs.
+        """Host cells on which the virtual switch runs, as a bitmask.
 
-        The host's own label says so.  A host without it still tells by the
-        NUMA affinity of its networks, if it declares that of every network
-        that the request reaches through the switch.
+        Those with the label of the switch.  For a host without the label,
+        those near the networks that the request reaches through the switch, if
+        the host declares the NUMA affinity of each of these; else None.
         """
         labels = host.labels
         declared = labels.get(names.vswitch)
