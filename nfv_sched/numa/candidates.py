@@ -12,13 +12,15 @@
 """NUMA candidates: sets of assignments, searched without listing them.
 
 An assignment gives each guest cell a host cell of its own.  A set of
-assignments is described by one bitmask of host cells per guest cell, and
-*groups*: bitmasks of which the chosen host cells must each contain at least
-one (near this network, near the switch).  Whether PCI devices are near is a
-question about the chosen host cells together, too; it is asked through a
-predicate on their bitmask.
+assignments is described by *masks*, a bitmask of host cells for each guest
+cell; by *groups*, bitmasks of host cells of which at least one each must be
+chosen (near a network, or with a label); and by a *condition*, a predicate on
+the bitmask of the chosen host cells (they have the PCI devices).
 
-Narrowing is an AND.  "Is there one?" is a bipartite matching.
+Sets are narrowed by AND.  Whether a set is empty is a bipartite matching.
+
+These are the parameters of the functions, with ``order``: the positions of the
+host cells in the order in which Nova tries them.
 """
 
 from collections.abc import Callable
@@ -35,8 +37,7 @@ class Condition(ty.NamedTuple):
     """What is asked of the chosen host cells together.
 
     :ivar test: predicate on the bitmask of the chosen host cells
-    :ivar relevant: bitmask of the host cells that it looks at; the answer is
-        the same for sets that differ only in others
+    :ivar relevant: bitmask of the host cells on which its answer depends
     """
 
     test: Callable[[int], bool]
@@ -44,7 +45,10 @@ class Condition(ty.NamedTuple):
 
 
 def bits(mask: int) -> list[int]:
-    """Positions of the bits set, ascending."""
+    """Positions of the bits that are set, ascending.
+
+    :param mask: a bitmask
+    """
     found = []
     while mask:
         low = mask & -mask
@@ -54,7 +58,12 @@ def bits(mask: int) -> list[int]:
 
 
 def matching(masks: Masks) -> bool:
-    """Whether each row can be given a bit of its own."""
+    """Whether each guest cell can have a host cell of its own.
+
+    A bipartite matching by augmenting paths.
+
+    :param masks: bitmask of host cells for each guest cell
+    """
     count = len(masks)
     if count == 1:
         return masks[0] != 0
@@ -88,7 +97,7 @@ def matching(masks: Masks) -> bool:
 
 
 def _covers(masks: Masks, hosts: Iterable[int]) -> bool:
-    """Whether each of these host cells can be given a guest cell."""
+    """Whether each of these host cells can have a guest cell of its own."""
     columns = []
     for host in hosts:
         column = 0
@@ -100,11 +109,11 @@ def _covers(masks: Masks, hosts: Iterable[int]) -> bool:
 
 
 def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
-    """Whether an assignment exists whose host cells meet every group.
+    """Whether an assignment exists that takes a host cell of every group.
 
-    If the guest cells can be matched, and the host cells that stand for the
-    groups can be matched, both can be at once (Mendelsohn and Dulmage), so
-    representatives of the groups are tried, not assignments.
+    If the guest cells can be matched, and a host cell of each group can be
+    matched, both can be at once (theorem of Mendelsohn and Dulmage).  So a
+    host cell for each group is searched for, not a whole assignment.
 
     :param masks: bitmask of host cells for each guest cell
     :param groups: bitmasks of host cells
@@ -142,10 +151,10 @@ def feasible(masks: Masks, groups: Iterable[int] = ()) -> bool:
 def _met(
     masks: Masks, groups: Sequence[int], condition: Condition,
 ) -> Iterator[int]:
-    """The relevant parts of the sets of host cells that meet a condition.
+    """Sets of relevant host cells that meet a condition.
 
-    :returns: bitmasks of relevant host cells; for each there is an
-        assignment that uses these and no other relevant ones
+    :returns: bitmasks; for each there is an assignment that uses all these
+        host cells and no other relevant one
     """
     union = 0
     for mask in masks:
@@ -163,7 +172,11 @@ def _met(
 def _possible(
     masks: Masks, groups: Iterable[int], part: int, relevant: int,
 ) -> bool:
-    """Whether an assignment uses just these of the relevant host cells."""
+    """Whether an assignment uses all of ``part`` and no other relevant cell.
+
+    :param part: bitmask of host cells, all of them relevant
+    :param relevant: bitmask of the relevant host cells
+    """
     barred = ~(relevant & ~part)
     return feasible([mask & barred for mask in masks],
                     [*groups, *(1 << bit for bit in bits(part))])
@@ -173,11 +186,7 @@ def satisfiable(
     masks: Masks, groups: Sequence[int] = (),
     condition: Condition | None = None,
 ) -> bool:
-    """Whether an assignment meets every group and the condition.
-
-    :param masks: bitmask of host cells for each guest cell
-    :param groups: bitmasks of host cells
-    """
+    """Whether an assignment meets the groups and the condition."""
     if condition is None:
         return feasible(masks, groups)
     if len(masks) == 1:
@@ -194,12 +203,11 @@ def assignments(
     masks: Masks, order: Sequence[int], groups: Sequence[int] = (),
     condition: Condition | None = None,
 ) -> Iterator[tuple[int, ...]]:
-    """Yield assignments in the order in which Nova tries them.
+    """Yield the assignments in the order in which Nova tries them.
 
-    Branches without an assignment are not entered.
+    Branches of the search without an assignment are not entered.
 
-    :param order: positions of the host cells in Nova's order
-    :returns: generator of tuples, the host cell of each guest cell
+    :returns: tuples of the position of the host cell of each guest cell
     """
     count = len(masks)
     if not feasible(masks, groups):
@@ -261,12 +269,15 @@ def first(
     masks: Masks, order: Sequence[int], groups: Sequence[int] = (),
     condition: Condition | None = None,
 ) -> tuple[int, ...] | None:
-    """The first assignment in Nova's order that meets the condition."""
+    """The first of :func:`assignments`; None if there is none."""
     return next(assignments(masks, order, groups, condition), None)
 
 
 def mask_of(assignment: Iterable[int]) -> int:
-    """Bitmask of the host cells of an assignment."""
+    """Bitmask of the host cells of an assignment.
+
+    :param assignment: position of the host cell of each guest cell
+    """
     mask = 0
     for host in assignment:
         mask |= 1 << host
@@ -277,9 +288,9 @@ def most_local(
     masks: Masks, local: int, groups: Sequence[int] = (),
     condition: Condition | None = None,
 ) -> int:
-    """How many guest cells can be on host cells of a bitmask at once.
+    """How many guest cells can be on certain host cells at once.
 
-    :param local: bitmask of host cells
+    :param local: bitmask of these host cells
     :returns: number of guest cells; -1 if there is no assignment at all
     """
     count = len(masks)
@@ -301,8 +312,9 @@ def most_local(
 def tries_before(
     assignment: Sequence[int], order: Sequence[int],
 ) -> int:
-    """How many permutations Nova goes through before this assignment.
+    """Number of permutations that Nova tries before an assignment.
 
+    :param assignment: position of the host cell of each guest cell
     :param order: positions of the host cells in Nova's order
     """
     left = list(order)

@@ -9,14 +9,14 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What becomes of one guest on one host.
+"""Decide whether a host can take a guest, and with which labels.
 
-Of the host cells that Nova would accept the rules of the request leave some.
-The decision is the fewest labels with which the claim keeps to these:
+The rules of the request narrow the host cells that Nova would accept.  The
+decision is the smallest set of labels with which the claim keeps the rules:
 *enforced*, if no state of the host lets it end otherwise, or only
-*predicted*, if it would keep to them on the host as it is known now.
+*predicted*, if it would keep them on the host as it is known now.
 
-No I/O, no Nova objects, and no rule: those are arguments.
+No I/O and no Nova objects.  The rules are arguments; this module knows none.
 """
 
 from collections.abc import Iterable
@@ -38,11 +38,12 @@ from nfv_sched.numa import topology
 from nfv_sched import reasons
 from nfv_sched.rules import base
 
-#: The filters that refuse a host that Nova's own rules do not let take the
-#: guest.
+#: The filters that refuse a host on which the guest does not fit by Nova's
+#: own rules.
 FIT = ('NFVTopologyFilter',)
 
-# Of so many preferences all combinations are tried.
+# Up to so many preferred rules all combinations are tried; of more, only all
+# together and each alone.
 _COMBINED = 4
 
 _NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
@@ -51,18 +52,19 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of one guest on one host.
+    """The decision about one guest on one host.
 
     :ivar accepted: whether the host can take the guest
-    :ivar reason: why not
-    :ivar refused_by: filters of the rule that no choice is left for; ``FIT``
-        if there was none before the rules were asked
-    :ivar labels: physical networks to add to the limits
-    :ivar strict_labels: those without which a strict rule would not hold
+    :ivar reason: why not; None if accepted
+    :ivar refused_by: class names of the filters of the rule that leaves no
+        choice; ``FIT`` if the guest does not fit by Nova's own rules
+    :ivar labels: labels to add to the physical networks in the limits
+    :ivar strict_labels: those of them that strict rules need
     :ivar ignore_tunnel: the limits must not ask for the tunnel endpoint
     :ivar degrees: text of a rule -> how far it is kept, 0 to 1
-    :ivar displaces: the decision for the server that the request placed on
-        this host last, if the limits that hold it there would be lost
+    :ivar displaces: the decision for the server of the same request that was
+        placed on this host last, if this one would drop labels of it. The
+        servers share the limits of the host.
     """
 
     accepted: bool
@@ -77,7 +79,7 @@ class Decision:
 
     @property
     def value(self) -> float:
-        """How much of what is wanted comes true."""
+        """Sum of the degrees, to compare allocation candidates."""
         return sum(self.degrees.values())
 
 
@@ -88,14 +90,15 @@ class Terms(ty.NamedTuple):
     """How to decide, the same for all hosts of a request.
 
     :ivar rules: the rules that count, in the order in which they are asked
-    :ivar steered: labels may be added; otherwise preferences only rank
-    :ivar names: what the labels are called
-    :ivar predicted_is_enough: accept a host for a strict rule also if the
-        claim keeps it only on the host as it is known now
+    :ivar steered: labels may be added to the limits; otherwise preferred rules
+        only give degrees, for the weighers
+    :ivar names: names of the labels
+    :ivar predicted_is_enough: a host is also accepted for a strict rule if the
+        claim is only predicted to keep it
     :ivar limits_lost: the claim may be made without the limits
     :ivar capping: those of the rules that lower the CPU allocation ratio
-    :ivar refusing: rules of the request that some hosts can never keep,
-        whether they count otherwise or not
+    :ivar refusing: rules of the request with a :meth:`Rule.never`, whether
+        they count otherwise or not
     """
 
     rules: tuple[base.Rule, ...]
@@ -108,16 +111,16 @@ class Terms(ty.NamedTuple):
 
     @property
     def strict(self) -> bool:
-        """Whether something must hold, or the host is refused."""
+        """Whether any rule is strict."""
         return any(rule.strict for rule in self.rules)
 
 
 class Networks(ty.Protocol):
-    """The networks of a request.
+    """The networks of a request, as Nova's NUMA placement considers them.
 
-    :ivar physnets: physical networks that Nova considers
-    :ivar tunneled: whether the tunnel endpoint must be near
-    :ivar tunnel_uncertain: whether that may be untrue
+    :ivar physnets: physical networks; a chosen host cell must be near each
+    :ivar tunneled: whether one must be near the tunnel endpoint
+    :ivar tunnel_uncertain: whether ``tunneled`` may be wrong
     """
 
     physnets: frozenset[str]
@@ -128,9 +131,12 @@ class Networks(ty.Protocol):
 def _network_groups(
     host: topology.HostTopology, networks: Networks,
 ) -> tuple[list[int], list[int]]:
-    """What Nova asks of the chosen host cells for the networks.
+    """The host cells near the networks of a request.
 
-    :returns: groups of the physical networks, and of the tunnel
+    Nova demands nothing for networks that the host does not declare.
+
+    :returns: a bitmask for each physical network, and one for the tunnel
+        endpoint or none
     """
     labels = host.labels
     groups = [labels[physnet] for physnet in networks.physnets
@@ -145,9 +151,12 @@ def expected(
 ) -> tuple[int, ...] | None:
     """The host cells that the claim is expected to choose.
 
-    :param decision: that accepts the host
+    :param evaluation: where the guest fits
+    :param networks: those of the request
+    :param decision: the decision, which accepts the host
     :param devices: the PCI devices of the host; None if none are asked for
-    :returns: host cell of each guest cell; None if it cannot be said
+    :returns: position of the host cell of each guest cell; None if the claim
+        is expected to fail
     """
     physnets, tunnel = _network_groups(evaluation.host, networks)
     groups = physnets if decision.ignore_tunnel else physnets + tunnel
@@ -161,13 +170,15 @@ def decide_plain(
     evaluation: Evaluation, networks: Networks,
     devices: pci.Devices | None = None,
 ) -> Decision | None:
-    """The decision where Nova's own rules are all there is.
+    """Decide by Nova's own rules only, for one allocation candidate.
 
-    With one allocation candidate; the hot path.
+    This is the hot path.
 
+    :param evaluation: where the guest fits
     :param networks: those of the request
     :param devices: the PCI devices of the host; None if none are asked for
-    :returns: None if it takes a closer look
+    :returns: None if only :func:`decide` can tell: if the tunnel is uncertain,
+        or Nova's claim might search for too long
     """
     if evaluation.many_permutations or networks.tunnel_uncertain:
         return None
@@ -191,15 +202,15 @@ def decide(
     devices: pci.Devices | None = None, traces=None,
     held: Decision | None = None,
 ) -> Decision:
-    """Decide about one guest on one host.
+    """Decide about one guest on one host, for one allocation candidate.
 
     :param evaluation: where the guest fits
     :param networks: those of the request
-    :param terms: what is asked beyond that
+    :param terms: the rules and options
     :param devices: the PCI devices of the host; None if none are asked for
-    :param traces: what Nova's earlier searches have left on the guest
-    :param held: the decision for a server that the same request has placed
-        on this host already
+    :param traces: what Nova's earlier searches have left on the guest; changed
+    :param held: the decision for the server that the same request placed on
+        this host last; its labels must do for this server, too
     """
     physnets, tunnel = _network_groups(evaluation.host, networks)
     decision = _Decider(
@@ -220,12 +231,18 @@ def decide(
             not decision.accepted or without.value > decision.value):
         return without
     if not decision.accepted and decision.refused_by == FIT:
-        return without  # it came as far, or further
+        return without  # also refused, maybe by a rule
     return decision
 
 
 class _Decider:
-    """Works out the decision for one guest on one host."""
+    """Decides about one guest on one host; see :func:`decide`.
+
+    :param ground: the guest on the host
+    :param terms: the rules and options
+    :param ignore_tunnel: whether the limits must not ask for the tunnel
+        endpoint
+    """
 
     def __init__(self, ground: numa_labels.Ground, terms: Terms,
                  ignore_tunnel: bool):
@@ -258,8 +275,8 @@ class _Decider:
             return self._accept(_NOTHING, _NOTHING, held)
         must = base.Goal(evaluation.masks, (), ground.stock)
         if not self.strict and not ground.possible(must):
-            # Nova takes one guest cell for another; a preference does not
-            # stand in its way.
+            # Nova accepts the host only because its search takes one guest
+            # cell for another. Preferred rules must not refuse it.
             return self._accept(_NOTHING, _NOTHING, held)
         for rule, facts in self.rules:
             if not rule.strict:
@@ -276,42 +293,49 @@ class _Decider:
 
     def _with(self, goal: base.Goal, rule: base.Rule,
               facts: base.Facts) -> base.Goal:
-        """A goal with one more rule."""
+        """The goal narrowed by one more rule."""
         return base.Goal(
             rule.narrow(facts, goal), (*goal.rules, (rule, facts)),
             rule.condition(facts, self.ground) or goal.condition)
 
-    # -- whether labels do it
+    # -- which labels make the claim keep the rules
 
     def _reached(self, goal: base.Goal,
                  chosen: Sequence[int] | None) -> bool:
-        """Whether a choice of the claim is what is wanted."""
+        """Whether a choice keeps all rules of a goal."""
         return chosen is not None and all(
             rule.kept(facts, self.ground, chosen)
             for rule, facts in goal.rules)
 
     def _enforced(self, labels: frozenset[str], goal: base.Goal) -> bool:
-        """Whether the claim reaches the goal in every state of the host."""
+        """Whether these labels make the claim keep all rules of a goal.
+
+        In every state that the host may be in by then.
+        """
         ground = self.ground
         groups = ([] if self.terms.limits_lost
                   else ground.label_groups(labels))
         if not all(rule.always(facts, ground, groups)
                    for rule, facts in goal.rules):
             return False
-        # Without labels of ours a preference changes nothing.
+        # Labels have been checked for this before; without labels, and without
+        # strict rules, the claim is what stock Nova would do.
         return not self.strict or ground.keeps_pins(labels)
 
     def _keeps(self, labels: frozenset[str], must: base.Goal) -> bool:
-        """Whether strict rules hold with these labels."""
+        """Whether these labels are enough for the strict rules."""
         return self._reached(must, self.ground.predicted(labels)) and (
             self.terms.predicted_is_enough or self._enforced(labels, must))
 
     def _find(
         self, goal: base.Goal, options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
-        """The fewest labels with which the claim keeps strict rules.
+        """The first set of labels with which the claim keeps strict rules.
+
+        Sets are tried from the smallest; enforced ones come before predicted.
 
         :param options: sets of labels to choose from; None for any
+        :returns: None if there is none
         """
         ground, enough = self.ground, self.terms.predicted_is_enough
         if options is None:
@@ -332,10 +356,12 @@ class _Decider:
         self, goal: base.Goal, must: base.Goal,
         options: Iterable[frozenset[str]] | None,
     ) -> frozenset[str] | None:
-        """The fewest labels with which the claim does what is preferred.
+        """The first set of labels with which the claim keeps preferred rules.
 
-        :param must: what strict rules ask for
+        :param goal: the goal of the strict and these preferred rules
+        :param must: the goal of the strict rules
         :param options: sets of labels to choose from; None for any
+        :returns: None if there is none
         """
         ground, fallback = self.ground, None
         for labels in ground.label_sets(goal) if options is None else options:
@@ -371,7 +397,7 @@ class _Decider:
             displaces=displaces)
 
     def _claim_too_long(self, labels: frozenset[str]) -> bool:
-        """Whether Nova would search for too long without labels of ours."""
+        """Whether the claim without labels would search for too long."""
         evaluation = self.ground.evaluation
         if labels or not evaluation.many_permutations:
             return False
@@ -383,7 +409,7 @@ class _Decider:
         self, rules: Iterable[tuple[base.Rule, base.Facts]],
         labels: frozenset[str],
     ) -> dict[str, float]:
-        """How far rules are kept if the claim is given these labels."""
+        """Text of each weighed rule -> its degree, predicted for labels."""
         chosen = self.ground.predicted(labels)
         return {
             rule.text: 0.0 if chosen is None else rule.degree(
@@ -411,7 +437,7 @@ class _Decider:
             self._not_held, must, blamed), refused_by)
 
     def _first(self, goal: base.Goal, count: int) -> base.Goal:
-        """The goal without the rules after the first so many."""
+        """A goal of only the first ``count`` rules of a goal."""
         found = base.Goal(
             self.ground.evaluation.masks, (), self.ground.stock)
         for rule, facts in goal.rules[:count]:
@@ -419,7 +445,7 @@ class _Decider:
         return found
 
     def _text(self) -> str:
-        """The strict rules, for reasons that concern them all."""
+        """Texts of the strict rules, for reasons that concern them all."""
         return ', '.join(
             rule.text for rule in sorted(
                 self.terms.rules, key=lambda rule: rule.order)
@@ -427,7 +453,12 @@ class _Decider:
 
     def _not_held(self, must: base.Goal,
                   blamed: int | None) -> reasons.Reason:
-        """Why a choice that is possible cannot be held."""
+        """Why no labels make the claim keep the strict rules.
+
+        :param must: the goal of the strict rules, for which there are choices
+        :param blamed: position of the first rule for which no labels do; None
+            if there are labels for each rule in turn
+        """
         ground = self.ground
         policy = ground.strict_text
         if self.terms.limits_lost:
@@ -466,8 +497,12 @@ class _Decider:
         self, must: base.Goal, strict: frozenset[str],
         held: Decision | None,
     ) -> Decision:
-        """What is preferred, as far as it goes beside what must be."""
-        # Not as their filters are enabled, whose order must not matter.
+        """Accept, with labels for as many preferred rules as possible.
+
+        :param must: the goal of the strict rules
+        :param strict: the labels that these need
+        """
+        # Sorted anew: the order of the filters must not matter.
         preferred = sorted(
             [(rule, facts) for rule, facts in self.rules
              if not rule.strict and rule.applies(facts, self.ground)],
@@ -490,7 +525,10 @@ class _Decider:
         preferred: list[tuple[base.Rule, base.Facts]],
         strict: frozenset[str], held: Decision | None,
     ) -> Decision:
-        """As much of what is preferred as there is room for."""
+        """Accept, with the labels of the highest degrees.
+
+        For preferred rules of which none can be kept in full.
+        """
         options: list[frozenset[str]] = [strict]
         if held is not None:
             options = [held.labels, held.strict_labels]
@@ -509,7 +547,7 @@ class _Decider:
 
 
 def _combinations(preferred: list) -> Iterator[Sequence]:
-    """Preferences that may come true together, the most first."""
+    """Sets of preferred rules to try together, the largest first."""
     count = len(preferred)
     for size in range(count, 0, -1):
         if count <= _COMBINED or size in (1, count):

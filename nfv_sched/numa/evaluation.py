@@ -9,10 +9,11 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""One guest on one host: where its cells fit, and what Nova would choose.
+"""Where the cells of one guest fit on one host, and what Nova would choose.
 
-An evaluation is made once per host and request and shared by the filters and
-weighers.  It knows capacities, networks and PCI devices, and no policy.
+An evaluation is made once per host and request.  It follows Nova's own rules
+about CPUs, memory and pages; networks and PCI devices are arguments of its
+methods, and it knows no policy of nfv-sched.
 """
 
 from collections.abc import Mapping
@@ -28,15 +29,15 @@ from nfv_sched.numa.topology import Guest
 from nfv_sched.numa.topology import HostTopology
 from nfv_sched.numa import walk
 
-# Permutations that Nova may go through without labels of ours. It takes some
-# ten microseconds and more for each.
+# Permutations of host cells that the claim may try without labels. Each takes
+# Nova ten microseconds or more.
 MAX_CLAIM_TRIES = 5_000_000
 # The same with labels, which Nova tests only on whole permutations.
 MAX_STEERED_TRIES = walk.MAX_STEPS
 
 
 class Evaluation:
-    """A guest on a host.
+    """Where a guest fits on a host.
 
     :param host: the host's NUMA nodes
     :param guest: the guest's NUMA nodes
@@ -46,7 +47,7 @@ class Evaluation:
     :param pci_requested: whether the guest asks for PCI devices
     :param packing: whether Nova fills the most used NUMA node first
     :param pristine: the guest as the claim on the compute node reads it, if
-        Nova has written to the one of the request meanwhile
+        Nova has changed ``guest`` since
     """
 
     __slots__ = ('host', 'guest', 'pristine', 'ratios', 'pools',
@@ -105,11 +106,12 @@ class Evaluation:
 
     @property
     def static_masks(self) -> tuple[int, ...]:
-        """Host cells that each guest cell can ever get, were they empty.
+        """Host cells that a claim could ever give each guest cell.
 
-        Wider than what fits: a request such as "large" pages may be narrowed
-        to any size that some host cell has, and unlike guest cells may be
-        taken for each other (see :mod:`nfv_sched.numa.walk`).
+        As bitmasks; for a host without other guests.  They may include host
+        cells that the guest cell does not fit: Nova may narrow a request for
+        "large" pages to a size that another host cell has, and may take unlike
+        guest cells for each other (see :mod:`nfv_sched.numa.walk`).
         """
         if self._static is None:
             cells = self._emptied()
@@ -133,13 +135,17 @@ class Evaluation:
 
     @property
     def static_fits(self) -> tuple[int, ...]:
-        """Host cells that each guest cell itself fits, were they empty."""
+        """Host cells that each guest cell would fit if they were empty.
+
+        As bitmasks.
+        """
         return self._fitting(self._emptied())
 
     def _emptied(self) -> Sequence[topology.HostCell]:
-        """The host cells without any guest.
+        """The host cells as if no guest were on them.
 
-        One that all guest cells fit may be as it is: they fit it then, too.
+        Those that all guest cells fit now are left as they are: they would fit
+        them empty, too.
         """
         fit_all = -1
         for mask in self.masks:
@@ -156,10 +162,10 @@ class Evaluation:
 
     @property
     def uniform(self) -> bool:
-        """Whether Nova's answer is independent of the order of its search.
+        """Whether Nova's answer is independent of the course of its search.
 
-        It is if every guest cell fits the same host cells, and a page request
-        comes to one size on all host cells.
+        It is if all guest cells fit the same host cells, and a page request
+        leads to the same page size on all host cells.
         """
         if self._uniform is None:
             masks, guest = self.masks, self.guest
@@ -186,7 +192,7 @@ class Evaluation:
 
     @property
     def interchangeable(self) -> bool:
-        """Whether the guest cells are alike in all that placement sees."""
+        """Whether all guest cells ask for the same."""
         cells = self.guest.cells
         return not self.guest.reserved and cells.count(cells[0]) == len(cells)
 
@@ -195,7 +201,8 @@ class Evaluation:
         """Positions of the host cells in the order in which Nova tries them.
 
         The host's own order if the guest takes all of its cells; otherwise
-        by free memory, then by used or free CPUs, then by PCI devices.
+        sorted by free PCI devices, where these are equal by CPUs, and where
+        those are by free memory.
         """
         if self._order is None:
             self._order = self._nova_order()
@@ -206,8 +213,8 @@ class Evaluation:
         order = list(range(len(cells)))
         if len(cells) <= len(self.guest.cells):
             return order
-        # The least first: what counts least last, with the sign that makes
-        # it so.
+        # Nova sorts by memory, then by CPUs, then by devices: the last counts
+        # most. The signs turn its descending sorts into ascending ones.
         sign = 1 if self.packing else -1
         shared = self.guest.cells[0].cpus == topology.SHARED
         free = _free_devices(self.pools)
@@ -223,7 +230,7 @@ class Evaluation:
     def _fits(
         self, guest_cell: int, host_cell: int, pagesize: int | None,
     ) -> tuple[bool, int, bool]:
-        """One step of Nova's search; see :mod:`nfv_sched.numa.walk`."""
+        """One step of Nova's search; see ``walk.Fits``."""
         if self._codes is None:
             self._codes = {}
         key = (guest_cell, host_cell, pagesize)
@@ -257,7 +264,7 @@ class Evaluation:
         self, groups: Sequence[int],
         condition: Condition | None, traces: walk.Traces,
     ) -> tuple[int, ...] | None:
-        """Follow Nova's search; see :mod:`nfv_sched.numa.walk`."""
+        """The choice of Nova's search; see :func:`walk.search`."""
         def met(chosen: int) -> bool:
             return (all(chosen & group for group in groups) and
                     (condition is None or condition.test(chosen)))
@@ -273,11 +280,12 @@ class Evaluation:
     ) -> tuple[int, ...] | None:
         """The host cells that Nova would choose, if it accepts the host.
 
-        :param groups: bitmasks of host cells of which each must be met
+        :param groups: bitmasks of host cells; one of each must be chosen
         :param condition: what PCI devices ask of the chosen host cells
-        :param traces: what earlier searches have left, changed; by default
-            those of the claim
-        :returns: host cell of each guest cell, or None
+        :param traces: state of the guest cells before the search, changed; by
+            default as the claim reads them
+        :returns: position of the host cell of each guest cell; None if Nova
+            does not accept the host
         """
         if self.too_few_cells:
             return None
@@ -294,7 +302,10 @@ class Evaluation:
         condition: Condition | None = None,
         traces: walk.Traces | None = None,
     ) -> bool:
-        """Whether Nova accepts the host; quicker than :meth:`choose`."""
+        """Whether Nova accepts the host; quicker than :meth:`choose`.
+
+        Parameters are those of :meth:`choose`.
+        """
         if self.too_few_cells:
             return False
         if self.uniform:
@@ -305,15 +316,18 @@ class Evaluation:
         self, groups: Sequence[int],
         condition: Condition | None = None,
     ) -> tuple[int, ...] | None:
-        """What the claim chooses with labels of ours, if it is of use.
+        """The host cells that the claim chooses with labels in the limits.
 
-        Labels make Nova give up whole permutations, which it otherwise
-        rarely does; it may then remember a fit without the pins that belong
-        to it, or search for long.
+        Labels make Nova discard whole permutations, which it otherwise rarely
+        does.  It may then search for long, or reuse an earlier fit without the
+        pins that belong to it, so that the claim cannot be recorded.
 
-        :returns: host cell of each guest cell; None if the claim fails,
-            cannot be recorded or would take too long
-        :raises nfv_sched.numa.walk.Undecided: if that takes too long to say
+        :param groups: bitmasks of host cells; one of each must be chosen
+        :param condition: what PCI devices ask of the chosen host cells
+        :returns: position of the host cell of each guest cell; None if the
+            claim fails, cannot be recorded or would take too long
+        :raises nfv_sched.numa.walk.Undecided: if there are too many
+            permutations to tell
         """
         if self.too_few_cells:
             return None
@@ -334,12 +348,15 @@ class Evaluation:
         return chosen
 
     def claim_tries(self, assignment: Sequence[int]) -> int:
-        """Permutations that the claim goes through before it gets here."""
+        """Number of permutations that the claim tries before a choice.
+
+        :param assignment: position of the host cell of each guest cell
+        """
         return candidates.tries_before(assignment, self.order)
 
     @property
     def many_permutations(self) -> bool:
-        """Whether the claim could take unreasonably long on this host."""
+        """Whether the claim could have to try too many permutations."""
         return _permutations(
             len(self.host.cells), len(self.guest.cells)) > MAX_CLAIM_TRIES
 
@@ -347,7 +364,7 @@ class Evaluation:
 def _free_devices(
     pools: Sequence[Mapping] | None,
 ) -> Mapping[int | None, int]:
-    """Free PCI devices by number of the host NUMA node."""
+    """Number of the host NUMA node -> number of free PCI devices there."""
     free: dict[int | None, int] = {}
     for pool in pools or ():
         node = pool.get('numa_node')

@@ -9,12 +9,12 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Does this guest cell fit that host cell: Nova's rules, exactly.
+"""Whether a guest cell fits a host cell, exactly by Nova's rules.
 
 The rules and their order are those of ``_numa_fit_instance_cell`` and
-``_pack_instance_onto_cores`` in ``nova.virt.hardware``, as a question that is
-answered by counting: no CPU is chosen and nothing is changed.  The tests
-compare every answer with the installed Nova.
+``_pack_instance_onto_cores`` in ``nova.virt.hardware``, but CPUs and pages are
+only counted: no CPU is chosen and nothing is changed.  The tests compare every
+answer with the installed Nova.
 """
 
 import functools
@@ -36,7 +36,11 @@ NO_MEMORY_ROOM = 7  # memory overcommitted beyond the ratio
 
 
 class Ratios(ty.NamedTuple):
-    """Allocation ratios of a host."""
+    """Allocation ratios of a host.
+
+    :ivar cpu: unpinned vCPUs per host CPU
+    :ivar ram: memory of guests per memory of the host
+    """
 
     cpu: float
     ram: float
@@ -44,13 +48,18 @@ class Ratios(ty.NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def ratios(cpu: float, ram: float) -> Ratios:
-    """The same object for the same ratios."""
+    """Allocation ratios; the same object for the same values.
+
+    :param cpu: CPU allocation ratio
+    :param ram: memory allocation ratio
+    """
     return Ratios(float(cpu), float(ram))
 
 
 def page_size(host: HostCell, requested: int, memory: int) -> int:
     """The page size that a guest cell with a page request gets.
 
+    :param host: the host cell
     :param requested: KiB, or one of ``topology.PAGES_*``
     :param memory: memory of the guest cell, MiB
     :returns: KiB; 0 if no page size of the request has room
@@ -74,9 +83,9 @@ def page_size(host: HostCell, requested: int, memory: int) -> int:
 
 
 def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
-    """Whether memory without a page request fits.
+    """Whether the memory of a guest cell without a page request fits.
 
-    Guests that are not pinned may overcommit memory, but a single guest cell
+    Memory of unpinned guests may be overcommitted, but a single guest cell
     never exceeds the host cell.
     """
     need = cell.memory
@@ -96,7 +105,7 @@ def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
 
 
 def _threads_fit(host: HostCell, cell: GuestCell, reserved: int) -> bool:
-    """Whether the pinned vCPUs can be packed onto cores.
+    """Whether the pinned vCPUs fit the cores, by the thread policy.
 
     :param reserved: further CPUs for the guest's emulator threads
     """
@@ -127,8 +136,9 @@ def _threads_fit(host: HostCell, cell: GuestCell, reserved: int) -> bool:
                 return True
         return False
 
-    # isolate: one thread each of cores that are wholly free. New-style hosts
-    # with siblings cannot keep the other threads idle (bug 1889633).
+    # isolate: one thread of each core, which must be wholly free. Hosts with
+    # sibling threads and cpu_dedicated_set cannot keep the other threads idle
+    # (bug 1889633).
     whole = sizes.count(per_core)
     if not whole or not need or (per_core != 1 and not host.legacy):
         return False
@@ -141,12 +151,16 @@ def check(
     host: HostCell, cell: GuestCell, pagesize: int | None, reserved: int,
     ratios: Ratios,
 ) -> int:
-    """Check one guest cell against one host cell.
+    """Check whether a guest cell fits a host cell.
 
-    :param pagesize: page request of the guest cell now; Nova narrows a
-        request such as "large" to the size it first finds
+    :param host: the host cell
+    :param cell: the guest cell
+    :param pagesize: page request of the guest cell as it is now, KiB or one of
+        ``topology.PAGES_*``; Nova's search narrows a request such as "large"
+        to the size that it finds first
     :param reserved: further CPUs for the guest's emulator threads
-    :returns: ``FITS`` or the first rule that fails
+    :param ratios: allocation ratios of the host
+    :returns: ``FITS``, or the ``NO_*`` of the first rule that fails
     """
     if pagesize:
         if not page_size(host, pagesize, cell.memory):
@@ -181,8 +195,11 @@ def shortage(
 ) -> tuple[int, int, int]:
     """What a host cell lacks for a guest cell.
 
-    :returns: the rule that fails, what is needed and what there is: CPUs for
-        the CPU rules, MiB for the memory rules; (``FITS``, 0, 0) if it fits
+    Parameters are those of :func:`check`.
+
+    :returns: (``NO_*`` of the rule that fails, what is needed, what is free),
+        in CPUs for the CPU rules and MiB for the memory rules; (``FITS``, 0,
+        0) if it fits
     """
     code = check(host, cell, cell.pagesize, reserved, ratios)
     need, have = 0, 0
@@ -206,9 +223,9 @@ def shortage(
 
 
 def _memory_free(host: HostCell, cell: GuestCell) -> int:
-    """MiB that a guest cell could have on a host cell.
+    """Memory that a guest cell could have on a host cell, in MiB.
 
-    Nothing of a page size of which its memory is no multiple.
+    Page sizes of which its memory is no multiple do not count.
     """
     need = cell.memory * 1024
     pages = host.pages

@@ -9,14 +9,14 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What the claim on the compute node does with labels.
+"""Predict what the claim on the compute node chooses with given labels.
 
-The scheduler chooses hosts; nova-compute chooses host NUMA nodes, with the
-limits that the scheduler sends.  Labels, physical networks in those limits
-that at least one chosen node must be near, are all the scheduler can say.
+The scheduler chooses the host, nova-compute the host NUMA nodes.  The
+scheduler can only influence that by labels: physical networks in the limits
+that at least one chosen NUMA node must be near.
 
-:class:`Ground` knows a guest on a host: what the claim would choose with some
-labels, and what no state of the host lets it choose.  No I/O, no Nova objects.
+:class:`Ground` answers, for a guest on a host, what the claim would choose now
+and what it could choose in any state of the host.  No I/O, no Nova objects.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,8 @@ from nfv_sched.numa import pci
 from nfv_sched.numa import walk
 from nfv_sched.rules import base
 
-# Sets of host cells that are tried as exact targets before giving up. One is
-# nearly always enough: Nova's search follows the same order.
+# Choices whose node labels are tried before giving up. One is nearly always
+# enough: they come in the order of Nova's search.
 _MAX_TARGETS = 16
 
 
@@ -38,7 +38,7 @@ class Ground:
     """A guest on a host; see :class:`nfv_sched.rules.base.Ground`.
 
     :param evaluation: where the guest fits
-    :param names: what the labels are called
+    :param names: names of the labels
     :param devices: the PCI devices of the host; None if none are asked for
     :param groups: host cells near each network of the request, as bitmasks
     """
@@ -53,21 +53,31 @@ class Ground:
         self.groups = groups
         self.host = evaluation.host
         self.stock = None if devices is None else devices.stock
-        #: The strict rules of the request, for reasons.
+        #: Texts of the strict rules of the request, for reasons.
         self.strict_text = 'NUMA topology'
-        #: Labels that would do were not used, as CPUs could be pinned twice.
+        #: Whether some labels were dismissed because the claim could pin CPUs
+        #: of other host cells with them.
         self.pins_astray = False
         self._undecided = False
         self._chosen: dict[frozenset[str],
                            tuple[int, ...] | None] = {}
 
     def label_groups(self, labels: frozenset[str]) -> list[int]:
-        """Host cells of which the claim takes one each, as bitmasks."""
+        """Bitmasks of host cells: the claim must choose one cell of each.
+
+        :param labels: labels that the host declares
+        :returns: those of the networks of the request and of the labels
+        """
         known = self.host.labels
         return self.groups + [known[label] for label in labels]
 
     def predicted(self, labels: frozenset[str]) -> tuple[int, ...] | None:
-        """What the claim would choose now; None if it would not succeed."""
+        """What the claim would choose on the host as it is known now.
+
+        :param labels: labels in the limits
+        :returns: position of the host cell of each guest cell; None if the
+            claim would fail, or it is not known
+        """
         if labels not in self._chosen:
             groups = self.label_groups(labels)
             chosen = None
@@ -83,19 +93,19 @@ class Ground:
         return self._chosen[labels]
 
     def possible(self, goal: base.Goal) -> bool:
-        """Whether any choice is what is wanted."""
+        """Whether any choice satisfies the masks, groups and condition."""
         return candidates.satisfiable(
             goal.masks, self.groups, goal.condition)
 
     def always_within(self, groups: Sequence[int], cells: int) -> bool:
-        """No state of the host lets a claim leave these host cells."""
+        """See :meth:`nfv_sched.rules.base.Ground.always_within`."""
         static = self.evaluation.static_masks
         return not any(
             candidates.feasible(static, [*groups, 1 << index])
             for index in candidates.bits(self.host.all_cells & ~cells))
 
     def always_on(self, groups: Sequence[int], cells: int) -> bool:
-        """No state of the host lets a claim leave out one of these cells."""
+        """See :meth:`nfv_sched.rules.base.Ground.always_on`."""
         static = self.evaluation.static_masks
         return not any(
             candidates.feasible([mask & ~(1 << index) for mask in static],
@@ -103,28 +113,35 @@ class Ground:
             for index in candidates.bits(cells))
 
     def keeps_pins(self, labels: frozenset[str]) -> bool:
-        """Whether the claim pins CPUs of the chosen host cells only."""
+        """Whether every claim pins CPUs of the chosen host cells only.
+
+        If not, :attr:`pins_astray` is set, for the reason.
+
+        :param labels: labels in the limits
+        """
         if self._pins_stay(self.label_groups(labels)):
             return True
         self.pins_astray = True
         return False
 
     def _pins_stay(self, groups: Sequence[int]) -> bool:
-        """No state of the host lets a claim pin CPUs of other host cells.
+        """Whether every claim pins CPUs of the chosen host cells only.
 
-        Nova may take the pins that a guest cell got on one host cell to
-        another (see :class:`nfv_sched.numa.walk.Traces`).  Such a claim cannot
-        be recorded, except under ``isolate``: there Nova drops the pins that
-        are not of the host cell, and they are given away again.
+        Nova's search may put a guest cell on one host cell with the pins that
+        it got on another (see :class:`nfv_sched.numa.walk.Traces`).  Such a
+        claim fails, except with ``hw:cpu_thread_policy=isolate``: there Nova
+        drops the pins of other host cells when it records the claim, and gives
+        these CPUs to other guests, too.
 
-        It cannot come to that where Nova's search meets no pair of cells
-        again under another number: with like guest cells, if there are no
-        more host cells than those, or if what the chosen ones may lack is one
-        of the same few host cells each time; with two guest cells, if they
-        can lack nothing; and on hosts of so few cells that the tests try all
-        courses of the search.
+        It is known not to happen where the search never tries the same two
+        cells again after it has renumbered the guest cell.  With like guest
+        cells: if there are no more host cells than these, or if no PCI devices
+        are asked for and the groups that a choice may miss all contain the
+        smallest of them.  With two unlike ones: if no PCI devices are asked
+        for and no choice can miss a group.  And on hosts of so few NUMA nodes
+        that the tests try all courses of the search.
 
-        :param groups: bitmasks of host cells of which each must be met
+        :param groups: bitmasks of host cells; the claim takes one of each
         """
         guest = self.evaluation.guest
         count, hosts = len(guest.cells), len(self.host.cells)
@@ -145,7 +162,7 @@ class Ground:
             missed[0] & ~group for group in missed)
 
     def node_labels(self, cells: int) -> frozenset[str] | None:
-        """Labels of these host cells; None if one has none of its own."""
+        """See :meth:`nfv_sched.rules.base.Ground.node_labels`."""
         labels = set()
         for index in candidates.bits(cells):
             label = f'{self.names.node_prefix}{self.host.cells[index].id}'
@@ -155,11 +172,14 @@ class Ground:
         return frozenset(labels)
 
     def label_sets(self, goal: base.Goal) -> Iterator[frozenset[str]]:
-        """Sets of labels with which the claim may do it, the least first.
+        """Sets of labels to try, from the smallest, for a goal.
 
-        With those that the rules carry in any case, then without.
+        First each with the labels that the rules want held in any case, then
+        each without.  Those that might pin CPUs of other cells are left out.
+
+        :param goal: what a choice must satisfy
         """
-        # Not in the order of the filters, which must not matter.
+        # Sorted anew: the order of the filters must not matter.
         found = [rule.labels(facts, self) for rule, facts in sorted(
             goal.rules, key=lambda item: (item[0].order, item[0].text))]
         held = frozenset().union(*(labels.held for labels in found))
@@ -187,5 +207,5 @@ class Ground:
             if exact:
                 yield exact
         if self.names.vswitch in self.host.labels:
-            # By chance it may be where the guest should be.
+            # No rule asks for it, but it may be on the right host cells.
             yield frozenset([self.names.vswitch])

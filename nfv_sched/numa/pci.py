@@ -9,16 +9,15 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""PCI devices: which host NUMA nodes can serve which requests.
+"""Whether the PCI devices of a host serve a guest on given NUMA nodes.
 
-Nova decides about PCI devices on a copy of all pools of the host, for each
-set of host NUMA nodes that its search comes upon.  Here the pools are read
-once, and numbers are counted down.  The answers are those of
-``nova.pci.stats.PciDeviceStats.support_requests`` and ``apply_requests``.
+The answers are those of ``nova.pci.stats.PciDeviceStats.support_requests`` and
+``apply_requests``.  Nova works on a copy of all pools of the host for each set
+of host NUMA nodes that its search finds; here the pools are read once and only
+numbers of devices are counted down.
 
-A host's answer depends on the chosen host NUMA nodes only as far as they are
-among those that have such devices (or share a socket with them), so few sets
-of nodes need a look.
+The answer depends only on which of the *relevant* host cells are chosen: those
+that have such devices, or share a socket with them.
 """
 
 from collections.abc import Callable
@@ -40,7 +39,8 @@ PF = 'type-PF'
 VF = 'type-VF'
 VDPA = 'vdpa'
 
-# What Placement matches, and Nova's bookkeeping, in the spec of a request.
+# Keys in the spec of a request that are no properties of a device: for
+# Placement, and for Nova's own use.
 _NOT_OF_THE_DEVICE = frozenset(['resource_class', 'traits', 'rp_uuids'])
 
 
@@ -55,22 +55,26 @@ def _lower(value):
 class Demand(ty.NamedTuple):
     """One PCI request of a guest.
 
-    :ivar count: devices
-    :ivar specs: what a device must be, as (property, value) pairs; any of
-        the specs will do
+    :ivar count: number of devices
+    :ivar specs: alternatives, each with all (property, value) pairs that a
+        device must have
     :ivar policy: Nova's NUMA policy of the request
-    :ivar claimed: the policy that the claim on the compute node follows, but
-        for unshelving, which follows ``policy``; None if it is not known
-    :ivar fixable: the claim keeps to what Placement has allocated
-    :ivar request_id: by which allocation candidates name the request, or None
-    :ivar from_port: a Neutron port wants the device; PCI in Placement does
+    :ivar claimed: the NUMA policy that the claim on the compute node follows;
+        the claim of unshelving follows ``policy``. None if not known
+    :ivar fixable: whether the claim takes only devices of the providers that
+        Placement has allocated
+    :ivar request_id: ID of the request, with which its groups in the mappings
+        of allocation candidates begin; None if it has none
+    :ivar from_port: the request is for a Neutron port; PCI in Placement does
         not cover those
-    :ivar providers: providers that Placement has allocated from already
-    :ivar noun: what the devices are, for reasons
-    :ivar pfs: physical functions will do
-    :ivar vdpas: vDPA devices will do
-    :ivar remote: devices managed from a SmartNIC will do
-    :ivar migratable: ``true`` or ``false`` if that is asked for
+    :ivar providers: UUIDs of the resource providers that Placement has
+        allocated already, one for each device; empty if none
+    :ivar noun: what the devices are called in reasons
+    :ivar pfs: whether physical functions may be given
+    :ivar vdpas: whether vDPA devices may be given
+    :ivar remote: whether devices managed from a SmartNIC may be given
+    :ivar migratable: required value of ``live_migratable``: ``true``,
+        ``false``, or None for any
     """
 
     count: int
@@ -88,7 +92,10 @@ class Demand(ty.NamedTuple):
     migratable: str | None
 
     def matches(self, pool: Mapping) -> bool:
-        """Whether the devices of a pool are what was asked for."""
+        """Whether the devices of a pool have the properties of a spec.
+
+        :param pool: a pool of ``nova.pci.stats.PciDeviceStats``
+        """
         for spec in self.specs:
             for name, value in spec:
                 have = pool.get(name)
@@ -99,9 +106,12 @@ class Demand(ty.NamedTuple):
         return False
 
     def usable(self, pool: Mapping) -> bool:
-        """Whether the devices of a pool may be given to this request.
+        """Whether Nova gives devices of the type of a pool to this request.
 
-        Nova keeps special devices for those who ask for them.
+        PFs, vDPA and remote-managed devices are only for requests that ask for
+        them.
+
+        :param pool: a pool of ``nova.pci.stats.PciDeviceStats``
         """
         kind = pool.get('dev_type')
         if (kind == PF and not self.pfs) or (kind == VDPA and not self.vdpas):
@@ -114,7 +124,10 @@ class Demand(ty.NamedTuple):
 
 
 def _alike(have, value) -> bool:
-    """Whether a property has a value, but for the case of letters."""
+    """Whether a property has a value, upper or lower case alike.
+
+    A list must contain all items of the value.
+    """
     if isinstance(value, list) and isinstance(have, list):
         return all(item in have for item in value)
     return _lower(have) == _lower(value)
@@ -164,10 +177,10 @@ def demands(
     """Read the PCI requests of a guest.
 
     :param requests: ``nova.objects.InstancePCIRequest`` each
-    :param alias_policy: gives the NUMA policy of an alias, None if it is not
-        known; to be given for moves.  The claim of a move makes the requests
-        anew from the aliases of the flavor; the NUMA policy of flavor or
-        image, and what Placement has allocated, are lost on it.
+    :param alias_policy: for moves: gives the NUMA policy of an alias by its
+        name, None if not known. The claim of a move makes the requests anew
+        from the aliases of the flavor; it ignores the NUMA policy of flavor or
+        image, and what Placement has allocated.
     :raises OddDevicesError: if one cannot be read
     """
     try:
@@ -177,14 +190,14 @@ def demands(
 
 
 class Served(ty.NamedTuple):
-    """What becomes of the PCI requests with one set of host NUMA nodes.
+    """The devices that Nova would take for one set of host NUMA nodes.
 
-    With PCI in Placement Nova may hand out fewer devices than were asked for:
-    it leaves out providers that do not suit the NUMA policy if the others have
-    enough devices between them.
+    With PCI in Placement they may be fewer than were asked for: Nova leaves
+    out allocated providers that do not suit the NUMA policy if the others have
+    enough devices in all.
 
-    :ivar local: devices on these NUMA nodes
-    :ivar total: devices in all
+    :ivar local: number of devices on these NUMA nodes
+    :ivar total: number of all devices
     """
 
     local: int
@@ -192,13 +205,13 @@ class Served(ty.NamedTuple):
 
 
 class _Pool(ty.NamedTuple):
-    """Free devices of one kind.
+    """A pool of devices that match a request.
 
     :ivar index: position among the pools of the host
-    :ivar near: bit of the host NUMA node; 0 if it is not known or none
-    :ivar unknown: the device has no NUMA information
-    :ivar usable: the request may have the devices
-    :ivar provider: its resource provider, or None
+    :ivar near: bit of the host cell of the devices; 0 if they have none
+    :ivar unknown: whether the devices have no NUMA information
+    :ivar usable: whether the request may have them; see :meth:`Demand.usable`
+    :ivar provider: UUID of their resource provider, or None
     """
 
     index: int
@@ -209,12 +222,15 @@ class _Pool(ty.NamedTuple):
 
 
 class HostDevices:
-    """The free PCI devices of a host, as one guest sees them.
+    """The free PCI devices of a host that match the requests of a guest.
 
     :param pools: pools of the host; read, never changed
-    :param wanted: what the guest asks for
+    :param wanted: the PCI requests of the guest
     :param host: the host's NUMA nodes
     :raises OddDevicesError: if a pool cannot be read
+
+    :ivar counts: number of free devices in each pool of the host
+    :ivar matched: for each request the pools that match it
     """
 
     __slots__ = ('host', 'wanted', 'counts', 'matched', '_sockets',
@@ -249,7 +265,7 @@ class HostDevices:
 
     @property
     def relevant(self) -> int:
-        """Host cells on which the answer depends, as a bitmask."""
+        """Bitmask of the host cells on which the answer depends."""
         if self._relevant is None:
             cells = 0
             for demand, pools in zip(self.wanted, self.matched):
@@ -263,7 +279,11 @@ class HostDevices:
         return self._relevant
 
     def same_socket(self, cells: int) -> int:
-        """Host cells on the sockets of these; 0 if sockets are unknown."""
+        """Host cells on the same sockets as some host cells.
+
+        :param cells: bitmask of host cells
+        :returns: bitmask; 0 if the host does not report sockets
+        """
         if self._sockets is None:
             numbers = [cell.socket for cell in self.host.cells]
             self._sockets = [] if None in numbers else [
@@ -277,11 +297,11 @@ class HostDevices:
         return found
 
     def provider_is_split(self, counts: Sequence[int]) -> bool:
-        """Whether devices of one provider are in two pools.
+        """Whether two pools have devices of the same resource provider.
 
-        Nova then serves nobody who has an allocation in Placement.
+        Nova then refuses requests with an allocation in Placement.
 
-        :param counts: devices left in each pool
+        :param counts: number of devices left in each pool
         """
         found = [provider for provider, count, at_first in
                  zip(self._providers, counts, self.counts)
@@ -289,33 +309,39 @@ class HostDevices:
         return len(set(found)) < len(found)
 
     def has_unknown(self, demand: int) -> bool:
-        """Whether devices for a request have no NUMA information.
+        """Whether any matching devices have no NUMA information.
 
-        :param demand: number of the request
+        :param demand: number of the request, from 0
         """
         return any(pool.unknown for pool in self.matched[demand])
 
     def free_unknown(self, demand: int) -> int:
-        """Free devices for a request that have no NUMA information."""
+        """Number of free devices for a request without NUMA information.
+
+        :param demand: number of the request, from 0
+        """
         return sum(self.counts[pool.index] for pool in self.matched[demand]
                    if pool.usable and pool.unknown)
 
     def free(self, demand: int, cells: int | None = None) -> int:
-        """Free devices for one request.
+        """Number of free devices for one request.
 
-        :param demand: number of the request
-        :param cells: host cells that count; wherever they are if None
+        :param demand: number of the request, from 0
+        :param cells: bitmask of the host cells that count; None for all
+            devices, also those without NUMA information
         """
         return sum(self.counts[pool.index] for pool in self.matched[demand]
                    if pool.usable and (cells is None or pool.near & cells))
 
 
 class Devices:
-    """What a host gives with one allocation candidate; see HostDevices.
+    """The PCI devices of a host for one allocation candidate.
 
     :param devices: the host's devices
-    :param mapping: mappings of the allocation candidate; None or empty if
-        Placement does not say
+    :param mapping: mappings of the allocation candidate; None or empty
+        without PCI in Placement
+
+    :ivar asked: number of devices that the guest asks for
     """
 
     __slots__ = ('devices', 'asked', '_providers', '_known')
@@ -329,14 +355,14 @@ class Devices:
 
     @property
     def relevant(self) -> int:
-        """Host cells on which the answer depends, as a bitmask."""
+        """Bitmask of the host cells on which the answer depends."""
         return self.devices.relevant
 
     def serve(self, cells: int) -> Served | None:
-        """What Nova would take for a guest on these host cells.
+        """The devices that Nova would take for a guest on some host cells.
 
         :param cells: bitmask of the chosen host cells
-        :returns: None if it cannot serve all the requests
+        :returns: None if Nova cannot serve all requests
         """
         cells &= self.relevant
         try:
@@ -346,23 +372,29 @@ class Devices:
             return served
 
     def accepts(self, cells: int) -> bool:
-        """Whether Nova can serve a guest on these host cells."""
+        """Whether Nova can serve a guest on some host cells.
+
+        :param cells: bitmask of the chosen host cells
+        """
         return self.serve(cells) is not None
 
     def keeps_local(self, cells: int) -> bool:
-        """Whether it would serve it in full with devices on these cells."""
+        """Whether Nova would take all devices, and all from these cells.
+
+        :param cells: bitmask of the chosen host cells
+        """
         served = self.serve(cells)
         return served is not None and \
             served.local == served.total == self.asked
 
     @property
     def stock(self) -> candidates.Condition:
-        """What Nova asks of the chosen host cells."""
+        """The condition that Nova can serve the guest; see :meth:`accepts`."""
         return candidates.Condition(self.accepts, self.relevant)
 
     @property
     def local(self) -> candidates.Condition:
-        """What a guest asks whose devices must all be near."""
+        """The condition that all devices are near; see :meth:`keeps_local`."""
         return candidates.Condition(self.keeps_local, self.relevant)
 
     def _serve(self, cells: int) -> Served | None:
@@ -386,7 +418,12 @@ class Devices:
         return Served(local, total)
 
     def _take(self, demand, pools, providers, counts, cells):
-        """The pools, and how many devices of each, for one request."""
+        """The pools and numbers of devices for one request, as Nova chooses.
+
+        :param counts: number of devices left in each pool of the host
+        :param cells: bitmask of the chosen host cells
+        :returns: (pool, number of devices); None if there are too few
+        """
         need = demand.count
         near = self._near(demand, pools, counts, cells)
         if near is None:
@@ -435,11 +472,11 @@ class Devices:
             pool.unknown or pool.near & cells))
 
     def fixed(self, demand: int) -> int | None:
-        """Host cells of the devices that Placement has fixed for a request.
+        """Host cells of the devices that Placement allocates for a request.
 
-        :param demand: number of the request
-        :returns: bitmask; None if the choice is left to the claim, or a
-            device has no NUMA information
+        :param demand: number of the request, from 0
+        :returns: bitmask; None if the claim is free to choose devices, or one
+            has no NUMA information
         """
         providers = self._providers[demand]
         if not providers or not self.devices.wanted[demand].fixable:
@@ -454,10 +491,11 @@ class Devices:
 
 
 def providers(demand: Demand, mapping: Mapping | None) -> tuple[str, ...]:
-    """Resource providers of a request, one for each device; may be empty.
+    """UUIDs of the resource providers for a request, one for each device.
 
     :param demand: the request
-    :param mapping: mappings of the allocation candidate, if any
+    :param mapping: mappings of the allocation candidate, or None
+    :returns: empty if Placement allocates no devices for the request
     """
     if demand.from_port:
         return ()

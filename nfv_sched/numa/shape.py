@@ -9,14 +9,14 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What the decision about a host depends on.
+"""The shape of a host: all that differs between hosts and decides.
 
-Of a thousand hosts only some differ in it: free CPUs and pages matter as far
-as the guest fits or not, devices as far as there are enough.  Two hosts of the
-same shape are decided about once.
+Of a thousand hosts only some differ in shape: free CPUs and pages matter only
+in whether a guest cell fits, devices only in whether there are enough.  Hosts
+of the same shape share one decision.
 
-Everything that :mod:`nfv_sched.numa.decide` and the rules look at has to be
-here, but for what is the same for all hosts of a request.
+All that :mod:`nfv_sched.numa.decide` and the rules look at must be in the
+shape, except what is the same for all hosts of a request.
 """
 
 from collections.abc import Hashable
@@ -34,14 +34,15 @@ def of(
     evaluation: numa_evaluation.Evaluation, terms: decide.Terms,
     demands: tuple[pci.Demand, ...], mapping: Mapping | None,
 ) -> Hashable | None:
-    """The shape of a host for a request.
+    """The shape of a host for a request; hosts of equal shape are alike.
 
     :param evaluation: where the guest fits
     :param terms: how hosts are decided about
     :param demands: the PCI requests
     :param mapping: which provider gives which PCI device
-    :returns: None if the host has to be decided about by itself: where Nova's
-        answer depends on the course of its search, or it is refused at once
+    :returns: None if the host must be decided about by itself: if Nova's
+        answer depends on the course of its search, if a guest with several
+        NUMA nodes does not fit, or if the PCI devices cannot be read
     """
     guest, host = evaluation.guest, evaluation.host
     masks, cells = evaluation.masks, host.cells
@@ -72,7 +73,7 @@ def of(
         devices = of_devices(pools, demands, mapping, cells)
         hash(devices)
     except (AttributeError, LookupError, TypeError):
-        return None  # whoever needs them says what is wrong
+        return None  # pci.HostDevices raises the right error
     return shape, devices
 
 
@@ -80,16 +81,17 @@ def of_devices(
     pools: Sequence[Mapping], demands: tuple[pci.Demand, ...],
     mapping: Mapping | None, cells: Sequence[topology.HostCell],
 ) -> Hashable:
-    """What matters of the devices of a host.
+    """The part of a shape that concerns PCI devices.
 
-    More than are asked for are as good as one more; and of their providers
-    only matters which are the same.
+    Counts above what is asked for are cut to one more than that.  Provider
+    UUIDs become numbers, as only matters which are the same.
 
     :param pools: free PCI devices of the host
     :param demands: the PCI requests
     :param mapping: which provider gives which PCI device
     :param cells: the host's NUMA nodes
-    :raises Exception: whatever an odd pool makes it raise
+    :returns: a tuple; it may contain what is not hashable if a pool does
+    :raises Exception: any, if a pool lacks its fields
     """
     most = 1
     near: list = [cell.id for cell in cells]

@@ -9,9 +9,9 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Why a guest finds no room on a host, in Nova's own terms.
+"""Reasons for which a guest does not fit a host by Nova's own rules.
 
-No I/O, no Nova objects; asked only when a reason is wanted.
+Slow, and worked out only when a reason is read.  No I/O, no Nova objects.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,11 @@ CAPACITY_TEXT = {
 
 
 def text(count: int, noun: str) -> str:
-    """A number of things in words."""
+    """A number with its noun, such as ``2 NUMA nodes``.
+
+    :param count: the number
+    :param noun: singular
+    """
     return f'{count} {noun}' if count == 1 else f'{count} {noun}s'
 
 
@@ -46,13 +50,16 @@ def capacity_reason(
     where: str = '', groups: Sequence[int] = (),
     devices: pci.Devices | None = None, pci_policy: str = PCI_DEVICES,
 ) -> reasons.Reason:
-    """Why a guest finds no room, in Nova's own terms.
+    """The first thing that the guest lacks, with what is needed and free.
 
+    :param evaluation: where the guest fits
+    :param policy: what refuses the host, for the reason
     :param within: bitmask of the host cells that count; all if None
-    :param where: what is special about them, for the text
+    :param order: ``order`` of the reason
+    :param where: description of these host cells; begins with a space
     :param groups: host cells near each network of the request, as bitmasks
-    :param devices: the PCI devices of the host
-    :param pci_policy: what wants them near, for the text
+    :param devices: the PCI devices of the host; None if none are asked for
+    :param pci_policy: ``policy`` of the reason if devices are missing
     """
     host, guest = evaluation.host, evaluation.guest
     cells = len(guest.cells)
@@ -89,7 +96,7 @@ def capacity_reason(
             f'needed', f'{count} have room', count)
     for group in groups:
         if not any(mask & group for mask in masks):
-            # No guest cell has room where this network is.
+            # No guest cell fits a host cell near this network.
             return capacity_reason(
                 evaluation, policy, within & group, order,
                 f'{where} near the networks of the request')
@@ -113,11 +120,15 @@ def devices_reason(
     devices: pci.Devices, masks: Sequence[int], policy: str, order: int,
     where: str = '', local: bool = False,
 ) -> reasons.Reason | None:
-    """Which PCI request finds too few devices.
+    """The first PCI request that finds too few devices.
 
-    :param masks: host cells with room for each guest cell
-    :param where: what is special about them, for the text
-    :param local: whether the devices must be near in any case
+    :param devices: the PCI devices of the host
+    :param masks: host cells with room for each guest cell, as bitmasks
+    :param policy: what refuses the host, for the reason
+    :param order: ``order`` of the reason
+    :param where: description of these host cells; begins with a space
+    :param local: whether devices must be on the chosen host cells, whatever
+        Nova's NUMA policy of the request is
     :returns: None if each request alone could be served
     """
     known = devices.devices

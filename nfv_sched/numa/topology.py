@@ -9,15 +9,15 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Compact, immutable views of a host's and a guest's NUMA topology.
+"""Compact, read-only views of a host's and a guest's NUMA topology.
 
-Nova's versioned objects are read once per host and request into plain tuples;
-everything that decides works on those.  Nothing here decides.
+Nova's versioned objects are read here; everything that decides works on these
+views.  Nothing here decides.
 
-Reading a field of a versioned object costs a call and a check.  A host is read
-for every request, so the values are taken from behind the fields
-(:mod:`nfv_sched.nova.fields`) where they are there, and through the field
-otherwise.
+Hosts are read for every request, and reading a field of a versioned object is
+slow.  So the values are taken from its ``__dict__``
+(:mod:`nfv_sched.nova.fields`); fields that are not set there are read in the
+ordinary way.
 """
 
 import functools
@@ -36,7 +36,7 @@ SHARED = 0
 DEDICATED = 1
 MIXED = 2
 
-# What a guest cell asks of sibling threads. "prefer" is Nova's default.
+# CPU thread policy of a guest cell. "prefer" is Nova's default.
 THREADS_PREFER = 0
 THREADS_REQUIRE = 1
 THREADS_ISOLATE = 2
@@ -56,7 +56,7 @@ _SOCKET = fields.key('socket')
 
 
 class OddTopologyError(ValueError):
-    """A host or guest topology lacks what Nova always writes."""
+    """A NUMA topology of a host or guest that cannot be read."""
 
 
 class Pages(ty.NamedTuple):
@@ -71,18 +71,18 @@ class Pages(ty.NamedTuple):
 class HostCell:
     """One NUMA node of a host; never changed.
 
-    What only some requests need is read when it is first asked for.
+    Properties that few requests need are read on first use.
 
     :param obj: ``nova.objects.NUMACell``
     :raises OddTopologyError: if it lacks its number, CPUs or memory
 
-    :ivar id: host NUMA node
-    :ivar shared_cpus: CPUs for shared guests
-    :ivar dedicated_cpus: CPUs for pinned guests
-    :ivar siblings: thread siblings, the CPUs of a physical core each
-    :ivar cpu_usage: vCPUs of the shared guests
-    :ivar memory: MiB
-    :ivar memory_usage: MiB
+    :ivar id: number of the host NUMA node
+    :ivar shared_cpus: host CPUs for unpinned vCPUs
+    :ivar dedicated_cpus: host CPUs for pinned vCPUs
+    :ivar siblings: sets of sibling threads: the CPUs of each physical core
+    :ivar cpu_usage: number of unpinned vCPUs on it
+    :ivar memory: all memory, MiB
+    :ivar memory_usage: memory of the guests on it, MiB
     """
 
     __slots__ = ('id', 'shared_cpus', 'dedicated_cpus', 'siblings',
@@ -114,17 +114,17 @@ class HostCell:
 
     @property
     def shared(self) -> int:
-        """Number of CPUs for shared guests."""
+        """Number of host CPUs for unpinned vCPUs."""
         return len(self.shared_cpus)
 
     @property
     def dedicated(self) -> int:
-        """Number of CPUs for pinned guests."""
+        """Number of host CPUs for pinned vCPUs."""
         return len(self.dedicated_cpus)
 
     @property
     def free_cpus(self) -> ty.AbstractSet[int]:
-        """CPUs for pinned guests that no guest is pinned to."""
+        """CPUs for pinned vCPUs to which none is pinned."""
         free = self._free
         if free is None:
             pinned = self._obj.__dict__.get(_PINNED)
@@ -135,7 +135,7 @@ class HostCell:
 
     @property
     def pages(self) -> tuple[Pages, ...]:
-        """Page sizes in Nova's order.
+        """Memory pages of each size, in Nova's order.
 
         :raises OddTopologyError: if a size is not positive
         """
@@ -163,7 +163,10 @@ class HostCell:
 
     @property
     def network(self) -> tuple[frozenset[str], bool]:
-        """Physical networks (and labels) near this cell, and the tunnel."""
+        """Physical networks and labels near this cell; the tunnel endpoint.
+
+        :returns: (names, whether the tunnel endpoint is near)
+        """
         return _network(self._obj.__dict__.get(_NETWORK))
 
     @property
@@ -173,17 +176,20 @@ class HostCell:
 
     @property
     def legacy(self) -> bool:
-        """The same CPUs serve shared and pinned guests (vcpu_pin_set)."""
+        """Whether the same CPUs serve pinned and unpinned vCPUs.
+
+        That is so with ``vcpu_pin_set``.
+        """
         return self.dedicated_cpus == self.shared_cpus
 
     @property
     def threads(self) -> int:
-        """Threads of a physical core; the most if they differ."""
+        """Number of threads of a physical core; the most if cores differ."""
         return max(map(len, self.siblings), default=1)
 
     @property
     def shared_cores(self) -> int:
-        """Physical cores that have CPUs for shared guests."""
+        """Number of physical cores with CPUs for unpinned vCPUs."""
         shared = self.shared_cpus
         cores, known = 0, set()
         for core in self.siblings:
@@ -194,7 +200,7 @@ class HostCell:
         return cores + len(shared - known)
 
     def emptied(self) -> 'HostCell':
-        """The same cell without any guest."""
+        """A copy of this cell as if no guest were on it."""
         cell = HostCell(self._obj)
         cell._free = self.dedicated_cpus
         cell.cpu_usage = cell.memory_usage = 0
@@ -227,11 +233,11 @@ class Guest(ty.NamedTuple):
     """The NUMA topology of a guest.
 
     :ivar cells: guest cells in Nova's order
-    :ivar ids: the ID that each cell carries now
-    :ivar reserved: extra CPUs that the first guest cell needs for isolated
-        emulator threads
-    :ivar any_pages: a page request such as "large", which may come to
-        different page sizes on different host cells
+    :ivar ids: the ``id`` that each cell has now; Nova's search changes it
+    :ivar reserved: extra dedicated CPUs that the first guest cell needs for
+        isolated emulator threads
+    :ivar any_pages: whether a cell asks for "small", "large" or "any" pages,
+        which may be of different sizes on different host cells
     """
 
     cells: tuple[GuestCell, ...]
@@ -241,7 +247,7 @@ class Guest(ty.NamedTuple):
 
     @property
     def isolates(self) -> bool:
-        """Whether pinned vCPUs want a physical core each."""
+        """Whether each pinned vCPU must have a physical core of its own."""
         return any(cell.cpus != SHARED and cell.threads == THREADS_ISOLATE
                    for cell in self.cells)
 
@@ -256,7 +262,10 @@ _tuple = tuple.__new__  # makes a named tuple in half the time
 
 
 def _page(obj) -> ty.Sequence[int]:
-    """KiB of a page; numbers of pages: all, used, reserved."""
+    """Page size in KiB; numbers of pages: all, used, reserved.
+
+    :param obj: ``nova.objects.NUMAPagesTopology``
+    """
     try:
         return _page_values(obj.__dict__)
     except KeyError:
@@ -290,10 +299,10 @@ def _network(obj) -> tuple[frozenset[str], bool]:
 
 
 class _Networks(ty.NamedTuple):
-    """Bitmasks of the host cells near networks.
+    """Bitmasks of host cells.
 
-    :ivar labels: by physical network
-    :ivar tunnel: of the tunnel endpoint
+    :ivar labels: physical network or label -> host cells near it
+    :ivar tunnel: host cells near the tunnel endpoint
     """
 
     labels: ty.Mapping[str, int]
@@ -315,10 +324,7 @@ def _networks(near: Near) -> _Networks:
 
 
 class HostTopology:
-    """The NUMA nodes of a host and where its networks are.
-
-    Made once per host and request and shared by all filters and weighers;
-    never changed.
+    """The NUMA nodes of a host and where its networks are; never changed.
 
     :ivar cells: host cells in Nova's order
     :ivar all_cells: bitmask of every cell
@@ -334,7 +340,7 @@ class HostTopology:
 
     @property
     def near(self) -> Near:
-        """What is near each cell; hosts that are alike in it are equal."""
+        """:attr:`HostCell.network` of each cell, to compare hosts by."""
         near = self._near
         if near is None:
             near = self._near = tuple([cell.network for cell in self.cells])
@@ -342,7 +348,7 @@ class HostTopology:
 
     @property
     def labels(self) -> ty.Mapping[str, int]:
-        """Bitmask of the cells near each physical network, by position."""
+        """Physical network or label -> bitmask of the cells near it."""
         networks = self._networks
         if networks is None:
             networks = self._networks = _networks(self.near)
@@ -357,7 +363,10 @@ class HostTopology:
         return networks.tunnel
 
     def bit_of(self, node: int) -> int:
-        """Bitmask of the cell with this NUMA node number; 0 if none."""
+        """Bitmask of the cell with a NUMA node number; 0 if there is none.
+
+        :param node: number of the host NUMA node
+        """
         bit = 1
         for cell in self.cells:
             if cell.id == node:
@@ -366,7 +375,10 @@ class HostTopology:
         return 0
 
     def nodes(self, mask: int) -> list[int]:
-        """Numbers of the NUMA nodes in a bitmask, in the host's order."""
+        """Numbers of the NUMA nodes in a bitmask, in the host's order.
+
+        :param mask: bitmask of host cells
+        """
         return [cell.id for index, cell in enumerate(self.cells)
                 if mask >> index & 1]
 

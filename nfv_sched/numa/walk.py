@@ -9,44 +9,47 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What Nova's own search for NUMA nodes answers.
+"""Predict the answer of Nova's own search for host NUMA nodes.
 
-``nova.virt.hardware.numa_fit_instance_to_host`` goes through permutations of
-host cells and takes the first that fits.  On the way it writes to the guest
-cells: a cell carries the number of the host cell it was last tried on, its
-answers are remembered under that number, and a request for "large" pages
-becomes one for the size that was found first.  Where the guest cells differ
-from each other, or page sizes differ between host cells, the answer depends
-on those traces.  :func:`search` follows them, without the permutations that
-cannot change anything, so that a host is accepted if and only if Nova accepts
-it.
+``nova.virt.hardware.numa_fit_instance_to_host`` tries permutations of host
+cells and takes the first that fits.  On the way it changes the guest cells:
+the ``id`` of a guest cell becomes that of the host cell that it last fitted,
+its results are cached under that ``id``, and a request for "large" pages
+becomes one for the size that was found first.  So where guest cells differ
+from each other, or page sizes differ between host cells, the answer depends on
+the course of the search, and one guest cell may get the cached result of
+another.  :func:`search` follows it step by step, without the permutations
+that change nothing, and accepts a host if and only if Nova does.
 """
 
 from collections.abc import Callable
 from collections.abc import Sequence
 
-# Steps after which the search is given up; stock Nova needs tens of
+# Permutations after which the search is given up; stock Nova needs tens of
 # milliseconds for as many.
 MAX_STEPS = 4000
 
-# (guest cell, host cell, page request) -> (fits, page size or 0, the guest
-# cell takes the host cell's number even so)
+# (guest cell, host cell, page request) -> (whether it fits, page size found
+# or 0, whether Nova sets the id of the guest cell, as it may without a fit)
 Fits = Callable[[int, int, int | None], tuple[bool, int, bool]]
 
 
 class Undecided(Exception):
-    """The search was given up after ``MAX_STEPS``."""
+    """Raised when the search is given up."""
 
 
 class Traces:
-    """What earlier searches have written to the guest cells.
+    """State of the guest cells, which Nova's search changes.
 
-    :ivar ids: the number that each guest cell carries
-    :ivar pagesizes: the page request of each guest cell
-    :ivar pinned: host cell on which each guest cell was really fitted last.
-        Where Nova remembers that a cell fits, it takes the host cell without
-        pinning the vCPUs anew; if this differs from the host cell chosen, the
-        pins belong to another node and the claim cannot be recorded.
+    :param ids: ``id`` of each guest cell
+    :param pagesizes: page request of each guest cell, KiB, one of
+        ``topology.PAGES_*``, or None
+
+    :ivar pinned: position of the host cell whose CPUs each guest cell was
+        pinned to last; -1 if none. Where Nova has a cached result, it takes
+        the host cell without pinning the vCPUs anew. If this differs from the
+        host cell chosen, the pins belong to another NUMA node and the claim
+        cannot be recorded.
     """
 
     __slots__ = ('ids', 'pagesizes', 'pinned')
@@ -60,9 +63,11 @@ class Traces:
 def _next(
     current: list[int], depth: int, hosts: int,
 ) -> bool:
-    """Step to the next permutation that differs at ``depth`` or before.
+    """Go to the next permutation that differs at index ``depth`` or before.
 
-    :param current: positions, changed in place
+    :param current: the permutation, changed in place
+    :param depth: index in it
+    :param hosts: number of host cells
     :returns: False after the last one
     """
     count = len(current)
@@ -87,13 +92,15 @@ def search(
 ) -> tuple[int, ...] | None:
     """The assignment that Nova chooses.
 
-    :param host_ids: number of each host cell
+    :param host_ids: ``id`` of each host cell
     :param order: positions of the host cells in Nova's order
     :param traces: state of the guest cells, changed as Nova changes it
-    :param fits: whether a guest cell fits a host cell
+    :param fits: whether a guest cell fits a host cell; see ``Fits``
     :param accepts: whether the chosen host cells, as a bitmask, satisfy the
         networks and PCI requests
-    :returns: host cell of each guest cell, or None
+    :param max_steps: number of permutations to try at most
+    :returns: position of the host cell of each guest cell; None if Nova finds
+        none
     :raises Undecided: after ``max_steps`` permutations
     """
     ids, pagesizes = traces.ids, traces.pagesizes
@@ -135,7 +142,8 @@ def search(
                 return tuple(order[position] for position in current)
             broken = count - 1
         elif changed:
-            # The same permutation prefix may end otherwise next time.
+            # The guest cells have changed, so the same first host cells may
+            # fit next time.
             broken = count - 1
         if not _next(current, broken, hosts):
             return None
