@@ -11,7 +11,8 @@
 #    under the License.
 """Nova's configuration and databases, for commands and the ledger service.
 
-Cells are read as ``nova-manage`` reads them.  No filter or weigher comes here.
+Nova's cells are read as ``nova-manage`` reads them.  Filters and weighers do
+not use this module.
 """
 
 from collections.abc import Iterable
@@ -48,22 +49,20 @@ class ComputeNode(ty.NamedTuple):
 
 
 def read_configuration(args: list[str], prog: str, description: str) -> None:
-    """Read nova.conf and the arguments, as Nova's own services do.
+    """Read nova.conf and prepare to read Nova's database.
 
-    :param args: arguments of the process
+    :param args: command-line arguments, without the name of the program
     :param prog: name of the program
-    :param description: what ``--help`` says of it
+    :param description: description of the program for ``--help``
     """
     parse_configuration(args, prog, description)
     prepare_database()
 
 
 def parse_configuration(args: list[str], prog: str, description: str) -> None:
-    """Read nova.conf and the arguments, without any consequence.
+    """Read nova.conf and the arguments, and do nothing else.
 
-    :param args: arguments of the process
-    :param prog: name of the program
-    :param description: what ``--help`` says of it
+    Parameters are those of :func:`read_configuration`.
     """
     from nova import config
     from nova import version
@@ -74,7 +73,7 @@ def parse_configuration(args: list[str], prog: str, description: str) -> None:
 
 
 def prepare_database() -> None:
-    """Prepare to read Nova's database, by the configuration that was read."""
+    """Prepare to read Nova's database; the configuration must be read."""
     from nova.db.api import api as api_db
     from nova.db.main import api as main_db
     from nova import rpc
@@ -85,10 +84,10 @@ def prepare_database() -> None:
 
 
 def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
-    """The compute nodes of all cells, disabled ones included.
+    """The compute nodes of all cells, also of disabled compute services.
 
-    :returns: compute nodes, and what kept cells from answering
-    :raises Exception: whatever the database of the API raises
+    :returns: (compute nodes, error texts of the cells that cannot be read)
+    :raises Exception: any error of the API database
     """
     from nova import context as nova_context
     context = nova_context.get_admin_context()
@@ -130,7 +129,7 @@ def numa_topology(node: ComputeNode):
 
     :param node: a compute node
     :returns: ``nova.objects.NUMATopology``; None if it has reported none
-    :raises Exception: whatever a malformed one makes Nova raise
+    :raises Exception: any, if it is malformed
     """
     if not node.numa_topology:
         return None
@@ -169,8 +168,8 @@ def plugged_ports(
 ) -> dict[str, list[str]]:
     """The ports that Nova has plugged for some servers, and not removed.
 
-    That is what Nova has noted itself.  What the ports say in Neutron does not
-    matter.
+    Read from ``virtual_interfaces`` in the database of the cell, not from
+    Neutron.
 
     :param cell: ``nova.objects.CellMapping`` of their cell
     :param instances: UUIDs of the servers
@@ -188,11 +187,11 @@ def plugged_ports(
 
 
 def is_idle(cell, instance: str) -> bool:
-    """Whether nothing is done to a server, such as building or moving it.
+    """Whether Nova is doing nothing to a server: it has no task, no build.
 
     :param cell: ``nova.objects.CellMapping`` of its cell
     :param instance: UUID of the server
-    :returns: also true if there is no such server any more
+    :returns: also true if the server does not exist
     """
     from nova.compute import vm_states
     from nova import context as nova_context

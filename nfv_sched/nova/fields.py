@@ -9,11 +9,12 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The values of Nova's versioned objects, read past their accessors.
+"""Read the fields of Nova's versioned objects without their accessors.
 
-An accessor costs a call and a check, and one of a field that is not set may
-ask the database.  The values are in attributes of the object that are named
-after the fields by oslo.versionedobjects; that is known here and nowhere else.
+An accessor costs a call and a check, and may load a field that is not set from
+the database.  oslo.versionedobjects keeps the value of a field in the
+``__dict__`` of the object, under a name with a prefix.  Only this module knows
+that.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,7 @@ _PREFIX = '_obj_'
 
 
 def key(name: str) -> str:
-    """Where the value of a field is in the ``__dict__`` of its object.
+    """The key of a field's value in the ``__dict__`` of its object.
 
     :param name: name of the field
     """
@@ -33,21 +34,21 @@ def key(name: str) -> str:
 
 
 def values_of(*names: str) -> Callable[[Mapping[str, ty.Any]], tuple]:
-    """What reads the values of several fields at once.
-
-    It is called with the ``__dict__`` of an object, and raises ``KeyError`` if
-    one of the fields is not set.
+    """Make a function that reads the values of several fields at once.
 
     :param names: names of the fields, two or more
+    :returns: function that takes the ``__dict__`` of an object, returns a
+        tuple of the values, and raises ``KeyError`` if a field is not set
     """
     return operator.itemgetter(*map(key, names))
 
 
 def get(obj, name: str) -> ty.Any:
-    """The value of a field of any object; never raises.
+    """The value of a field or attribute of any object; never raises.
 
-    :param obj: a versioned object, whatever else has such an attribute, or
-        None
+    A field that is not set is not loaded from the database.
+
+    :param obj: a versioned object, any other object, or None
     :param name: name of the field
     :returns: None if it is not set or missing
     """
@@ -67,11 +68,11 @@ def get(obj, name: str) -> ty.Any:
 
 
 def read(obj, name: str, default=None) -> ty.Any:
-    """The value of a field through its accessor.
+    """The value of a field, read through its accessor.
 
     :param obj: a versioned object
     :param name: name of the field
-    :param default: what is returned if it is not set, missing or None
+    :param default: returned if the field is not set, missing or None
     """
     try:
         value = getattr(obj, name)

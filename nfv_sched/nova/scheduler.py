@@ -9,13 +9,13 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What filters and weighers need of Nova beyond what it promises.
+"""All that filters and weighers use of Nova beyond its stable interfaces.
 
-Nova keeps ``nova.scheduler.filters``, ``nova.scheduler.weights``,
-``nova.conf``, ``nova.objects`` and ``nova.exception`` usable for out-of-tree
-filters.  Whatever else is used is in this package, so that a change in Nova is
-met in one place.  The simulator, which drives far more of Nova, has a module
-of its own for that.
+Out-of-tree filters may rely on ``nova.scheduler.filters``,
+``nova.scheduler.weights``, ``nova.conf``, ``nova.objects`` and
+``nova.exception``.  Everything else of Nova is used in this package only, so
+that a change in Nova is dealt with in one place.  The simulator, which uses
+far more of Nova, has a module of its own for that.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ LOG = logging.getLogger(__name__)
 
 _KIND = '_nfv_sched_kind'
 _TELLS = '_nfv_sched_tells'
-_LOOKED_AT = 100  # servers of a cell that are asked about
-_CELL_SECONDS = 2  # that a request waits for the database of a cell
+_LOOKED_AT = 100  # latest servers of each cell that are read
+_CELL_SECONDS = 2  # seconds that a request waits for the database of a cell
 
 CONF = nova.conf.CONF
 
@@ -46,7 +46,7 @@ T = ty.TypeVar('T')
 
 
 def request_is_rebuild(spec_obj) -> bool:
-    """Whether the scheduler is asked about a rebuild in place.
+    """Whether a request is for a rebuild, which stays on its host.
 
     :param spec_obj: ``nova.objects.RequestSpec``
     """
@@ -55,11 +55,14 @@ def request_is_rebuild(spec_obj) -> bool:
 
 
 def weight_multiplier(host_state, name: str, default: float) -> float:
-    """A multiplier from the metadata of a host's aggregates.
+    """The multiplier of a weigher, from the metadata of a host's aggregates.
+
+    The lowest counts if aggregates differ, as in Nova.
 
     :param host_state: ``nova.scheduler.host_manager.HostState``
     :param name: metadata key
-    :param default: value of the option, used if no aggregate sets the key
+    :param default: value of the option, used if no aggregate sets the key, or
+        if the aggregates cannot be read
     """
     from nova.scheduler import utils
     try:
@@ -73,18 +76,18 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
 
 
 class Watcher:
-    """Is told when Nova places a server of a request on a host."""
+    """Is called when Nova places a server on a host; see when_placed."""
 
     __slots__ = ()
 
     def before_placed(self, host_state) -> None:
-        """The host has not counted the server yet.
+        """Called before the server is counted on the HostState.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
         """
 
     def after_placed(self, host_state, spec_obj) -> None:
-        """The host has counted the server.
+        """Called after the server is counted on the HostState.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
         :param spec_obj: ``nova.objects.RequestSpec`` with the server's UUID
@@ -92,7 +95,10 @@ class Watcher:
 
 
 class _Consume:
-    """``HostState.consume_from_request`` of one host, watched."""
+    """Stands in for ``HostState.consume_from_request`` of one host.
+
+    It calls the method, and the watchers before and after it.
+    """
 
     __slots__ = ('_host', 'watchers')
 
@@ -111,14 +117,15 @@ class _Consume:
 
 
 def when_placed(host_state, watcher: Watcher) -> None:
-    """Be told when Nova places a server of a request on a host.
+    """Have a watcher called when Nova places a server on a host.
 
-    Nova calls ``HostState.consume_from_request`` for it, right after the
-    claim in Placement.  HostStates belong to one request.  Calling this again
-    with the same watcher changes nothing.
+    That is when Nova calls ``HostState.consume_from_request``, right after the
+    claim in Placement.  A HostState belongs to one request, so it is enough to
+    replace the method on this object.  Calling this again with the same
+    watcher changes nothing.
 
     :param host_state: ``nova.scheduler.host_manager.HostState``
-    :param watcher: who is told
+    :param watcher: is called each time, after those added before
     """
     consume = host_state.__dict__.get('consume_from_request')
     if consume.__class__ is not _Consume:
@@ -139,16 +146,17 @@ def when_placement_answers(
     before: Callable[[ty.Any], None],
     after: Callable[[ty.Any, ty.Any], None],
 ) -> None:
-    """Be told of each request of the scheduler what Placement says to it.
+    """Have functions called around each query of allocation candidates.
 
-    Nova asks Placement for candidates after it has run its request filters,
-    and gives the answer to ``SchedulerManager._get_all_host_states``.  To be
+    Nova asks Placement for allocation candidates after it has run its request
+    filters, and gives the answer to ``SchedulerManager._get_all_host_states``.
+    So *before* becomes a request filter, and that method is wrapped.  To be
     called when a filter is made: nova-scheduler has its manager then, and
-    takes no requests yet.  In another process nothing happens.  Calling it
-    again changes nothing.
+    takes no requests yet.  In other processes, and if it is called again,
+    nothing happens.
 
-    Whatever Nova has there that is not as it is known is left alone; *after*
-    is never called then.
+    If the method is missing or has other parameters, as may be in another
+    release of Nova, it is left alone and *after* is never called.
 
     :param before: called with the ``nova.objects.RequestSpec`` right before
         Placement is asked
@@ -173,7 +181,7 @@ def when_placement_answers(
 
 
 def _tells(function: Callable | None, tell: Callable) -> bool:
-    """Whether a function, or what it is wrapped around, tells somebody."""
+    """Whether a function, or one that it wraps, was made to call ``tell``."""
     while function is not None:
         if getattr(function, _TELLS, None) == tell:
             return True
@@ -182,7 +190,7 @@ def _tells(function: Callable | None, tell: Callable) -> bool:
 
 
 def _request_filter(tell: Callable[[ty.Any], None]) -> Callable:
-    """A request filter that lets everything be as it is."""
+    """A request filter that calls ``tell`` and changes nothing."""
     def nfv_sched_filter(ctxt, request_spec):
         try:
             tell(request_spec)
@@ -196,7 +204,7 @@ def _request_filter(tell: Callable[[ty.Any], None]) -> Callable:
 
 def _telling(method: Callable, signature: inspect.Signature,
              tell: Callable[[ty.Any, ty.Any], None]) -> Callable:
-    """The same method, which tells first what it was called with."""
+    """A wrapper of a method that first calls ``tell`` with its arguments."""
     @functools.wraps(method)
     def get_all_host_states(*args, **kwargs):
         try:
@@ -211,12 +219,12 @@ def _telling(method: Callable, signature: inspect.Signature,
 
 
 def aggregate_numbers(host_state, name: str) -> list[float]:
-    """Numbers that the aggregates of a host set by their metadata.
+    """Numbers from the metadata of a host's aggregates.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``, or whatever
-        else has ``host`` and ``aggregates``
+    :param host_state: ``nova.scheduler.host_manager.HostState``, or another
+        object with ``host`` and ``aggregates``
     :param name: metadata key
-    :returns: one for each aggregate that has a number under the key; none if
+    :returns: one for each aggregate that sets the key to a number; empty if
         the aggregates cannot be read
     """
     try:
@@ -249,7 +257,7 @@ def aggregate_limit(host_state, name: str, default: float) -> float:
     :param name: metadata key
     :param default: value of the option, used if no aggregate sets the key to
         a number
-    :returns: infinity if there is no limit, that is for 0 or less
+    :returns: infinity for a value of 0 or less, which means no limit
     """
     return min([
         number if number > 0 else math.inf
@@ -268,12 +276,13 @@ def _kind_of(host_state) -> tuple[int, ...]:
 
 
 class PerAggregates(ty.Generic[T]):
-    """What all hosts with the same aggregates have in common.
+    """A value that depends only on the aggregates of a host.
 
-    To be used while the hosts are there, as for one request.
+    It is worked out once for all hosts with the same aggregate objects; to be
+    used within one request, in which Nova shares these between hosts.
 
-    :param work_out: called with a host for the first one of its kind; must
-        not return None
+    :param work_out: works out the value; called with the first such host;
+        must not return None
     """
 
     __slots__ = ('_work_out', '_known', '_aggregates')
@@ -281,14 +290,14 @@ class PerAggregates(ty.Generic[T]):
     def __init__(self, work_out: Callable[[ty.Any], T]):
         self._work_out = work_out
         self._known: dict[tuple[int, ...], T] = {}
-        # Kept, so that none is taken for one that is gone.
+        # Kept, so that their IDs are not given to other aggregates.
         self._aggregates: list = []
 
     def of(self, host_state) -> T:
-        """The value for a host, worked out once for hosts of like aggregates.
+        """The value for a host.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``, or
-            whatever else has ``aggregates``
+            another object with ``aggregates``
         """
         kind = getattr(host_state, _KIND, None)
         if kind is None:
@@ -301,51 +310,49 @@ class PerAggregates(ty.Generic[T]):
 
 
 def extra_spec_validator_class():
-    """The class of a flavor extra-spec validator of the Nova API."""
+    """The class of Nova for validators of flavor extra specs."""
     from nova.api.validation.extra_specs import base
     return base.ExtraSpecValidator
 
 
 def known_extra_specs() -> set[str]:
-    """The extra specs that the Nova API of this environment validates.
+    """Names of the extra specs that the installed Nova API validates.
 
-    :raises Exception: whatever a validator of anybody raises
+    :raises Exception: any error of a validator that is loaded
     """
     from nova.api.validation.extra_specs import validators
     return set(validators.VALIDATORS)
 
 
 def enabled_filters() -> list[str]:
-    """Names of the filters that the operator has enabled."""
+    """Names of the enabled filters, in the order in which Nova runs them."""
     return CONF.filter_scheduler.enabled_filters
 
 
 def packs_numa_cells() -> bool:
     """Whether Nova fills the most used NUMA node of a host first.
 
-    The option belongs to nova-compute; the scheduler reads its own copy when
-    it works out what the claim will choose.
+    The option is meant for nova-compute.  The scheduler predicts the claim by
+    its own nova.conf, which must say the same.
     """
     return CONF.compute.packing_host_numa_cells_allocation_strategy
 
 
 @functools.cache
 def live_migration_carries_limits() -> bool:
-    """Whether a live migration takes the limits to the destination's claim.
+    """Whether the claim of a live migration gets the scheduler's NUMA limits.
 
-    Bug 2153425, fixed in Nova 34.0.0: before that the claim on the
-    destination of a live migration was made without the NUMA limits of the
-    scheduler.
+    It does not before Nova 34.0.0 (bug 2153425).
     """
     major = importlib.metadata.version('nova').partition('.')[0]
     return not major.isdigit() or int(major) >= 34
 
 
 def pci_alias_policy(name: str) -> str | None:
-    """The NUMA policy of a PCI alias, as the compute nodes read it.
+    """The NUMA policy of a PCI alias, by the configuration of this service.
 
-    :param name: name of an alias of ``[pci] alias``
-    :returns: None if the configuration of this service has no such alias
+    :param name: name of an alias in ``[pci] alias``
+    :returns: None if there is no such alias
     """
     from nova.pci import request
     try:
@@ -358,7 +365,7 @@ def pci_alias_policy(name: str) -> str | None:
 def numa_topology_limits(
     cpu_ratio: float, ram_ratio: float, network_metadata=None,
 ):
-    """Limits for the NUMA part of the claim on the compute node.
+    """Make NUMA limits for the claim on the compute node.
 
     :param cpu_ratio: CPU allocation ratio of the host
     :param ram_ratio: memory allocation ratio of the host
@@ -373,12 +380,13 @@ def numa_topology_limits(
 
 
 def host_of_server(uuid: str) -> str:
-    """The host that Nova has a server on.
+    """The host on which a server is, by Nova's databases.
 
-    Asks the database, the cell's for ``_CELL_SECONDS`` at most.
+    Waits at most ``_CELL_SECONDS`` for the database of the cell.
 
     :param uuid: UUID of the server
-    :returns: empty if it has none, or Nova's databases do not say
+    :returns: name of the host; empty if the server is on none, or the
+        databases cannot be read
     """
     from nova import context as nova_context
     context = nova_context.get_admin_context()
@@ -401,12 +409,13 @@ def host_of_server(uuid: str) -> str:
 
 
 def deleted_servers(uuids: Iterable[str]) -> set[str]:
-    """Those of some servers that Nova has deleted, or is about to.
+    """Which of some servers Nova has deleted, or is deleting.
 
-    Servers that are not in its database are not known to be deleted.
+    Servers that are not in the API database are not among them.
 
     :param uuids: UUIDs of servers
-    :raises Exception: whatever the database of the API raises
+    :returns: UUIDs
+    :raises Exception: any error of the API database
     """
     from nova import context as nova_context
     return {
@@ -417,12 +426,12 @@ def deleted_servers(uuids: Iterable[str]) -> set[str]:
 
 
 def has_connected_servers(uuids: Iterable[str] | None = None) -> bool:
-    """Whether there is a server on a host that Nova has plugged ports for.
+    """Whether Nova has plugged a port for any server on a host.
 
-    Only the latest servers of each cell are looked at.
+    Only the latest ``_LOOKED_AT`` servers of each cell are read.
 
-    :param uuids: UUIDs of the servers that may be meant; None for any
-    :raises Exception: whatever the databases raise
+    :param uuids: UUIDs of the servers to read; None for all
+    :raises Exception: any error of the databases
     """
     from nova import context as nova_context
     context = nova_context.get_admin_context()
