@@ -15,7 +15,7 @@ from nfv_sched import extensions
 
 
 def all_filters() -> list[type]:
-    """Every filter of the entry-point group ``nfv_sched.filters``.
+    """The filter classes of the entry-point group ``nfv_sched.filters``.
 
     For ``[filter_scheduler] available_filters``.
     """

@@ -9,11 +9,11 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What the filters of nfv-sched have in common.
+"""Base classes of the filters.
 
-A filter here decides about one host and says why; this module does the rest:
-it reads the request once for all hosts, keeps reasons, tells the tenant and
-the log about them when no host is left, and sees to it that nothing raises.
+A filter decides about one host and gives the reason.  The base class does the
+rest: it reads the request once for all hosts, collects the reasons, tells the
+log and the tenant when no host is left, and turns exceptions into refusals.
 """
 
 import abc
@@ -60,19 +60,33 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         self, host_state, request: nfv_request.Request,
         request_note: nfv_request.RequestNote,
     ) -> decide.Decision:
-        """Decide about one host, and write its limits if it is accepted."""
+        """Decide about one host; if it is accepted, prepare it for the claim.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        :param request: the request
+        :param request_note: the note of the request
+        :raises Exception: any; the host is refused then
+        """
 
     def concerns(self, request: nfv_request.Request) -> bool:
-        """Whether the request asks for anything that this filter does."""
+        """Whether the filter has to look at hosts for this request at all.
+
+        :param request: the request
+        """
         return True
 
     def run_filter_for_index(self, index: int) -> bool:
-        """Called by Nova in the same thread just before the hosts come."""
+        """Note the number of the server that is being placed; always true.
+
+        Nova calls this in the same thread just before :meth:`filter_all`.
+
+        :param index: number of the server among those of the request, from 0
+        """
         self._pass.index = index
         return True
 
     def host_passes(self, host_state, spec_obj) -> bool:
-        """Whether the host passes.
+        """Whether one host passes; :meth:`filter_all` does not use this.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
         :param spec_obj: ``nova.objects.RequestSpec``
@@ -88,6 +102,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     def filter_all(self, filter_obj_list, spec_obj):
         """The hosts that pass.
 
+        :param filter_obj_list: ``nova.scheduler.host_manager.HostState`` each
+        :param spec_obj: ``nova.objects.RequestSpec``
         :raises nova.exception.NoValidHost: with the reason, if no host is
             left for the first server of a request and the operator lets
             tenants see reasons
@@ -119,7 +135,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         self, host_states: list, request: nfv_request.Request,
         request_note: nfv_request.RequestNote,
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
-        """The hosts that pass, and those that do not with the reason."""
+        """The hosts that pass, and (name, reason) of those that do not."""
         passed, refused = [], []
         for host_state in host_states:
             reason = self._passes(host_state, request, request_note)
@@ -142,7 +158,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         self, host_state, request: nfv_request.Request,
         request_note: nfv_request.RequestNote,
     ) -> reasons.Lazy | None:
-        """None if the host passes, else the reason why not."""
+        """The reason for which a host is refused; None if it passes."""
         if request.error is not None:
             return request.error
         try:
@@ -163,7 +179,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         return decision.reason
 
     def _unusable(self, host_state) -> reasons.Reason:
-        """A host that an unforeseen exception was raised for."""
+        """Log the exception being handled; the reason to refuse the host."""
         LOG.exception('Host %s cannot be judged and is not used for this '
                       'request', getattr(host_state, 'host', host_state))
         return reasons.Reason(
@@ -172,14 +188,14 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
 
 
 class RuleFilter(NFVHostFilter):
-    """A filter that keeps the rules of one class.
+    """A filter for the rules of one class.
 
-    It refuses the hosts on which nothing is left by these.  All rules of the
-    request are decided about together, so that the filters may come in any
+    It refuses the hosts on which these rules leave no choice.  All rules of
+    the request are decided about together, so the filters may run in any
     order; see :mod:`nfv_sched.rules.base`.
     """
 
-    #: The class.
+    #: The class of the rules.
     rule: type[rules_base.Rule]
 
     def concerns(self, request):
@@ -187,7 +203,10 @@ class RuleFilter(NFVHostFilter):
         return any(isinstance(rule, self.rule) for rule in request.rules)
 
     def decide(self, host_state, request, request_note):
-        """Decide about one host; see the class."""
+        """Decide about one host by all rules of the request.
+
+        The rules of this filter count even if it is not enabled.
+        """
         return visit.of(host_state, request_note).judge(
             host_state, request, nfv_terms.of(
                 request_note, request, self.rule.filters[0], True))

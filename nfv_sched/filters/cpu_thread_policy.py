@@ -24,8 +24,7 @@ class CPUThreadPolicyFilter(base.RuleFilter):
     ``isolate`` needs one without, or one whose CPUs serve shared and
     dedicated guests alike (``vcpu_pin_set``): with ``cpu_dedicated_set``
     Nova cannot keep the siblings of a guest's CPUs idle, and the claim would
-    fail.  Whether there are enough free CPUs is for ``NFVTopologyFilter`` to
-    say.
+    fail.  Whether enough CPUs are free is checked by ``NFVTopologyFilter``.
     """
 
     rule = threads.ThreadsRule

@@ -31,11 +31,11 @@ class NFVTopologyFilter(base.NFVHostFilter):
 
     * ``nfv:numa_node.{n}`` is kept: guest NUMA node n runs on that host NUMA
       node, or the host is refused.
-    * Nova says of every move that the server uses a tunnelled network.  A
-      host that could take a moved server but for that is accepted.
+    * For every move Nova assumes that the server uses a tunnelled network.  A
+      host that only fails this assumption is accepted.
     * A host on which Nova's search would take minutes is refused.
 
-    A host needs a NUMA topology to take a guest that has one.
+    A guest with a NUMA topology needs a host with one.
     """
 
     def decide(self, host_state, request, request_note):

@@ -21,14 +21,14 @@ class PCINUMAAffinityFilter(base.RuleFilter):
     ``nfv:pci_numa_affinity=strict``: every device that the guest asks for, by
     alias or by port, is on a host NUMA node that the guest occupies, or the
     host is refused.  ``prefer``, or the policy ``preferred`` of Nova: every
-    host passes that Nova accepts; where local devices are free, the claim on
-    the compute node is told to use their NUMA node.  Enable
+    host passes that Nova accepts; where local devices are free, labels hold
+    the claim on the compute node to their NUMA nodes.  Enable
     ``PCINUMAAffinityWeigher`` too, so that hosts with such devices are chosen
     first.
 
     Nova's policies ``required``, ``socket`` and ``legacy`` are kept by Nova
-    and need no more than ``NFVTopologyFilter``.  With PCI in Placement the
-    allocation candidates are filtered, and the best comes first.
+    and need only ``NFVTopologyFilter``.  With PCI in Placement, allocation
+    candidates that break the policy are dropped, and the best comes first.
     """
 
     rule = pci.PCIRule

@@ -14,18 +14,19 @@ from nfv_sched.rules import place
 
 
 class PlaceNUMAAffinityFilter(base.RuleFilter):
-    """Place guests on, or away from, NUMA nodes that hosts declare.
+    """Place guests on, or away from, the NUMA nodes of a declared place.
 
     ``nfv:numa_affinity.{place}=strict``: every NUMA node of the guest is on a
     host NUMA node with the place, for example that of an NVMe drive, or the
-    host is refused.  ``nfv:numa_anti_affinity.{place}=strict``: none is, for
-    example none with the Ceph OSDs.  ``prefer``: every host passes; where it
-    is possible, the claim on the compute node is told to do so.  Enable
+    host is refused.  ``nfv:numa_anti_affinity.{place}=strict``: no NUMA node
+    of the guest is, for example none on a node with the Ceph OSDs.
+    ``prefer``: every host passes; where there is room, labels hold the claim
+    on the compute node to these NUMA nodes.  Enable
     ``PlaceNUMAAffinityWeigher`` too, so that such hosts are chosen first.
 
-    A host says where a place is by the label ``nfv_{place}``, a physical
-    network in ``[neutron] physnets`` of its nova.conf; see the documentation
-    on labels.  Without it a host has no such place.
+    A host declares a place by the label ``nfv_{place}``, a physical network in
+    ``[neutron] physnets`` of its nova.conf; see the documentation on labels.
+    A host without the label has no such place.
     """
 
     rule = place.PlaceRule

@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The filter that keeps nodes from having too many security-group rules."""
+"""The filter that limits the security-group rules of a host."""
 
 import operator
 

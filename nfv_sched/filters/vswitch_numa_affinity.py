@@ -21,10 +21,9 @@ class VSwitchNUMAAffinityFilter(base.RuleFilter):
 
     ``nfv:vswitch_numa_affinity=strict``: every NUMA node of the guest is on a
     host NUMA node with the switch, or the host is refused.  ``prefer``: every
-    host passes; where there is room on nodes with the switch, the claim on
-    the compute node is told to use them.  Enable
-    ``VSwitchNUMAAffinityWeigher`` too, so that hosts with such room are
-    chosen first.
+    host passes; where there is room on nodes with the switch, labels hold the
+    claim on the compute node to them.  Enable ``VSwitchNUMAAffinityWeigher``
+    too, so that hosts with such room are chosen first.
 
     A host says where its switch runs by the label ``nfv_vswitch``, a physical
     network in ``[neutron] physnets`` of its nova.conf; see the documentation
@@ -34,6 +33,6 @@ class VSwitchNUMAAffinityFilter(base.RuleFilter):
     rule = vswitch.VSwitchRule
 
     def concerns(self, request):
-        """Whether the request names the virtual switch or a host node."""
+        """Whether the request has such a rule, or a node mapping."""
         return any(isinstance(rule, (self.rule, node_map.NodeMapRule))
                    for rule in request.rules)

@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The filter that keeps virtual switches from having too many ports."""
+"""The filter that limits the ports of a host's virtual switch."""
 
 import math
 import operator
