@@ -15,7 +15,7 @@ from nfv_sched import extensions
 
 
 def all_weighers() -> list[type]:
-    """Every weigher of the entry-point group ``nfv_sched.weighers``.
+    """The weigher classes of the entry-point group ``nfv_sched.weighers``.
 
     For ``[filter_scheduler] weight_classes``.
     """

@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What the weighers of preferences have in common."""
+"""Base classes of the weighers of NUMA placement."""
 
 import abc
 from collections.abc import Sequence
@@ -28,24 +28,27 @@ LOG = logging.getLogger(__name__)
 
 
 class NFVHostWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
-    """A weigher by what becomes of the guest on the host, 0 to 1.
+    """A weigher by the decision about a host, from 0 to 1.
 
-    Hosts are not normalised against each other: one that can do what is
-    preferred weighs 1 also if all the others can too.  Requests that the
-    weigher does not concern, and hosts that cannot be read, weigh 0.
+    Hosts are not normalised against each other: one that keeps what is
+    preferred weighs 1 even if all others do, too.  Every host weighs 0 for
+    requests without such rules, and so does one that cannot be read.
     """
 
     minval = 0.0
     maxval = 1.0
 
-    #: The rules that are weighed.  They count here even if their filter is not
-    #: enabled.
+    #: The class of the rules that are weighed.  They count here even if their
+    #: filter is not enabled.
     rule: type[rules_base.Rule]
 
     def weighed(
         self, request: nfv_request.Request,
     ) -> list[rules_base.Rule]:
-        """The rules of the request that are weighed here."""
+        """The rules of the request that are weighed here.
+
+        :param request: the request
+        """
         return [rule for rule in request.rules
                 if isinstance(rule, self.rule)]
 
@@ -54,22 +57,23 @@ class NFVHostWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
         self, host_state, found: visit.Visit, request: nfv_request.Request,
         rules: Sequence[rules_base.Rule], decision: decide.Decision,
     ) -> float:
-        """The weight of a host that can take the guest.
+        """The weight of a host that can take the guest, before the multiplier.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
-        :param found: what is known of the host
+        :param found: the visit of the host
         :param request: the request
         :param rules: those that are weighed
-        :param decision: what was decided
+        :param decision: the decision, which accepts the host
+        :raises Exception: any; the host weighs 0 then
         """
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """The weights of the hosts, from ``minval`` to ``maxval``."""
+        """The weights, cut to ``minval`` and ``maxval``; called by Nova."""
         return [min(max(weight, self.minval), self.maxval) for weight in
                 self._weights(weighed_obj_list, weight_properties)]
 
     def _weights(self, weighed_obj_list, request_spec) -> list[float]:
-        """The weights as they are; the request is read once for all hosts."""
+        """The weights, not cut; the request is read once for all hosts."""
         self.read_multipliers()
         try:
             request_note = nfv_request.note_of(request_spec)
@@ -107,32 +111,32 @@ class NFVHostWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
 
 
 class PreferenceWeigher(NFVHostWeigher):
-    """A weigher for a policy *prefer*.
+    """A weigher for a policy *prefer*: by the degrees of its rules.
 
-    The servers of one request share the limits of a host.  Where a server
-    for which there is no room as preferred would take the limits that hold
-    another server of its request in place, it weighs less than nothing, down
-    to -1: such servers gather on few hosts.
+    The servers of one request share the limits of a host.  If placing this
+    server there would drop labels that hold an earlier server of the request,
+    the degrees of that server are subtracted: such a host weighs down to -1,
+    so that the servers that do not get what they prefer gather on few hosts.
     """
 
     def weighed(self, request):
-        """Only what is preferred."""
+        """The preferred rules only."""
         return [rule for rule in super().weighed(request) if not rule.strict]
 
     def weigh(self, host_state, found, request, rules, decision):
-        """See the class."""
+        """The mean degree, less that of a displaced decision."""
         weight = _value(rules, decision)
         if decision.displaces is not None:
             weight -= _value(rules, decision.displaces)
         return weight
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """The weights of the hosts, from -1 to 1."""
+        """The weights, from -1 to 1; called by Nova."""
         return self._weights(weighed_obj_list, weight_properties)
 
 
 def _value(rules: Sequence[rules_base.Rule],
            decision: decide.Decision) -> float:
-    """How much of what is preferred comes true, 0 to 1."""
+    """Mean of the degrees of some rules, 0 to 1."""
     degrees = decision.degrees
     return sum([degrees.get(rule.text, 0.0) for rule in rules]) / len(rules)

@@ -26,7 +26,7 @@ class DHCPServerWeigher(network.NetworkLoadWeigher):
     multiplier = 'dhcp_server_weight_multiplier'
 
     def loads(self, snapshot, placed, host_states):
-        """DHCP servers on each host."""
+        """Number of DHCP servers on each host."""
         if not snapshot.dhcp_known:
             return None
         shown = snapshot.hosts

@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The multiplier of a weigher."""
+"""The multiplier of a weigher, which aggregates can override."""
 
 import functools
 
@@ -23,15 +23,16 @@ conf.register_opts(CONF)
 
 
 class MultipliedWeigher(weights.BaseHostWeigher):
-    """A weigher with a multiplier that aggregates can set.
+    """A weigher with a multiplier that aggregates can override.
 
-    Nova asks for the multiplier of each host after it has had all of them
-    weighed, which is to begin with :meth:`read_multipliers`.
+    Nova calls :meth:`weigh_objects` with all hosts and then
+    :meth:`weight_multiplier` with each.  The first must call
+    :meth:`read_multipliers`.
     """
 
-    #: Option, and aggregate metadata, with the multiplier.
+    #: Name of the option, and of the aggregate metadata.
     multiplier: str
-    #: Section with the option.
+    #: Section of nova.conf with the option.
     group = 'nfv_sched'
 
     def __init__(self):
@@ -44,12 +45,13 @@ class MultipliedWeigher(weights.BaseHostWeigher):
             default=CONF[self.group][self.multiplier]))
 
     def read_multipliers(self) -> None:
-        """Read the option anew, and aggregates once for hosts alike in them.
+        """Forget the multipliers of the last request.
 
-        If another thread does so in between, what it reads is as good.
+        They are read on demand, once for hosts with the same aggregates.
+        Another thread may do so in between: it reads the same values.
         """
         self._multipliers = self._read()
 
     def weight_multiplier(self, host_state):
-        """The option, or the metadata of the host's aggregates."""
+        """The multiplier of a host: aggregate metadata, or the option."""
         return (self._multipliers or self._read()).of(host_state)

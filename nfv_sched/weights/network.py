@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What the weighers of network load have in common."""
+"""Base class of the weighers of network load."""
 
 import abc
 
@@ -31,26 +31,27 @@ conf.register_opts(CONF)
 
 
 class NetworkLoadWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
-    """A weigher by what the network puts on a host; less weighs more.
+    """A weigher by the network load of a host; less load weighs more.
 
-    Hosts are weighed against each other, as by Nova's own weighers of
-    resources: the least loaded weighs 1 and the most loaded 0, times the
-    multiplier.  All weigh the same where nothing is known: without figures
-    from Neutron, or with figures that are too old to be believed.
+    Nova normalises the weights, as those of its own resource weighers: the
+    least loaded host weighs 1 and the most loaded 0, times the multiplier.
+    All weigh the same without figures from Neutron, or if these are older than
+    ``max_snapshot_age``.
     """
 
     @abc.abstractmethod
     def loads(self, snapshot: usage.Snapshot, placed: recent.Memory,
               host_states: list) -> list[int] | None:
-        """The load of each host, or None if nothing is known.
+        """The load of each host, in what the weigher counts.
 
-        :param snapshot: what Neutron shows
-        :param placed: what was placed lately
+        :param snapshot: the figures from Neutron
+        :param placed: what this process has placed since
         :param host_states: the hosts
+        :returns: in the order of the hosts; None if it is not known
         """
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        """The weights of the hosts: what they carry, less than nothing."""
+        """The weights before Nova normalises them: the loads, negative."""
         loads = None
         self.read_multipliers()
         try:
@@ -73,11 +74,12 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
 
 def ports_of(snapshot: usage.Snapshot, placed: recent.Memory,
              host_states: list) -> list[int]:
-    """Ports of the virtual switch of each host.
+    """Number of ports of the virtual switch of each host.
 
-    :param snapshot: what Neutron shows
-    :param placed: what was placed lately
+    :param snapshot: the figures from Neutron
+    :param placed: what this process has placed since
     :param host_states: the hosts
+    :returns: in the order of the hosts; physical ports included
     """
     limits = network_limits.by_host(network_limits.defaults(CONF))
     shown, recently = snapshot.hosts, placed.hosts()

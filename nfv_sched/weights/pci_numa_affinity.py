@@ -21,7 +21,7 @@ class PCINUMAAffinityWeigher(base.PreferenceWeigher):
     For guests with ``nfv:pci_numa_affinity=prefer``, or Nova's policy
     ``preferred``, a host weighs as much as the part of the guest's PCI
     devices that would be on its NUMA nodes: 1 if all are, 0 if none is.
-    Other guests weigh the same everywhere.
+    For other guests all hosts weigh the same.
     """
 
     multiplier = 'pci_numa_affinity_weight_multiplier'

@@ -19,15 +19,15 @@ class SharedVCPUWeigher(base.NFVHostWeigher):
     """Prefer hosts whose shared CPUs have more room.
 
     For guests with ``nfv:shared_vcpu`` a host weighs as much as the part of
-    the shared vCPUs that is left, beside this guest, on the host NUMA node on
-    which its shared vCPU would run: 1 if the shared CPUs are idle, 0 if they
-    are full.  Other guests weigh the same everywhere.
+    the shared vCPUs still free, with this guest placed, on the host NUMA node
+    where its shared vCPU would run: near 1 if the shared CPUs are idle, 0 if
+    they are full.  For other guests all hosts weigh the same.
     """
 
     multiplier = 'shared_vcpu_weight_multiplier'
     rule = shared_vcpu.SharedVCPURule
 
     def weigh(self, host_state, found, request, rules, decision):
-        """See the class."""
+        """The free part of the shared vCPUs; see the class."""
         return rules[0].left(
             found.evaluation, found.expected(host_state, request))

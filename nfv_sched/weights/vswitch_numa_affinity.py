@@ -20,8 +20,8 @@ class VSwitchNUMAAffinityWeigher(base.PreferenceWeigher):
 
     For guests with ``nfv:vswitch_numa_affinity=prefer`` a host weighs as much
     as the part of the guest's NUMA nodes that would be on nodes with the
-    switch: 1 if all are, 0 if none is or the host does not say where its
-    switch runs.  Other guests weigh the same everywhere.
+    switch: 1 if all are, 0 if none is or the host does not declare where its
+    switch runs.  For other guests all hosts weigh the same.
     """
 
     multiplier = 'vswitch_numa_affinity_weight_multiplier'
