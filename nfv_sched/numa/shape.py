@@ -108,9 +108,11 @@ def of_devices(
             for provider in of_demand]))
     found = []
     for pool in pools:
-        matters = {**pool, 'count': min(pool['count'], most)}
+        matters = dict(pool)
+        if matters['count'] > most:
+            matters['count'] = most
         provider = matters.get('rp_uuid')
         if provider is not None:
             matters['rp_uuid'] = numbers.setdefault(provider, len(numbers))
-        found.append((*matters, *matters.values()))
+        found += tuple(matters), tuple(matters.values())
     return tuple(near), tuple(providers), tuple(found)

@@ -147,14 +147,19 @@ class TestDevices(ShapeTestCase):
         self.assertIsNotNone(self.shape(host, demands=demands))
 
     def test_of_devices(self):
+        """More than are asked for are as good as one more."""
         host = topology.host_topology(clouds.host_topology())
-        near, providers, pools = shape.of_devices(
-            [{'count': 7, 'numa_node': 1, 'product_id': 'x'}],
-            pci.demands([clouds.pci_request(2)]), None, host.cells)
-        self.assertEqual((0, 1), near)
-        self.assertEqual(((),), providers)
-        self.assertEqual(
-            (('count', 'numa_node', 'product_id', 3, 1, 'x'),), pools)
+        demands = pci.demands([clouds.pci_request(2)])
+
+        def of(count=7, node=1, product='x'):
+            return shape.of_devices(
+                [{'count': count, 'numa_node': node, 'product_id': product}],
+                demands, None, host.cells)
+
+        self.assertEqual(of(), of(count=3))
+        self.assertEqual({of()}, {of(count=8)})
+        for different in ({'count': 2}, {'node': 0}, {'product': 'y'}):
+            self.assertNotEqual(of(), of(**different))
         self.assertRaises(
             KeyError, shape.of_devices, [{'numa_node': 1}], (), None,
             host.cells)
