@@ -59,7 +59,8 @@ def judge(host_state, request: Request,
         limits.write(host_state, note, request, decide.PLAIN, ratio)
         return decide.PLAIN
     view = topology.host_topology(host_state.numa_topology)
-    if view is None:
+    if view is None or numa_evaluation.many_permutations(
+            len(view.cells), len(guest.cells)):
         return None
     evaluation = numa_evaluation.Evaluation(
         view, guest, ratios, visit.pools(host_state), bool(request.demands),

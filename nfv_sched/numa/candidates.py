@@ -27,7 +27,9 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+import functools
 import itertools
+import operator
 import typing as ty
 
 Masks = Sequence[int]
@@ -67,10 +69,11 @@ def matching(masks: Masks) -> bool:
     count = len(masks)
     if count == 1:
         return masks[0] != 0
-    if count == 2:
-        first, second = masks
-        union = first | second
-        return bool(first and second and union & (union - 1))
+    union = functools.reduce(operator.or_, masks, 0)
+    if union.bit_count() < count or not all(masks):
+        return False
+    if count == 2 or masks.count(union) == count:
+        return True
 
     owners: dict[int, int] = {}
 

@@ -356,9 +356,19 @@ class Evaluation:
 
     @property
     def many_permutations(self) -> bool:
-        """Whether the claim could have to try too many permutations."""
-        return _permutations(
-            len(self.host.cells), len(self.guest.cells)) > MAX_CLAIM_TRIES
+        """Whether the claim could take unreasonably long on this host."""
+        return many_permutations(
+            len(self.host.cells), len(self.guest.cells))
+
+
+@functools.cache
+def many_permutations(host_cells: int, guest_cells: int) -> bool:
+    """Whether a claim could take unreasonably long.
+
+    :param host_cells: NUMA nodes of the host
+    :param guest_cells: NUMA nodes of the guest
+    """
+    return math.perm(host_cells, guest_cells) > MAX_CLAIM_TRIES
 
 
 def _free_devices(
@@ -370,6 +380,3 @@ def _free_devices(
         node = pool.get('numa_node')
         free[node] = free.get(node, 0) + pool.get('count', 0)
     return free
-
-
-_permutations = functools.cache(math.perm)

@@ -156,8 +156,7 @@ class HostCell:
             # No need to read the others.
             for page in self._obj.__dict__.get(_MEMPAGES) or ():
                 if page.__dict__.get(_SIZE) == size_kb:
-                    _size, total, used, reserved = _page(page)
-                    return (total - used - reserved) * size_kb
+                    return _pages(page).free_kb
         return next((page.free_kb for page in self.pages
                      if page.size_kb == size_kb), None)
 
@@ -261,19 +260,12 @@ class Guest(ty.NamedTuple):
 _tuple = tuple.__new__  # makes a named tuple in half the time
 
 
-def _page(obj) -> ty.Sequence[int]:
-    """Page size in KiB; numbers of pages: all, used, reserved.
-
-    :param obj: ``nova.objects.NUMAPagesTopology``
-    """
-    try:
-        return _page_values(obj.__dict__)
-    except KeyError:
-        return [fields.read(obj, name, 0) for name in _PAGE]
-
-
 def _pages(obj) -> Pages:
-    size, total, used, reserved = _page(obj)
+    try:
+        size, total, used, reserved = _page_values(obj.__dict__)
+    except KeyError:
+        size, total, used, reserved = [
+            fields.read(obj, name, 0) for name in _PAGE]
     if size <= 0:
         raise OddTopologyError(f'memory pages of {size} KiB')
     return _tuple(Pages, (size, (total - used - reserved) * size,
