@@ -9,11 +9,11 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The ledger's resource providers, through Placement's API.
+"""A client of Placement's API for the resource providers of the ledger.
 
-Reads and writes what it is told; what belongs there is another module's job.
-Every write is guarded by the generation that was read before, or does nothing
-when it is repeated, so that several writers do not undo each other's work.
+It reads and writes what it is told; what is right is decided elsewhere.  Every
+write is guarded by the generation that was read before, or is idempotent, so
+that several writers do not undo each other's work.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from nfv_sched.ledger import names
 
 _GROUP = 'placement'  # section of nova.conf
 _MICROVERSION = '1.38'
-# The last one that leaves the type of a consumer as it is.
+# The last one in which PUT /allocations leaves the consumer type as it is.
 _UNTYPED = '1.37'
 _TIMEOUT = 30.0  # seconds, unless [placement] timeout says otherwise
 _IN_USE = ('placement.resource_provider.inuse', 'placement.inventory.inuse')
@@ -44,9 +44,9 @@ Found = ty.TypeVar('Found')
 class PlacementError(Exception):
     """Placement did not do what was asked.
 
-    :ivar status: HTTP status of an answer that is none of success, else None
-    :ivar code: what kind of error that answer says it is
-    :ivar detail: what it says in words
+    :ivar status: HTTP status of the answer, if it was an error; else None
+    :ivar code: error code in the answer; may be empty
+    :ivar detail: message in the answer; may be empty
     """
 
     status: int | None = None
@@ -55,19 +55,19 @@ class PlacementError(Exception):
 
 
 class UnavailableError(PlacementError):
-    """Placement does not answer, or not to this user."""
+    """Placement does not answer, is overloaded, or refuses this user."""
 
 
 class MalformedError(PlacementError):
-    """Placement answered with something that it never answers with."""
+    """Placement's answer is not what its API says."""
 
 
 class NotFoundError(PlacementError):
-    """The provider is not there."""
+    """The provider, or whatever was asked for, does not exist."""
 
 
 class ConflictError(PlacementError):
-    """Somebody else has changed the provider meanwhile, or it is full."""
+    """Somebody else has changed the provider, or too little is left of it."""
 
 
 class InUseError(PlacementError):
@@ -84,9 +84,9 @@ class Provider:
 
     :ivar uuid: UUID
     :ivar name: name
-    :ivar compute: UUID of the compute node that it belongs to
-    :ivar generation: number that grows with every change but the removal of
-        allocations
+    :ivar compute: UUID of its compute node, which is its parent provider
+    :ivar generation: number that grows with every change, except when
+        allocations are removed
     """
 
     uuid: str
@@ -96,7 +96,7 @@ class Provider:
 
 
 def name_of(hypervisor: str, uuid: str) -> str:
-    """Name of a provider.
+    """The name of a provider of the ledger, cut to Placement's length.
 
     :param hypervisor: name of the compute node
     :param uuid: UUID of the provider
@@ -116,8 +116,8 @@ class Client:
     """A connection to Placement; several threads may use it.
 
     :param conf: configuration object with ``[placement]``
-    :param threads: how many do
-    :raises UnavailableError: if there is no way to Placement
+    :param threads: number of these threads
+    :raises UnavailableError: if ``[placement]`` cannot be used
     """
 
     def __init__(self, conf, threads: int = 1):
@@ -128,16 +128,16 @@ class Client:
                 pool_connections=1, pool_maxsize=threads))
 
     def close(self) -> None:
-        """Close the connections that are kept open."""
+        """Close all connections."""
         self._adapter.session.session.close()
 
     def define(self) -> None:
-        """Make the resource classes and the trait known to Placement."""
+        """Create the resource classes and the trait in Placement."""
         for path in _DEFINITIONS:
             self._request('PUT', path)
 
     def undefined(self) -> list[str]:
-        """Resource classes and trait that Placement does not know yet."""
+        """Names of the resource classes and the trait that are missing."""
         return [path.rpartition('/')[2] for path in _DEFINITIONS
                 if not self._found(path)]
 
@@ -149,24 +149,24 @@ class Client:
                 _provider(found)
                 for found in _list(answer['resource_providers'])])
         except PlacementError as exc:
-            # Nobody has created the trait, hence no provider that has it, yet.
+            # The trait does not exist yet, so no provider has it.
             if exc.status == 400 and names.TRAIT in exc.detail:
                 return []
             raise
-        # Whoever else uses the trait has to look after it.
+        # Providers of others that have the trait are left alone.
         return [
             provider for provider in found
             if provider.compute and (
                 provider.uuid == names.provider_uuid(provider.compute))]
 
     def create(self, compute: str, hypervisor: str) -> int | None:
-        """Create the provider of a compute node.
+        """Create the nested provider of a compute node, without the trait.
 
-        It is not one of the ledger before :meth:`mark`.
+        It belongs to the ledger only after :meth:`mark`.
 
         :param compute: UUID of the compute node
         :param hypervisor: name of the compute node
-        :returns: its generation; None if it was there already, perhaps with
+        :returns: its generation; None if it existed already, perhaps with
             inventories and allocations
         :raises NoParentError: if the compute node has no provider yet
         """
@@ -180,7 +180,7 @@ class Client:
             raise
         except ConflictError:
             if not self.exists(uuid):
-                raise  # it is the name that is there already
+                raise  # another provider has the name
             return None
         except PlacementError as exc:
             if self.exists(compute):
@@ -189,9 +189,9 @@ class Client:
                 'the compute node has no resource provider') from exc
 
     def exists(self, uuid: str) -> bool:
-        """Whether there is a provider, be it of the ledger or not.
+        """Whether a provider exists, in the ledger or not.
 
-        :param uuid: of the provider
+        :param uuid: UUID of the provider
         """
         return self._found(f'/resource_providers/{uuid}')
 
@@ -203,26 +203,26 @@ class Client:
         return True
 
     def mark(self, uuid: str, generation: int, new: bool = False) -> int:
-        """Make a provider one of the ledger.
+        """Add a provider to the ledger by giving it the trait.
 
-        To be done last: whoever finds a provider by its trait finds the
-        inventories, too.
+        To be done after the inventories are written, so that whoever finds a
+        provider by its trait finds these, too.
 
-        :param uuid: of the provider
-        :param generation: when it was read
+        :param uuid: UUID of the provider
+        :param generation: its generation when it was read
         :param new: whether it was just created, and has no traits yet
-        :returns: the generation from now on
-        :raises ConflictError: if it is not of that generation any more
+        :returns: its new generation
+        :raises ConflictError: if it has another generation by now
         """
         others = [] if new else self._traits(uuid)[1]
         return self._set_traits(uuid, generation, [*others, names.TRAIT])
 
     def unmark(self, uuid: str) -> None:
-        """Take a provider out of the ledger.
+        """Take a provider out of the ledger by removing the trait.
 
-        It stays as it is, but those who look for the ledger do not find it.
+        Its inventories and allocations stay.
 
-        :param uuid: of the provider
+        :param uuid: UUID of the provider
         :raises ConflictError: if somebody changes it at the same time
         """
         generation, traits = self._traits(uuid)
@@ -244,9 +244,10 @@ class Client:
             'resource_provider_generation': generation}, _generation)
 
     def inventories(self, uuid: str) -> tuple[int, dict[str, dict]]:
-        """Generation and inventories, resource class -> inventory.
+        """The inventories of a provider.
 
-        :param uuid: of the provider
+        :param uuid: UUID of the provider
+        :returns: (generation, resource class -> inventory)
         """
         return self._request(
             'GET', f'/resource_providers/{uuid}/inventories',
@@ -255,9 +256,10 @@ class Client:
                 for name, inventory in answer['inventories'].items()}))
 
     def allocations(self, uuid: str) -> tuple[int, dict[str, dict[str, int]]]:
-        """Generation and allocations, consumer -> resource class -> amount.
+        """The allocations from a provider.
 
-        :param uuid: of the provider
+        :param uuid: UUID of the provider
+        :returns: (generation, consumer UUID -> resource class -> amount)
         """
         generation, held = self.held(uuid)
         return generation, {
@@ -265,9 +267,10 @@ class Client:
             for consumer, allocation in held.items()}
 
     def held(self, uuid: str) -> tuple[int, dict[str, names.Held]]:
-        """Generation, and what each consumer has allocated.
+        """The allocations from a provider, with generations of consumers.
 
-        :param uuid: of the provider
+        :param uuid: UUID of the provider
+        :returns: (generation of the provider, consumer UUID -> allocation)
         """
         return self._request(
             'GET', f'/resource_providers/{uuid}/allocations',
@@ -280,15 +283,15 @@ class Client:
     def replace(
         self, uuid: str, generation: int, inventories: Mapping[str, dict],
     ) -> int:
-        """Write all inventories.
+        """Replace all inventories of a provider.
 
-        :param uuid: of the provider
-        :param generation: when it was read
+        :param uuid: UUID of the provider
+        :param generation: its generation when it was read
         :param inventories: resource class -> inventory
-        :returns: the generation from now on
-        :raises ConflictError: if it is not of that generation any more
-        :raises InUseError: if there are allocations of a class that is not
-            among them
+        :returns: its new generation
+        :raises ConflictError: if it has another generation by now
+        :raises InUseError: if there are allocations of a resource class that
+            is not in ``inventories``
         """
         return self._request(
             'PUT', f'/resource_providers/{uuid}/inventories', {
@@ -300,16 +303,17 @@ class Client:
         self, consumer: str, uuid: str, held: names.Held,
         kept: Mapping[str, int],
     ) -> bool:
-        """Let a consumer keep less of what it has allocated.
+        """Lower the allocation of a consumer from one provider.
 
-        What it has from other providers stays.
+        Its allocations from other providers stay.
 
-        :param consumer: UUID
-        :param uuid: of the provider from which it has less from now on
-        :param held: what it had from there when that was read
-        :param kept: resource class -> what it keeps; empty for nothing
-        :returns: whether it was done; not if it had something else by now
-        :raises ConflictError: if its allocations change at the same time
+        :param consumer: UUID of the consumer
+        :param uuid: UUID of the provider
+        :param held: its allocation from the provider when that was read
+        :param kept: resource class -> amount that it keeps; empty for none
+        :returns: whether it was lowered; not if the allocation has changed
+            since it was read
+        :raises ConflictError: if it changes at the same time
         """
         path = f'/allocations/{consumer}'
         allocations, body = self._request('GET', path, read=lambda answer: (
@@ -333,15 +337,16 @@ class Client:
         read: Callable[[ty.Any], Found] | None = None,
         version: str | None = None,
     ) -> Found | None:
-        """Ask for something.
+        """Make one request to Placement.
 
-        :param method: of HTTP
-        :param path: with query
-        :param body: what is sent as JSON
-        :param read: makes of the decoded answer what is wanted
-        :param version: microversion, if another than usual
-        :returns: what ``read`` makes of the answer, None without it
-        :raises MalformedError: if it cannot
+        :param method: HTTP method
+        :param path: path, with query
+        :param body: body, sent as JSON
+        :param read: function from the decoded answer to the result
+        :param version: microversion; None for ``_MICROVERSION``
+        :returns: the result of ``read``; None without it
+        :raises MalformedError: if the answer is no JSON, or ``read`` fails
+        :raises PlacementError: if Placement does not answer with success
         """
         try:
             response = self._adapter.request(
@@ -367,8 +372,9 @@ class Client:
 
 
 def connect(conf) -> ks_adapter.Adapter:
-    """A way to Placement, by the section ``[placement]`` of nova.conf.
+    """An HTTP adapter for Placement, by ``[placement]`` of nova.conf.
 
+    :param conf: configuration object with that section
     :raises UnavailableError: if the section cannot be used
     """
     try:
@@ -387,7 +393,7 @@ def connect(conf) -> ks_adapter.Adapter:
 
 
 def _provider(found: dict) -> Provider:
-    # Whoever else uses the trait may use it for a root.
+    # A provider of others with the trait may have no parent.
     parent = found['parent_provider_uuid']
     return Provider(
         _text(found['uuid']), _text(found['name']),
@@ -429,7 +435,7 @@ def _text(value) -> str:
 
 
 def _error(method: str, path: str, response) -> PlacementError:
-    """What an answer with another status means."""
+    """The exception for an answer whose status is not success."""
     status = response.status_code
     code, detail = '', response.reason
     try:
@@ -446,7 +452,7 @@ def _error(method: str, path: str, response) -> PlacementError:
     elif status in (401, 403, 429, 502, 503, 504):
         kind = UnavailableError
     elif status == 409:
-        # Others than these: two have created the same at the same moment.
+        # ConflictError also if two have created the same at once.
         kind = InUseError if code in _IN_USE else ConflictError
     exc = kind(f'{method} {path}: {status} {detail}')
     exc.status, exc.code, exc.detail = status, code, detail

@@ -9,34 +9,33 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What the inventories of a host in the ledger have to be.  No I/O.
+"""Work out the inventories of a host in the ledger.  No I/O.
 
-Placement lets guests allocate ``total - reserved`` of a class.  A guest that
-was placed with the ledger has an allocation; everything else that is on the
-virtual switch has none and is therefore reserved: physical ports, DHCP
+Placement lets guests allocate ``total - reserved`` of a resource class.  A
+guest that was placed with the ledger has an allocation.  Everything else on
+the virtual switch has none and is therefore reserved: physical ports, DHCP
 servers, routers, ports attached after boot, guests from before the plugin.
 
-Which guest's port is covered by which allocation:  a guest's own allocation
-from this host, and those that its migrations hold here.  Nova gives the
-allocation on the source to the migration while a guest moves, until the end
-of the move, or of the time to confirm it; its ports are still bound to the
-source for a part of that.  What an allocation covers is never more than its
-guest has here, so nobody lives on what another guest does not use.  Whose a
-port is that says something else than it did when it was plugged, Nova knows.
+A guest's ports and rules are covered by its own allocation from this host and
+by those of its migrations: while a guest moves, Nova gives its allocation on
+the source to the migration, until the move ends or is confirmed, and its ports
+stay bound to the source for a part of that time.  An allocation covers no more
+than its own guest has here, so none covers the ports of another guest.  If a
+port names another owner than when it was plugged, Nova's record counts.
 
 Neutron is read first and the allocations after that.  Between the two:
 
 * A guest that arrives has an allocation and no port yet.  It counts once.
 * A guest that leaves, or is deleted, has ports and no allocation any more.  It
   counts as reserved until the next round, as if it had left later: Placement
-  may refuse another guest for one interval.  (The other way round, a guest
-  that arrives would count twice, which refuses it room that nobody has.)
+  may refuse another guest for one interval.  (In the other order, a guest that
+  arrives would count twice, and others would be refused free room.)
 * A port attached after Neutron was read, or a rule added, is missing.  For one
-  interval Placement may let in a guest too many.  This is the only error to
-  that side, and no order avoids it: Neutron asks nobody.
+  interval Placement may let in a guest too many.  This is the only error of
+  that kind, and no order avoids it: Neutron does not ask the ledger.
 
-A migration that is not known to Nova's database covers nothing: again the
-error refuses.
+A migration that is not in Nova's database covers nothing: again, at worst a
+guest is refused.
 """
 
 from collections.abc import Mapping
@@ -52,10 +51,10 @@ Allocations = Mapping[str, Mapping[str, int]]
 
 
 class Inventory(ty.NamedTuple):
-    """What is published of one class on one host.
+    """The inventory of one resource class on one host.
 
-    :ivar total: never less than what is allocated
-    :ivar reserved: part of it that no guest may allocate
+    :ivar total: all there is; never less than what is allocated
+    :ivar reserved: part of ``total`` that no guest may allocate
     """
 
     total: int
@@ -63,22 +62,23 @@ class Inventory(ty.NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """What guests may have allocated altogether."""
+        """How much guests may allocate in all."""
         return self.total - self.reserved
 
     def to_placement(self) -> dict:
-        """The inventory as Placement has it."""
+        """The inventory as it is sent to Placement."""
         return {'total': self.total, 'reserved': self.reserved,
                 'min_unit': 1, 'max_unit': self.total, 'step_size': 1,
                 'allocation_ratio': 1.0}
 
 
 class Account(ty.NamedTuple):
-    """How one class stands on one host.
+    """Limit and use of one resource class on one host.
 
-    :ivar limit: what the host may carry; infinity if there is no limit
-    :ivar allocated: what guests have allocated
-    :ivar unallocated: what else is there, physical ports included
+    :ivar limit: how much the host may carry; infinity if there is no limit
+    :ivar allocated: how much guests have allocated
+    :ivar unallocated: how much is in use without an allocation, physical ports
+        included
     """
 
     limit: float
@@ -87,11 +87,11 @@ class Account(ty.NamedTuple):
 
     @property
     def overdrawn(self) -> bool:
-        """Whether guests have allocated more than there is altogether."""
+        """Whether guests have allocated more than the limit."""
         return self.allocated > self.limit
 
     def inventory(self) -> Inventory:
-        """What has to be published."""
+        """The inventory that has to be published."""
         if self.limit >= names.UNLIMITED:
             return Inventory(names.UNLIMITED, 0)
         limit = math.floor(self.limit)
@@ -103,13 +103,13 @@ def update(
     existing: Mapping[str, Mapping], wanted: Mapping[str, Inventory],
     can_raise: bool,
 ) -> tuple[dict[str, Mapping], bool]:
-    """What has to be written.
+    """Work out the inventories to write to a provider.
 
     :param existing: resource class -> inventory as Placement has it
-    :param wanted: resource class -> what has to be published
-    :param can_raise: whether guests may get more room than they have
-    :returns: resource class -> inventory as Placement shall have it, those of
-        other classes as they are; and whether that is all that is wanted
+    :param wanted: resource class -> inventory that has to be published
+    :param can_raise: whether a capacity may be raised
+    :returns: (resource class -> inventory to write, those of other classes
+        unchanged; whether all that is wanted is among them)
     """
     written = dict(existing)
     complete = True
@@ -131,7 +131,7 @@ def _capacity(inventory: Mapping | None) -> float:
 def by_guest(
     allocations: Allocations, migrations: Mapping[str, str], name: str,
 ) -> dict[str, int]:
-    """What guests have allocated of one class.
+    """How much each guest has allocated of one resource class.
 
     :param allocations: from one host's provider in the ledger
     :param migrations: consumer that is a migration -> the guest that moves
@@ -150,10 +150,10 @@ def accounts(
     host_limits: limits.Limits, allocations: Allocations,
     migrations: Mapping[str, str],
 ) -> dict[str, Account]:
-    """How ports and rules stand on a host.
+    """Limit and use of ports and rules on a host.
 
     :param host: what Neutron has bound to the host
-    :param guests: server UUID -> its part of that
+    :param guests: server UUID -> its part of ``host``
     :param host_limits: the limits of the host
     :param allocations: from the host's provider in the ledger
     :param migrations: consumer that is a migration -> the guest that moves

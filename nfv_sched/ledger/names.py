@@ -9,14 +9,14 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The ledger in Placement: what guests take of the network of a node.
+"""Names of the ledger in Placement, and how a request claims from it.
 
 Each compute node has a nested resource provider with an inventory of vSwitch
 ports and one of security-group rules.  The filters add what a guest takes to
 the allocation candidates of a host, and Nova claims it in Placement together
 with everything else, or not at all.
 
-The names are here, and the claim; nothing in this module asks Placement.
+Nothing in this module asks Placement.
 """
 
 import functools
@@ -30,7 +30,7 @@ RULES = 'CUSTOM_NFV_SECURITY_RULE'
 #: Trait of the nested providers, by which they are found.
 TRAIT = 'CUSTOM_NFV_LEDGER'
 
-#: What an inventory without limit has.
+#: Total of an inventory without limit.
 UNLIMITED = 2 ** 31 - 1
 
 
@@ -60,14 +60,15 @@ def provider_uuid(compute_node: str) -> str:
 
 
 def claim(host_state, resource_class: str, amount: int) -> None:
-    """Let Nova claim an amount in the ledger of a host with all else.
+    """Add an amount to all allocation candidates of a host.
 
-    The allocation candidates are this request's own.  Claiming an amount
-    again changes nothing.
+    Nova then claims it from the host's ledger together with everything else.
+    No other request uses these allocation candidates.  Calling this again with
+    the same amount changes nothing.
 
     :param host_state: ``nova.scheduler.host_manager.HostState``
     :param resource_class: ``PORTS`` or ``RULES``
-    :param amount: more than 0
+    :param amount: number of ports or rules, more than 0
     """
     provider = provider_uuid(host_state.uuid)
     for candidate in host_state.allocation_candidates:

@@ -9,13 +9,13 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Whether Placement grants exactly what there is to claims that come at once.
+"""Test whether Placement grants too much to claims that come at once.
 
 The limits of the ledger depend on it, and it depends on how Placement is
-configured.  A probe makes a resource provider of its own, lets invented
-consumers claim what it has, all at the same moment, and removes everything.
-The provider is below no compute node and has a resource class of its own that
-nobody else asks for, so that Nova never looks at it.
+configured.  A probe makes a resource provider of its own, has invented
+consumers claim from it, all at the same moment, and removes everything again.
+The provider belongs to no compute node and has a resource class of its own, so
+Nova never uses it.
 """
 
 from collections.abc import Iterable
@@ -35,22 +35,23 @@ PREFIX = 'nfv-sched-probe-'
 #: Resource class, and trait by which what was left behind is found.
 NAME = 'CUSTOM_NFV_PROBE'
 
-# Seconds after which a probe gives up, and others take it for dead.
+# Seconds after which a probe gives up, and after which others remove what it
+# has left.
 _LONGEST = 300.0
 _DEAD = 600.0
 # How often a claim is tried again after a conflict, and the longest pause
-# before the second attempt, in seconds; it grows with each. Nova's are fewer
-# and longer.
+# before the second attempt, in seconds; it grows with each attempt. Nova tries
+# less often, with longer pauses.
 _ATTEMPTS = 100
 _PAUSE = 0.02
 
 
 class ProbeError(Exception):
-    """The probe could not be done."""
+    """The probe could not be completed."""
 
 
 class Answer(enum.Enum):
-    """What became of a claim."""
+    """Placement's answer to a claim."""
 
     GRANTED = 'granted'
     CONFLICT = 'conflict'
@@ -58,13 +59,15 @@ class Answer(enum.Enum):
 
 
 class Burst(ty.NamedTuple):
-    """What became of claims that came at once.
+    """Results of claims that came at once.
 
-    :ivar granted: claims that were granted at the first attempt
-    :ivar conflicts: those that met a conflict
-    :ivar refused: those that were refused because all was taken
-    :ivar total: what was allocated in the end, when those that had met a
-        conflict had tried again
+    :ivar granted: number of claims granted at the first attempt
+    :ivar conflicts: number of claims that met a conflict with another at the
+        first attempt
+    :ivar refused: number of claims refused at the first attempt because
+        nothing was left
+    :ivar total: amount allocated in the end, after those with a conflict were
+        tried again
     """
 
     granted: int
@@ -74,10 +77,14 @@ class Burst(ty.NamedTuple):
 
 
 class _Client(client.Client):
-    """What a probe asks Placement for."""
+    """The client of the ledger, with the requests of a probe."""
 
     def begin(self, provider: str, room: int) -> None:
-        """Make a provider with an inventory."""
+        """Create a provider with an inventory.
+
+        :param provider: UUID
+        :param room: total of the inventory
+        """
         for path in f'/resource_classes/{NAME}', f'/traits/{NAME}':
             self._request('PUT', path)
         self._request('POST', '/resource_providers', {
@@ -89,7 +96,7 @@ class _Client(client.Client):
             'step_size': 1, 'allocation_ratio': 1.0}})
 
     def left_behind(self) -> list[str]:
-        """Providers of probes that have died."""
+        """UUIDs of the providers of probes that were not ended."""
         if not self._found(f'/traits/{NAME}'):
             return []
         return self._request(
@@ -99,7 +106,7 @@ class _Client(client.Client):
                 if _is_dead(found['name'])])
 
     def claim(self, consumer: str, provider: str) -> Answer:
-        """Let a consumer claim one, as Nova does."""
+        """Claim an amount of 1 for a consumer, as Nova does."""
         try:
             self._request('PUT', f'/allocations/{consumer}', {
                 'allocations': {provider: {'resources': {NAME: 1}}},
@@ -113,19 +120,19 @@ class _Client(client.Client):
         return Answer.GRANTED
 
     def remove(self, provider: str) -> None:
-        """Remove a provider and whatever is allocated from it."""
+        """Remove a provider and all allocations of its consumers."""
         with contextlib.suppress(client.NotFoundError):
             self.release(self.allocations(provider)[1])
             self._request('DELETE', f'/resource_providers/{provider}')
 
     def release(self, consumers: Iterable[str]) -> None:
-        """Give back what consumers have claimed."""
+        """Remove all allocations of some consumers."""
         for consumer in consumers:
             with contextlib.suppress(client.NotFoundError):
                 self._request('DELETE', f'/allocations/{consumer}')
 
     def end(self) -> None:
-        """Remove what is left, unless another probe uses it."""
+        """Remove resource class and trait, unless another probe uses them."""
         for path in f'/resource_classes/{NAME}', f'/traits/{NAME}':
             with contextlib.suppress(
                     client.NotFoundError, client.ConflictError,
@@ -134,19 +141,19 @@ class _Client(client.Client):
 
 
 def _is_dead(name: str) -> bool:
-    """Whether a provider of this name is that of a probe that has died."""
+    """Whether a provider of this name is left from a probe long ago."""
     began = name.removeprefix(PREFIX).partition('-')[0]
     return name.startswith(PREFIX) and began.isdigit() and (
         time.time() - int(began) > _DEAD)
 
 
 class Probe:
-    """A context in which the provider exists.
+    """A probe; a context manager, in which its provider exists.
 
     :param conf: configuration object with ``[placement]``
-    :param room: how many claims there is room for
-    :param claims: how many come at once, more than there is room for
-    :raises client.PlacementError: if Placement does not do what is asked
+    :param room: number of claims for which there is room
+    :param claims: number of claims that come at once, more than ``room``
+    :raises client.PlacementError: if Placement refuses a request
     """
 
     def __init__(self, conf, room: int, claims: int):
@@ -168,7 +175,8 @@ class Probe:
         return self
 
     def __exit__(self, exc_type, *exc_info) -> None:
-        # What went wrong first says more; the next probe removes what is left.
+        # The first error is the one to show; the next probe removes what is
+        # left.
         with contextlib.suppress(
                 *((client.PlacementError,) if exc_type else ())):
             self._end()
@@ -179,9 +187,11 @@ class Probe:
             self._client.end()
 
     def burst(self) -> Burst:
-        """Let claims come at once, and again those that meet a conflict.
+        """Make all claims at once, then repeat those that met a conflict.
 
-        :raises ProbeError: if that does not come to an end
+        :raises ProbeError: if that takes too long, or a claim meets too many
+            conflicts
+        :raises client.PlacementError: if Placement refuses a request otherwise
         """
         consumers = [str(uuid.uuid4()) for _ in range(self._claims)]
         start = threading.Barrier(len(consumers))
@@ -193,7 +203,7 @@ class Probe:
                     consumer for consumer, answer in zip(consumers, answers)
                     if answer is Answer.CONFLICT)))
             except BaseException:
-                # No thread goes on longer than its request takes.
+                # Each thread ends after the request that it is waiting for.
                 self._stopped.set()
                 start.abort()
                 raise
@@ -220,7 +230,7 @@ class Probe:
         raise ProbeError(f'a claim met {_ATTEMPTS} conflicts in a row')
 
     def granted(self) -> int:
-        """How many claims Placement has granted, by its own account."""
+        """The amount that Placement shows as allocated."""
         return sum(
             resources.get(NAME, 0) for resources in
             self._client.allocations(self._provider)[1].values())

@@ -9,35 +9,35 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Keeping the ledger in Placement in step with Nova and Neutron.
+"""Keep the ledger in Placement up to date with Nova and Neutron.
 
 A round reads the providers of the ledger, the compute nodes, Neutron, and the
 allocations from each provider, in this order, and writes the inventories that
-are not as they should be (:mod:`nfv_sched.ledger.inventory`).  The
-providers come first so that none is taken for a leftover whose compute node
-was only read too early.
+have to change (:mod:`nfv_sched.ledger.inventory`).  The providers come first:
+otherwise one that is created after the compute nodes were read would look as
+if its compute node were gone.
 
 Several processes may do rounds at once.  They come to the same results from
 the same figures, every write is guarded by the generation of the provider, and
-what is as it should be is not written again.  The one that has read Neutron
-earlier must not undo what the other knows better.  So more room is published
-only if nobody else has published anything since before Neutron was read: the
+what is right is not written again.  A process with older figures from Neutron
+must not undo what another has written.  So more room is published only if
+nobody else has published anything since before Neutron was read: the
 generation is still the one that was listed first, or, because every guest that
-comes changes that, the inventories are still those that were there in the
-round before.  Else the host waits for the next round.  Less room is always
-published.  (Two changes of others that cancel out within one round are not
+comes changes that, the inventories are still those of the round before.
+Otherwise the host waits for the next round.  Less room is always published.
+(Two changes of others that cancel each other out within one round are not
 noticed; the next round corrects what follows.)
 
 What a guest has allocated and does not use is given back
 (:mod:`nfv_sched.ledger.unused`), guarded by the generation of the consumer.
 
-No provider is deleted: nova-compute keeps in mind what is below its own, and
-cannot report to Placement while that is not there.  Nova deletes them together
-with that of the compute node.
+No provider is deleted: nova-compute caches the providers below its own, and
+cannot report to Placement while one of them is missing.  Nova deletes them
+together with that of the compute node.
 
-A round without figures from Neutron does nothing at all: what is published
-stays as it is, and new hosts wait.  The same holds for the hosts of a cell
-whose database does not answer.
+If Neutron cannot be read, a round changes nothing: what is published stays as
+it is, and new hosts wait.  The same is true of the hosts of a cell whose
+database does not answer.
 """
 
 import collections
@@ -75,44 +75,46 @@ nfv_conf.register_opts(CONF)
 _BARE_METAL = 'ironic'
 # How often a host is tried in one round if others write at the same time.
 _ATTEMPTS = 8
-# Placement does not tell when allocations were removed. A host where nothing
+# Removing allocations does not change the generation. So a host where nothing
 # else has changed is read again after so many rounds.
 ROUNDS = 10
-# Seconds between two lines about a round that takes long.
+# Seconds between two log lines about the progress of a round.
 _PROGRESS = 10.0
 _NAMED = 5  # hosts that get lines of their own in the log
 _WORDS = {ledger_names.PORTS: 'ports', ledger_names.RULES: 'rules'}
 
 
 class RoundError(Exception):
-    """A round could not be done."""
+    """A round could not be completed."""
 
 
 class Action(enum.Enum):
-    """What became of a host in a round."""
+    """What a round did for a host."""
 
     CREATED = 'created'
     CHANGED = 'changed'
     UNCHANGED = 'unchanged'
-    #: There is more room than is published, but others have written meanwhile.
+    #: More room has to be published, but others have written meanwhile; the
+    #: next round does it.
     LATER = 'later'
     REMOVED = 'removed'
     #: Its compute node is gone, but there still are allocations.
     IN_USE = 'in use'
     #: Its compute node has no resource provider yet.
     WAITING = 'waiting'
-    #: It is none that the ledger is for.
+    #: Bare metal, or several compute nodes: the ledger cannot have it.
     LEFT_OUT = 'left out'
     FAILED = 'failed'
 
 
 class HostReport(ty.NamedTuple):
-    """What was done for a host, or would be.
+    """What a round did for a host, or would do in a dry run.
 
-    :ivar host: name of the compute service, of the provider if that is gone
-    :ivar action: what
-    :ivar accounts: resource class -> account; empty if there are no figures
-    :ivar note: why, and what else there is to say
+    :ivar host: name of the compute service; of the provider if the compute
+        node is gone
+    :ivar action: what was done
+    :ivar accounts: resource class -> account; empty if not worked out
+    :ivar note: the reason, and other remarks; may be empty
     """
 
     host: str
@@ -122,19 +124,19 @@ class HostReport(ty.NamedTuple):
 
     @property
     def overdrawn(self) -> str:
-        """Of what more is allocated than there is at all; empty if nothing."""
+        """Classes with more allocated than the limit, as a text."""
         return ', '.join(
             f'{account.allocated} {_WORDS[name]} of {account.limit:g}'
             for name, account in self.accounts.items() if account.overdrawn)
 
 
 class Round(ty.NamedTuple):
-    """What was done.
+    """What a round did.
 
-    :ivar hosts: by name
-    :ivar failures: what went wrong beside single hosts, such as a cell that
+    :ivar hosts: reports, sorted by name of the host
+    :ivar failures: errors that concern no single host, such as a cell that
         does not answer
-    :ivar took: seconds
+    :ivar took: seconds that it took
     """
 
     hosts: list[HostReport]
@@ -149,43 +151,43 @@ class Round(ty.NamedTuple):
 
 
 class _Known(ty.NamedTuple):
-    """What was right for a host when it was looked at last."""
+    """The last result for a host, to see whether anything has changed."""
 
     generation: int
     usage: usage.HostUsage
     limits: nfv_limits.Limits
     accounts: dict[str, ledger_inventory.Account]
     inventories: dict[str, dict]  # as Placement has them
-    rounds: int  # until it is looked at again
+    rounds: int  # until the host is read again in any case
     wasteful: bool  # whether guests have allocated what they do not use
 
     def holds(
         self, provider: ledger_client.Provider | None, host: usage.HostUsage,
         host_limits: nfv_limits.Limits,
     ) -> bool:
-        """Whether it is still right, as far as one can see from here."""
+        """Whether nothing has changed that is known without another query."""
         return provider is not None and self.rounds > 0 and (
             self.generation, self.usage, self.limits,
         ) == (provider.generation, host, host_limits)
 
 
 class _State(ty.NamedTuple):
-    """A provider of the ledger as it was at one moment."""
+    """What Placement has of a provider of the ledger at one moment."""
 
     generation: int
     held: dict[str, ledger_names.Held]
     inventories: dict[str, dict]
-    new: bool = False  # nobody else has written it yet
+    new: bool = False  # just created, or still to be created
 
 
 class Publisher:
-    """Does rounds.
+    """Brings the ledger up to date, round by round.
 
     To be used by one thread, in the process that made it.
 
     :param conf: configuration object with ``[placement]``, ``[neutron]`` and
         ``[nfv_sched]``
-    :param stopped: a round is given up as soon as this is set
+    :param stopped: once this is set, a round ends with an error
     """
 
     def __init__(self, conf=CONF, stopped: threading.Event | None = None):
@@ -196,11 +198,12 @@ class Publisher:
         self._snapshot: usage.Snapshot | None = None
         self._doubts = neutron.Doubts(conf)
         self._defined = False
-        self._number = 0  # of the readings of Neutron
+        self._number = 0  # of the rounds that have read Neutron
         self._known: dict[str, _Known] = {}
-        # Provider -> consumer -> how it was seen last.
+        # UUID of a provider -> UUID of a consumer -> last sight.
         self._sights: dict[str, dict[str, unused.Sight]] = {}
-        # Provider -> server -> ports that say that they are its, and are.
+        # UUID of a provider -> UUID of a server -> the ports that Neutron
+        # shows as the server's, if Nova has said that they are.
         self._right: dict[str, dict[str, tuple[str, ...]]] = {}
         self._traced = threading.Event()
         self._instances: dict[str, str] = {}
@@ -216,15 +219,18 @@ class Publisher:
         self._defined = False
 
     def forget(self) -> None:
-        """Believe the next figures from Neutron, however little they show."""
+        """Accept the next figures from Neutron, even if most ports are gone.
+
+        See :class:`nfv_sched.network.neutron.Doubts`.
+        """
         self._doubts.forget()
 
     def round(self, dry_run: bool = False) -> Round:
         """Do a round.
 
-        :param dry_run: only say what would be done
-        :raises RoundError: if Neutron, Placement or Nova's database is not
-            there; nothing is undone
+        :param dry_run: only report what would be done
+        :raises RoundError: if Neutron, Placement or Nova's database cannot be
+            used; what was written before stays
         """
         began = time.monotonic()
         try:
@@ -261,7 +267,7 @@ class Publisher:
         self._number += 1
         self._traced.clear()
         host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
-        # One after the other: what an aggregate says wrongly is logged once.
+        # In this thread, so that bad values of an aggregate are logged once.
         tasks = [(node, published.get(node.uuid), host_limits.of(node))
                  for node in wanted]
         present = {node.uuid for node in nodes}
@@ -286,9 +292,13 @@ class Publisher:
         self, nodes: Iterable[database.ComputeNode],
     ) -> tuple[list[database.ComputeNode],
                list[tuple[str, str, list[database.ComputeNode]]]]:
-        """The compute nodes that the ledger is for, and hosts that it is not.
+        """Which compute nodes the ledger has, and which hosts it leaves out.
 
-        What Neutron binds to a host cannot be told apart by compute node.
+        Left out are bare metal, and hosts with several compute nodes: Neutron
+        binds ports to the host, not to one of them.
+
+        :returns: (compute nodes; (host, reason, its compute nodes) of each
+            host that is left out)
         """
         by_host: dict[str, list] = {}
         for node in nodes:
@@ -311,9 +321,14 @@ class Publisher:
         return wanted, left_out
 
     def _together(self, function, items: list, began: float) -> list:
-        """Apply a function to all items, some at a time.
+        """Call a function with each item, in ``ledger_threads`` threads.
 
-        :raises UnavailableError: if it does for one of them
+        :param function: takes an item; its result is kept
+        :param items: the items
+        :param began: when the round began, seconds of ``time.monotonic()``
+        :returns: the results, in any order
+        :raises UnavailableError: if the function does
+        :raises RoundError: if the publisher is stopped
         """
         results = []
         if not items:
@@ -347,7 +362,7 @@ class Publisher:
     ) -> HostReport:
         """Take a provider out of the ledger whose compute node is gone.
 
-        That of the compute node is still there, or this one were not.
+        It only exists because the compute node's provider still does.
         """
         try:
             if dry_run:
@@ -380,7 +395,7 @@ class Publisher:
         self, host: str, note: str, published: list[ledger_client.Provider],
         dry_run: bool,
     ) -> HostReport:
-        """Take a host out of the ledger that has no place there any more.
+        """Take the providers of a host that is left out out of the ledger.
 
         Guests may still have allocations, so the inventories stay.
         """
@@ -427,7 +442,7 @@ class Publisher:
         except ledger_client.PlacementError as exc:
             return HostReport(node.host, Action.FAILED, {}, str(exc))
         except Exception as exc:
-            # Whatever it is, it may be the same for all hosts.
+            # It may be the same for all hosts, so only one trace is logged.
             if not self._traced.is_set():
                 self._traced.set()
                 LOG.exception('Host %s', node.host)
@@ -495,7 +510,10 @@ class Publisher:
         provider: ledger_client.Provider | None, known: _Known | None,
         dry_run: bool,
     ) -> _State:
-        """What Placement has of a compute node, all of one moment."""
+        """Read, or create, the provider of a compute node.
+
+        :raises ConflictError: if it changes while it is read
+        """
         uuid = ledger_names.provider_uuid(node.uuid)
         if provider is None and dry_run:
             if not self._client.exists(node.uuid):
@@ -520,15 +538,16 @@ class Publisher:
         held: Mapping[str, ledger_names.Held],
     ) -> tuple[ledger_inventory.Allocations, dict[str, str],
                Mapping[str, usage.Guest]]:
-        """See who is on a host, and note how in this round.
+        """Match the consumers of a provider with the guests on its host.
 
-        Nova is asked about the ports of those who have claimed anything, and
-        again when they are seen with others.
+        Updates the sights.  Nova is asked which ports it has plugged for those
+        with an allocation, and again when Neutron shows other ports.
 
         :param node: a compute node
-        :param held: what consumers have allocated
-        :returns: consumer -> what it has allocated; consumer that is a
-            migration -> the guest that moves; server -> what it has here
+        :param held: consumer UUID -> allocation
+        :returns: (consumer UUID -> resource class -> amount; consumer that is
+            a migration -> the guest that moves; server UUID -> its ports and
+            rules on the host)
         """
         provider = ledger_names.provider_uuid(node.uuid)
         allocations = {consumer: allocation.resources
@@ -550,7 +569,7 @@ class Publisher:
             right.update({
                 server: shown[server] for server, ports in plugged.items()
                 if ports and {*shown[server]} == {*guests[server].ports}
-                # No port is on its way here, perhaps under another name.
+                # All of them are bound here by now.
                 and all((port := self._snapshot.ports.get(uuid)) is not None
                         and port.host == node.host for uuid in ports)})
         self._right[provider] = right
@@ -563,9 +582,10 @@ class Publisher:
         return allocations, migrations, guests
 
     def _look_again(self, uuid: str) -> bool:
-        """The same for a host where nothing has changed.
+        """Update the sights of a host where nothing has changed.
 
-        :returns: whether any guest can give something back
+        :param uuid: UUID of its provider
+        :returns: whether any guest can give something back now
         """
         sights = self._sights[uuid] = {
             consumer: unused.look(
@@ -576,8 +596,8 @@ class Publisher:
             for sight in sights.values())
 
     def _kept(self, sight: unused.Sight) -> dict[str, int]:
-        """What a guest needs of what it has allocated."""
-        # A group that is not shown looks like one without rules.
+        """The part of its allocation that a guest uses; see unused.kept."""
+        # A security group that is not shown looks like one without rules.
         return unused.kept(sight.held.resources, sight.guest,
                            not self._snapshot.hides_groups)
 
@@ -586,17 +606,17 @@ class Publisher:
         held: Mapping[str, ledger_names.Held], migrations: Mapping[str, str],
         returned: collections.Counter[str], dry_run: bool,
     ) -> dict[str, ledger_names.Held]:
-        """Let guests give back what they do not use.
+        """Lower the allocations of guests that do not use all of theirs.
 
-        While Nova builds or moves a guest, or a migration of it has something
-        here, to which the guest may return, nothing is touched.
+        Not while Nova builds or moves the guest, nor while a migration of it
+        has an allocation here, as the guest may return.
 
         :param node: a compute node
-        :param held: what consumers have allocated
+        :param held: consumer UUID -> allocation
         :param migrations: consumer that is a migration -> the guest that moves
         :param returned: resource class -> amount; what is given back is added
-        :param dry_run: only say what would be done
-        :returns: what those who have given something back have now
+        :param dry_run: only work out what would be done
+        :returns: consumer UUID -> allocation now, of those that were lowered
         """
         sights = self._sights[ledger_names.provider_uuid(node.uuid)]
         due = {}
@@ -625,7 +645,11 @@ class Publisher:
         self, node: database.ComputeNode, consumer: str,
         keep: dict[str, int], held: ledger_names.Held,
     ) -> bool:
-        """Lower an allocation, unless somebody else changes it just now."""
+        """Lower an allocation.
+
+        :param keep: resource class -> amount that is kept
+        :returns: whether it was lowered; not if somebody else has changed it
+        """
         try:
             if not self._client.lower(
                     consumer, ledger_names.provider_uuid(node.uuid), held,
@@ -648,7 +672,7 @@ class Publisher:
     def _migrations(
         self, node: database.ComputeNode, consumers: list[str],
     ) -> dict[str, str]:
-        """Those of some consumers that are migrations, and whose."""
+        """Which consumers are migrations: UUID -> UUID of the guest."""
         found = {}
         for consumer in consumers:
             instance = self._instances.get(consumer)
@@ -674,7 +698,7 @@ class Publisher:
 
 
 def excess(accounts: Mapping[str, ledger_inventory.Account]) -> str:
-    """What a host carries more than it may, in words; empty if nothing.
+    """Use and limit of what exceeds its limit, as a text; empty if nothing.
 
     :param accounts: resource class -> account
     """
@@ -690,7 +714,7 @@ def _in_words(amounts: Mapping[str, int]) -> str:
 
 
 class Keeper(background.Repeated):
-    """Does rounds until it is told to stop.
+    """Does rounds until it is stopped, and logs their results.
 
     :param conf: see :class:`Publisher`
     """
@@ -709,24 +733,24 @@ class Keeper(background.Repeated):
         self._over: frozenset[str] = frozenset()
 
     def interval(self) -> float:
-        """``ledger_publish_interval``."""
+        """``ledger_publish_interval``, in seconds."""
         return self._interval
 
     def longest_pause(self) -> float:
-        """The interval, but not less than after a first failure."""
+        """Seconds: the interval, but at least the first pause."""
         return max(self.interval(), self.FIRST_PAUSE)
 
     def stop(self) -> None:
-        """Let :meth:`run` return, after the requests that are under way."""
+        """Make :meth:`run` return after the requests that are under way."""
         self._stopped.set()
 
     def run(self) -> None:
-        """Do rounds."""
+        """Do rounds until :meth:`stop` is called."""
         with contextlib.closing(self._publisher):
             while not self._stopped.is_set():
                 began = time.monotonic()
                 try:
-                    # It may have been read again, and be wrong now.
+                    # nova.conf may have been read again, and be wrong now.
                     self._interval = (
                         self._conf.nfv_sched.ledger_publish_interval)
                     done = self._publisher.round()

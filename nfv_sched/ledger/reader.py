@@ -9,13 +9,13 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What the scheduler knows of the ledgers in Placement.
+"""Read the ledgers from the answer to Nova's query of allocation candidates.
 
-Nova asks Placement for the allocation candidates of every request.  With them
-come summaries of all providers in the trees of the candidate hosts, those of
-the ledger among them: what they have, and how much of it is used.  That is as
-young as the request, and nobody has to be asked for it.  It spares Nova claims
-that cannot succeed; it decides nothing that Placement would not.
+With the allocation candidates of a request come summaries of all providers in
+the trees of the candidate hosts, those of the ledger among them, with capacity
+and use.  So the scheduler needs no query of its own, and what it reads is as
+new as the request.  It only spares Nova claims that would fail: Placement
+checks every claim itself.
 """
 
 from collections.abc import Mapping
@@ -31,13 +31,13 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reading:
-    """What Placement said of the candidate hosts of one request.
+    """The provider summaries for the candidate hosts of one request.
 
     :ivar summaries: UUID of a provider -> its summary in the answer to ``GET
         /allocation_candidates``, since microversion 1.29
     :ivar asked: when Placement was about to be asked, seconds of
         ``time.monotonic()``
-    :ivar answered: when its answer was there
+    :ivar answered: when its answer was there, seconds of ``time.monotonic()``
     """
 
     summaries: Mapping[str, Mapping]
@@ -45,11 +45,12 @@ class Reading:
     answered: float
 
     def left(self, compute_node: str, resource_class: str) -> int | None:
-        """How much the ledger of a host had left.
+        """How much the ledger of a host had left: capacity less used.
 
         :param compute_node: UUID of the compute node
         :param resource_class: ``names.PORTS`` or ``names.RULES``
-        :returns: None if the host has no ledger
+        :returns: number of ports or rules; None if the host has no ledger, or
+            its summary is malformed
         """
         summary = self.summaries.get(names.provider_uuid(compute_node))
         if summary is None:
@@ -57,7 +58,7 @@ class Reading:
         try:
             if names.TRAIT not in summary['traits']:
                 return None
-            # What has no inventory cannot be allocated.
+            # Without an inventory nothing can be allocated.
             amounts = summary['resources'].get(resource_class)
             return int(amounts['capacity'] - amounts['used']) if amounts else 0
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -65,13 +66,13 @@ class Reading:
             return None
 
 
-#: Set once the log has been told of a defect, so that it is told only once.
+#: Set once an error has been logged, so that it is logged only once.
 MISSING_TOLD = threading.Event()
 MALFORMED_TOLD = threading.Event()
 
 
 def _tell_malformed(summary) -> None:
-    """What Placement says of a ledger makes no sense; once a process."""
+    """Log a malformed summary of a ledger, once in a process."""
     if not MALFORMED_TOLD.is_set():
         MALFORMED_TOLD.set()
         LOG.error('What Placement says of a ledger is malformed, and such '
@@ -79,7 +80,7 @@ def _tell_malformed(summary) -> None:
 
 
 def tell_missing() -> None:
-    """There is no reading for a request: tell the log, once a process."""
+    """Log that a request has no reading, once in a process."""
     if not MISSING_TOLD.is_set():
         MISSING_TOLD.set()
         LOG.error(

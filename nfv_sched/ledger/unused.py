@@ -9,18 +9,18 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What guests have allocated from the ledger and do not use.  No I/O.
+"""Find what guests have allocated from the ledger and do not use.  No I/O.
 
-Nova allocates for a guest what it was scheduled with, and never less when a
-port is detached or a rule removed.  What a guest has been seen not to use for
-some rounds is therefore taken out of its allocation.
+Nova does not lower the allocation of a guest when a port is detached or a rule
+removed.  So what a guest has not used for :data:`ROUNDS` rounds is taken out
+of its allocation.
 
 A guest that is being built, or that moves here, has an allocation before its
 ports are bound, and they are bound one after the other.  Its allocation is
-left alone until a port of it has been seen here under this very allocation,
-as long as its ports change, and, as the publisher asks Nova, as long as
-anything is done to it.  What is used again later counts as reserved, like all
-that comes after boot.
+left alone until a port of it has been seen here with this allocation, while
+its ports change, and while Nova has a task for it, which the publisher checks.
+What the guest uses again later counts as reserved, as all that is attached
+after boot does.
 """
 
 from collections.abc import Mapping
@@ -29,19 +29,19 @@ import typing as ty
 from nfv_sched.ledger import names
 from nfv_sched.network import usage
 
-#: Rounds in a row in which a guest has to be seen with the same allocation,
-#: the same ports and as many rules, before it gives back the rest.
+#: Rounds in a row with the same allocation, the same ports and the same number
+#: of rules, after which a guest gives back what it does not use.
 ROUNDS = 3
 
 
 class Sight(ty.NamedTuple):
-    """How a guest was seen on a host in the last rounds.
+    """A guest on a host, as it was in the last rounds.
 
-    :ivar held: what it had allocated
-    :ivar guest: what Neutron had bound of it
-    :ivar bound: whether any port was bound here under this allocation
-    :ivar rounds: for how many rounds in a row it has been like this
-    :ivar last: number of the last of them
+    :ivar held: its allocation
+    :ivar guest: its ports and rules that Neutron had bound to the host
+    :ivar bound: whether a port was bound here since it has this allocation
+    :ivar rounds: number of rounds in a row in which it was like this
+    :ivar last: number of the last of these rounds
     """
 
     held: names.Held
@@ -59,12 +59,12 @@ class Sight(ty.NamedTuple):
 def look(
     before: Sight | None, held: names.Held, guest: usage.Guest, number: int,
 ) -> Sight:
-    """How a guest is seen now.
+    """Update the sight of a guest.
 
-    :param before: how it was seen before; None if it was not
-    :param held: what it has allocated
-    :param guest: what Neutron has bound of it
-    :param number: of this round; looking again in a round counts once
+    :param before: the last sight; None if there is none
+    :param held: its allocation
+    :param guest: its ports and rules that Neutron has bound to the host
+    :param number: number of this round; several calls in a round count once
     """
     bound = bool(guest.ports)
     if before is None or before.held != held:
@@ -79,12 +79,13 @@ def look(
 def kept(
     resources: Mapping[str, int], guest: usage.Guest, rules_known: bool,
 ) -> dict[str, int]:
-    """What a guest needs of its allocation.
+    """The part of its allocation that a guest uses.
 
     :param resources: resource class -> amount that it has allocated
-    :param guest: what Neutron has bound of it
-    :param rules_known: whether Neutron shows the rules of all its ports
-    :returns: resource class -> amount; nothing if it needs none at all
+    :param guest: its ports and rules that Neutron has bound to the host
+    :param rules_known: whether Neutron shows the rules of all its ports; if
+        not, all allocated rules count as used
+    :returns: resource class -> amount, without classes of which it uses none
     """
     used = dict(resources)
     used[names.PORTS] = len(guest.ports)
@@ -97,10 +98,11 @@ def kept(
 def difference(
     resources: Mapping[str, int], keep: Mapping[str, int],
 ) -> dict[str, int]:
-    """What is given back.
+    """How much is given back.
 
     :param resources: resource class -> amount that is allocated
     :param keep: resource class -> amount that is kept
+    :returns: resource class -> amount, without classes of which all is kept
     """
     return {name: amount - keep.get(name, 0)
             for name, amount in resources.items()
