@@ -9,8 +9,8 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What ``nfv-sched-status upgrade check`` looks at.
+"""The checks of ``nfv-sched-status upgrade check``.
 
-Each check is a function that returns an ``oslo_upgradecheck`` result whose
+Each check is a function that returns an ``oslo_upgradecheck`` result, whose
 details tell the operator what to do.  Nothing is changed.
 """

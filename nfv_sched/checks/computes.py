@@ -9,9 +9,9 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Checks of what the compute nodes have reported.
+"""Checks of the NUMA topologies and aggregates of the compute nodes.
 
-It is read from Nova's database, as it was at the last report of each.
+They are read from Nova's database, as each compute node reported them last.
 """
 
 from collections.abc import Iterable
@@ -34,20 +34,20 @@ _NODE_LABEL = re.compile('0|[1-9][0-9]*')
 
 
 class UnreadError(Exception):
-    """The compute nodes are not known."""
+    """The compute nodes cannot be read from Nova's database."""
 
 
 class Computes:
-    """The compute nodes, read when they are first asked for."""
+    """The compute nodes, read from Nova's database on first use."""
 
     def __init__(self):
         self._read: tuple[list, list[str]] | None = None
         self._error: str | None = None
 
     def nodes(self) -> list[database.ComputeNode]:
-        """All that manage guests, by host.
+        """The compute nodes, except bare metal, sorted by host.
 
-        :raises UnreadError: if none is known
+        :raises UnreadError: if none can be read
         """
         nodes, failures = self._all()
         if failures and not nodes:
@@ -58,7 +58,10 @@ class Computes:
             key=lambda node: (node.host, node.name))
 
     def unread(self) -> list[findings.Finding]:
-        """Cells whose compute nodes are not among them."""
+        """A warning for each cell that cannot be read.
+
+        :raises UnreadError: if the API database cannot be read
+        """
         return [findings.warning(
             f'Compute nodes were not looked at: {text.brief(failure)}.')
             for failure in self._all()[1]]
@@ -77,9 +80,9 @@ class Computes:
 
 
 def _view(node: database.ComputeNode) -> topology.HostTopology | None:
-    """What a compute node reports of its NUMA nodes.
+    """The NUMA nodes that a compute node has reported, if any.
 
-    :raises OddTopologyError: if that cannot be read
+    :raises OddTopologyError: if they cannot be read
     """
     try:
         return topology.host_topology(database.numa_topology(node))
@@ -92,13 +95,13 @@ def _view(node: database.ComputeNode) -> topology.HostTopology | None:
 def _views(
     nodes: Iterable[database.ComputeNode],
 ) -> dict[str, topology.HostTopology]:
-    """Those that can be read, by host."""
+    """Name of the host -> its NUMA nodes, of those that can be read."""
     views = {}
     for node in nodes:
         try:
             view = _view(node)
         except topology.OddTopologyError:
-            continue  # said by labels()
+            continue  # labels() warns of it
         if view is not None:
             views[node.host] = view
     return views
@@ -142,7 +145,7 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
             declared += 1
         elif conf.workarounds.disable_fallback_pcpu_query and (
                 not _dedicates(view)):
-            # No pinned servers go there, so it may well be meant.
+            # No pinned servers go there, so it needs no labels.
             ordinary.append(node.host)
             continue
         for fault in _label_faults(conf, view, switch):
@@ -170,7 +173,11 @@ _NO_TOPOLOGY = (
 def _label_faults(
     conf, view: topology.HostTopology, switch: bool,
 ) -> list[str]:
-    """What is wrong with the labels of a compute node."""
+    """Faults in the labels of a compute node, as texts.
+
+    :param view: its NUMA nodes
+    :param switch: whether it needs the label of the virtual switch
+    """
     faults = []
     label = conf.nfv_sched.vswitch_label
     prefix = conf.nfv_sched.node_label_prefix
@@ -209,7 +216,7 @@ def _label_faults(
 
 
 def aggregates(computes: Computes) -> upgradecheck.Result:
-    """Whether aggregates override options by numbers.
+    """Whether aggregates override options with valid numbers.
 
     :param computes: the compute nodes
     """
@@ -249,11 +256,12 @@ def _is_number(value: str) -> bool:
 
 
 def pinning(conf, computes: Computes) -> upgradecheck.Result:
-    """Whether pinned servers are counted on the CPUs that they get.
+    """Whether Placement counts pinned servers on the CPUs that they get.
 
-    With the fallback query Nova also asks Placement for hosts where a pinned
-    server would be counted as one with shared CPUs.  Hosts without
-    ``cpu_dedicated_set`` have no other CPUs; the others are offered twice.
+    With the fallback query Nova also asks Placement for hosts where the pinned
+    CPUs of a server are allocated as ``VCPU`` instead of ``PCPU``.  Hosts
+    without ``cpu_dedicated_set`` only have ``VCPU``; the others are offered in
+    both ways.
 
     :param conf: configuration object
     :param computes: the compute nodes

@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What a check has found, and what follows from it."""
+"""Make the result of a check from its warnings and failures."""
 
 from collections.abc import Iterable
 import typing as ty
@@ -29,7 +29,7 @@ class Finding(ty.NamedTuple):
 
 
 def warning(text: str) -> Finding:
-    """Something that works, but perhaps not as it was meant.
+    """A finding about what works, but perhaps not as it was meant.
 
     :param text: what is wrong, and what to do
     """
@@ -37,7 +37,7 @@ def warning(text: str) -> Finding:
 
 
 def failure(text: str) -> Finding:
-    """Something that does not work.
+    """A finding about what does not work.
 
     :param text: what is wrong, and what to do
     """
@@ -47,10 +47,10 @@ def failure(text: str) -> Finding:
 def conclude(
     findings: Iterable[Finding], well: str,
 ) -> upgradecheck.Result:
-    """The result of a check, failures first.
+    """The result of a check, with the code of its worst finding.
 
-    :param findings: what was found
-    :param well: what is said if that is nothing
+    :param findings: the findings; failures are shown first
+    :param well: details of the result if there are none
     """
     found = sorted(findings, key=lambda finding: -finding.code)
     if not found:
@@ -60,10 +60,10 @@ def conclude(
 
 
 def unread(what: str, why: str) -> upgradecheck.Result:
-    """The result of a check for which Nova's database cannot be read.
+    """The result of a check if Nova's database cannot be read.
 
-    :param what: what is not checked
-    :param why: sentences with the cause
+    :param what: what could not be checked
+    :param why: the cause, as sentences
     """
     return conclude([warning(
         f"{what} could not be checked, because Nova's database cannot be "

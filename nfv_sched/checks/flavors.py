@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""A check of the flavors, as Nova's database has them."""
+"""A check of the flavors in Nova's database."""
 
 from oslo_upgradecheck import upgradecheck
 
@@ -18,10 +18,10 @@ from nfv_sched.nova import database
 from nfv_sched import rules
 from nfv_sched import text
 
-# How many different mistakes are named.
+# How many different mistakes are shown.
 _MOST = 10
 
-#: What is said below the mistakes.
+#: Shown below the mistakes.
 ADVICE = (
     'No host takes servers of these flavors. Correct them with "openstack '
     '--os-compute-api-version 2.86 flavor set", and remove a wrong key with '
@@ -29,7 +29,7 @@ ADVICE = (
 
 
 def flavors() -> upgradecheck.Result:
-    """Whether the scheduler understands the extra specs of all flavors."""
+    """Whether the extra specs of nfv-sched are valid in all flavors."""
     try:
         known = database.flavors()
     except Exception as exc:

@@ -9,9 +9,9 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Checks of what ``nova-scheduler`` and ``nova-api`` will load and read.
+"""Checks of filters, weighers, options and validators.
 
-They look at the configuration and at the installed packages only.
+Only the configuration and the installed packages are read.
 """
 
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ SHARED_VCPU = 'SharedVCPUFilter'
 RULES = 'SecurityRuleLimitFilter'
 LIMITS = ('VSwitchPortLimitFilter', RULES)
 
-#: Filter -> what nobody keeps without it.
+#: Filter -> the extra spec or limit that is not kept without it.
 _KEEPS = {
     TOPOLOGY: policy.NUMA_NODE + '{n}',
     VSWITCH: policy.VSWITCH_NUMA_AFFINITY,
@@ -60,9 +60,9 @@ _KEEPS = {
     LIMITS[0]: 'limits of ports',
     LIMITS[1]: 'limits of security-group rules',
 }
-#: Filters of one policy, which leave guests without it alone.
+#: Filters of one policy, which accept all hosts for guests without it.
 _POLICIES = (VSWITCH, PCI, PLACE, SHARED_VCPU)
-#: Filter of a preference -> its weigher.
+#: Filter of a policy that can be preferred -> its weigher.
 _PREFERENCES = {
     VSWITCH: vswitch_numa_affinity.VSwitchNUMAAffinityWeigher,
     PCI: pci_numa_affinity.PCINUMAAffinityWeigher,
@@ -76,7 +76,7 @@ _PARAMOUNT = ('build_failure', 'cross_cell_move')
 
 
 def needs_figures(conf) -> bool:
-    """Whether an enabled filter keeps limits of what the network carries.
+    """Whether a filter that needs figures from Neutron is enabled.
 
     :param conf: configuration object
     """
@@ -85,7 +85,7 @@ def needs_figures(conf) -> bool:
 
 
 def weighs_network(conf) -> bool:
-    """Whether weighers of what the network carries run.
+    """Whether a weigher of network load is enabled.
 
     :param conf: configuration object
     """
@@ -98,10 +98,13 @@ def weighs_network(conf) -> bool:
 def _load(
     handler, names: Iterable[str], option: str,
 ) -> tuple[dict[str, str], list[findings.Finding]]:
-    """What Nova finds under the names that an option lists.
+    """Load the classes of an option, as Nova does.
 
-    :returns: name of each class -> name under which it was found, and what
-        cannot be loaded
+    :param handler: Nova's loader of filters or weighers
+    :param names: values of the option
+    :param option: its name, for findings
+    :returns: (name of each class -> value that offers it, a failure for each
+        value that cannot be loaded)
     """
     classes: dict[str, str] = {}
     found = []
@@ -119,7 +122,7 @@ def _load(
 
 
 def filters(conf) -> upgradecheck.Result:
-    """Whether the enabled filters can be loaded, and go together.
+    """Whether the enabled filters can be loaded and suit each other.
 
     :param conf: configuration object
     """
@@ -148,8 +151,10 @@ def filters(conf) -> upgradecheck.Result:
 def _unavailable(
     missing: list[str], available: list[str], known: set[str],
 ) -> findings.Finding:
-    """Enabled filters that Nova does not find.
+    """The failure for enabled filters that Nova does not find.
 
+    :param missing: names of these filters
+    :param available: values of ``available_filters``
     :param known: names of the filters of nfv-sched
     """
     lost = []
@@ -167,7 +172,7 @@ def _unavailable(
 
 
 def _combination(enabled: list[str]) -> list[findings.Finding]:
-    """Filters that are enabled together, or that lack another."""
+    """Warn of filters that exclude each other or need another one."""
     found = []
     if TOPOLOGY in enabled and STOCK_TOPOLOGY in enabled:
         found.append(findings.warning(
@@ -190,10 +195,11 @@ def _combination(enabled: list[str]) -> list[findings.Finding]:
 
 
 def _order(enabled: list[str]) -> list[findings.Finding]:
-    """Filters of limits come last.
+    """Warn of filters after those of limits, which have to come last.
 
-    They leave on a host what makes requests at the same moment take turns; a
-    filter that narrows the allocation candidates after them drops it.
+    These replace the list of allocation candidates by one that makes
+    concurrent requests take turns (``network.turn.Contested``).  A later
+    filter may replace that list.
     """
     first = min((enabled.index(name) for name in LIMITS if name in enabled),
                 default=len(enabled))
@@ -208,7 +214,7 @@ def _order(enabled: list[str]) -> list[findings.Finding]:
 
 
 def weighers(conf) -> upgradecheck.Result:
-    """Whether *prefer* outweighs what Nova prefers.
+    """Whether *prefer* outweighs all of Nova's weighers.
 
     :param conf: configuration object
     """
@@ -238,9 +244,10 @@ def weighers(conf) -> upgradecheck.Result:
 
 
 def _multiplier(conf, key: str, option: str) -> list[findings.Finding]:
-    """Whether a preference can be outweighed.
+    """Warn of a weigher of a preference that others can outweigh.
 
-    :param option: its multiplier
+    :param key: the extra spec
+    :param option: name of the multiplier of its weigher
     """
     value = conf.nfv_sched[option]
     if value <= 0:
@@ -259,7 +266,7 @@ def _multiplier(conf, key: str, option: str) -> list[findings.Finding]:
 
 
 def _other_multipliers(conf, option: str) -> dict[str, float]:
-    """Multipliers of weighers that are no preferences of a policy."""
+    """Multipliers of the weighers that must not outweigh a preference."""
     others = {'[metrics] weight_multiplier': conf.metrics.weight_multiplier}
     for group in ('filter_scheduler', 'nfv_sched'):
         for name in conf[group]:
@@ -271,7 +278,7 @@ def _other_multipliers(conf, option: str) -> dict[str, float]:
 
 
 def options(conf) -> upgradecheck.Result:
-    """Whether the options of ``[nfv_sched]`` are valid, and go together.
+    """Whether the options of ``[nfv_sched]`` are valid and consistent.
 
     :param conf: configuration object
     """
@@ -292,12 +299,12 @@ def options(conf) -> upgradecheck.Result:
 
 
 def _why(exc: Exception) -> str:
-    """What is wrong with a value, without what oslo.config says of itself."""
+    """What is wrong with a value, without oslo.config's introduction."""
     return text.brief(str(exc).rpartition(' is not valid: ')[2])
 
 
 def _unknown(conf, known: set[str]) -> list[findings.Finding]:
-    """Names in the section that are no options."""
+    """Warn of names in the section ``[nfv_sched]`` that are no options."""
     found = []
     for path in _config_files(conf):
         sections: dict = {}
@@ -313,7 +320,7 @@ def _unknown(conf, known: set[str]) -> list[findings.Finding]:
 
 
 def _config_files(conf) -> list[str]:
-    """The files that were read."""
+    """Paths of the configuration files that were read."""
     paths = list(conf.config_file or ())
     for directory in conf.config_dir or ():
         paths += sorted(
@@ -323,7 +330,7 @@ def _config_files(conf) -> list[str]:
 
 
 def _inconsistent(values) -> list[findings.Finding]:
-    """Options that contradict each other."""
+    """Findings about options that contradict each other."""
     found = []
     label, prefix = values.vswitch_label, values.node_label_prefix
     if label.startswith(prefix) and label.removeprefix(prefix).isdigit():
@@ -347,7 +354,7 @@ def _inconsistent(values) -> list[findings.Finding]:
 
 
 def validators() -> upgradecheck.Result:
-    """Whether ``nova-api`` of this environment knows the extra specs."""
+    """Whether the Nova API in this Python environment knows our keys."""
     from nfv_sched import validators as nfv_validators
     ours = {validator.name for validator in nfv_validators.register()}
     try:

@@ -9,10 +9,9 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Checks of the services that the scheduler and the ledger depend on.
+"""Checks of Neutron, Placement and the ledger.
 
-They read Neutron and Placement with the credentials of nova.conf, and are as
-patient as its time-outs.
+They connect with the credentials and time-outs of nova.conf.
 """
 
 import contextlib
@@ -34,7 +33,7 @@ _PROBE = ('"nfv-sched ledger probe" shows whether Placement grants no more '
 
 
 def uses_ledger(conf) -> bool:
-    """Whether ports and rules are claimed in Placement.
+    """Whether ports and rules are claimed in Placement: the option ledger.
 
     :param conf: configuration object
     """
@@ -42,7 +41,7 @@ def uses_ledger(conf) -> bool:
 
 
 def neutron(conf) -> upgradecheck.Result:
-    """Whether Neutron shows what the limits and weighers count.
+    """Whether Neutron can be read, and shows what limits and weighers need.
 
     :param conf: configuration object
     """
@@ -74,7 +73,7 @@ def neutron(conf) -> upgradecheck.Result:
 
 
 def placement(conf) -> upgradecheck.Result:
-    """Whether Placement answers, and can do what the ledger needs.
+    """Whether Placement answers a query for the providers of the ledger.
 
     :param conf: configuration object
     """
@@ -91,7 +90,9 @@ def placement(conf) -> upgradecheck.Result:
 
 
 def ledger(conf) -> upgradecheck.Result:
-    """Whether what is published is what ``nfv-sched-ledger`` would publish.
+    """Whether the ledger is what ``nfv-sched-ledger`` would publish now.
+
+    By a round that changes nothing.
 
     :param conf: configuration object
     """
@@ -136,7 +137,10 @@ def ledger(conf) -> upgradecheck.Result:
 def _unpublished(
     conf, hosts: dict[publisher.Action, list[str]],
 ) -> list[findings.Finding]:
-    """What a round would do, in words."""
+    """Findings about the hosts that a round would change.
+
+    :param hosts: action -> names of the hosts for which it would be done
+    """
     found = []
     interval = conf.nfv_sched.ledger_publish_interval
     new = hosts.get(Action.CREATED)
