@@ -10,9 +10,10 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""The command ``nfv-sched``; its subcommands are entry points.
+"""The command ``nfv-sched``.
 
-Others may add subcommands in the entry-point group ``nfv_sched.cli``.
+Its subcommands are the entry points of the group ``nfv_sched.cli``; other
+packages can add theirs.
 """
 
 import argparse
@@ -59,16 +60,16 @@ class NFVSched(app.App):
 
     def build_option_parser(self, description, version,
                             argparse_kwargs=None):
-        """The parser of the options before the subcommand."""
+        """The parser of the options before the subcommand; called by cliff."""
         return super().build_option_parser(
             description, version,
             {'prog': self.NAME, **(argparse_kwargs or {})})
 
     def configure_logging(self):
-        """Nova is quiet unless asked: -v for its notes, -vv for all."""
+        """Set log levels: without -v or -vv nothing of Nova is shown."""
         super().configure_logging()
-        # cliff lets everything through to its handlers, which costs Nova
-        # time to write what nobody reads.
+        # cliff leaves the root logger at DEBUG, so Nova would spend time on
+        # messages that no handler shows.
         if self.options.debug or self.options.verbose_level > 2:
             level = logging.DEBUG
         else:
@@ -83,16 +84,17 @@ class NFVSched(app.App):
 
 
 class _Subcommand:
-    """What subcommands have in common.
+    """Base of the subcommands.
 
-    Its docstring and its epilog are shown by ``--help`` as they are laid out.
+    ``--help`` shows the docstring and epilog of a subcommand, with the line
+    breaks that they have here.
     """
 
-    #: What is shown after the options.
+    #: Shown after the options.
     epilog: str
 
     def get_epilog(self) -> str:
-        """The epilog, without a line about where the command comes from."""
+        """The epilog; cliff would add the name of the package."""
         return self.epilog
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -103,15 +105,15 @@ class _Subcommand:
 
 
 class Command(_Subcommand, command.Command):
-    """A subcommand that prints what it likes."""
+    """Base of the subcommands that print free text."""
 
 
 class Lister(_Subcommand, lister.Lister):
-    """A subcommand that shows a table."""
+    """Base of the subcommands that print a table."""
 
 
 def discard_output() -> None:
-    """Write nothing more: whoever read it, such as head, has seen enough."""
+    """Discard further output, when its reader, such as head, has ended."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

@@ -46,10 +46,10 @@ _HEADERS = ('host', 'action', 'ports', 'reserved', 'allocated',
 
 
 def table(done, dry_run: bool = False) -> str:
-    """What was done in a round, for people.
+    """The results of a round as a table in plain text.
 
     :param done: ``nfv_sched.ledger.publisher.Round``
-    :param dry_run: whether it would be done
+    :param dry_run: whether it was a dry run
     """
     from nfv_sched.ledger import names
     rows = [_HEADERS]
@@ -79,9 +79,9 @@ def table(done, dry_run: bool = False) -> str:
 
 
 def once(dry_run: bool) -> int:
-    """Do one round.
+    """Do one round and print its results.
 
-    :param dry_run: only say what would be done
+    :param dry_run: only print what would be done
     :returns: exit code
     """
     from nfv_sched.ledger import publisher
@@ -98,7 +98,7 @@ def once(dry_run: bool) -> int:
 
 
 def serve() -> int:
-    """Do rounds until the process is told to stop.
+    """Do rounds until the process gets a signal to stop.
 
     :returns: exit code
     """
@@ -151,7 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         return once(conf.dry_run) if conf.once else serve()
     except cfg.Error as exc:
-        # Values are looked at when they are used.
+        # Some values are only checked when they are used.
         print(f'{PROG}: {exc}', file=sys.stderr)
         return 2
 

@@ -41,12 +41,12 @@ _COLUMNS = (
 
 
 class Book(ty.NamedTuple):
-    """How a resource class stands in a ledger.
+    """Inventory and allocations of one resource class in a ledger.
 
-    :ivar total: what there is
-    :ivar allocated: what guests have allocated of it
-    :ivar free: what they can still allocate; less than 0 if they have more
-        than they may
+    :ivar total: total of the inventory
+    :ivar allocated: how much guests have allocated
+    :ivar free: how much they can still allocate; negative if they have
+        allocated too much
     """
 
     total: int
@@ -55,11 +55,11 @@ class Book(ty.NamedTuple):
 
 
 class Figures(ty.NamedTuple):
-    """How one of the limits of a host stands.
+    """Use of one of the limits of a host.
 
-    :ivar used: what the host carries; None if that is not known
-    :ivar limit: what it may carry; infinity if there is no limit
-    :ivar free: what is left; None if that is not known
+    :ivar used: how much the host carries; None if not known
+    :ivar limit: how much it may carry; infinity if there is no limit
+    :ivar free: how much is left; None if not known
     """
 
     used: int | None
@@ -74,7 +74,7 @@ class Figures(ty.NamedTuple):
         return 100.0 * (1 - max(self.free, 0) / self.limit)
 
     def cells(self) -> tuple:
-        """Used, limit and free as they are shown."""
+        """The cells of the table: used, limit and free."""
         return self.used, _shown(self.limit), _shown(self.free)
 
 
@@ -162,7 +162,7 @@ class Show(cli.Lister):
         return rows
 
     def _books(self, conf, computes: list[str]) -> dict[str, dict[str, Book]]:
-        """How each ledger stands, by UUID of the compute node."""
+        """UUID of each compute node with a ledger -> class -> its book."""
         from nfv_sched.ledger import client as ledger_client
         threads = conf.nfv_sched.ledger_threads
         try:
@@ -180,7 +180,7 @@ class Show(cli.Lister):
 
 
 def _book(client, provider: str) -> dict[str, Book]:
-    """How each resource class of a ledger stands."""
+    """Resource class -> its book, of one provider of the ledger."""
     from nfv_sched.ledger import client as ledger_client
     try:
         _generation, inventories = client.inventories(provider)
@@ -198,7 +198,7 @@ def _book(client, provider: str) -> dict[str, Book]:
 
 
 def _row(node, limits, snapshot, books: dict[str, Book] | None):
-    """The row of a host, and how full it is in percent."""
+    """The row of a host, and the fullness of its fuller limit in percent."""
     from nfv_sched.ledger import names
     books = books or {}
     shown = snapshot.host(node.host) if snapshot is not None else None
@@ -223,7 +223,7 @@ def _row(node, limits, snapshot, books: dict[str, Book] | None):
 
 
 def _overdrawn(what: str, figures: Figures, book: Book | None) -> str:
-    """What is wrong if more is allocated than there is, else nothing."""
+    """The note if more is allocated than there is; else empty."""
     if book is None:
         return ''
     # The service raises a total to what is allocated.

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""``nfv-sched simulate``: a cloud from a file, placed by Nova's own code."""
+"""The command ``nfv-sched simulate``."""
 
 import argparse
 from collections.abc import Sequence
@@ -201,7 +201,7 @@ class Simulate(cli.Lister):
 
     @staticmethod
     def _run_cloud(path: str, parsed_args: argparse.Namespace):
-        # Nova takes seconds to import; --help need not wait for it.
+        # Importing Nova takes seconds, which --help must not take.
         text = cloud_text.read(path)
         with warnings.catch_warnings():
             # Its libraries warn about eventlet, which nothing here uses.
@@ -235,10 +235,10 @@ class Simulate(cli.Lister):
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
                        data: ty.Iterable) -> int:
-        """Print what was asked for.
+        """Print the result in the chosen format; called by cliff.
 
-        Machine-readable formats are one document; columns, if chosen, choose
-        its tables' columns instead of the full document.
+        JSON and YAML are one document: everything, or tables with the chosen
+        columns.  Other formats are tables.
         """
         if self._result is None:
             return super().produce_output(parsed_args, column_names, data)

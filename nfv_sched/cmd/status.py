@@ -52,7 +52,7 @@ class Checks(upgradecheck.UpgradeCommands):
     """
 
     def __init__(self, conf):
-        # Imports Nova, for which --help does not wait.
+        # They import Nova, which takes seconds that --help must not take.
         from nfv_sched.checks import computes
         from nfv_sched.checks import flavors
         from nfv_sched.checks import scheduler
@@ -76,7 +76,7 @@ class Checks(upgradecheck.UpgradeCommands):
             ))
 
     def _get_details(self, upgrade_check_result):
-        """The details, each line of them wrapped by itself."""
+        """The details of a result, with each line wrapped by itself."""
         lines = (upgrade_check_result.details or '').splitlines()
         return '\n'.join(
             super(Checks, self)._get_details(upgradecheck.Result(
@@ -86,7 +86,7 @@ class Checks(upgradecheck.UpgradeCommands):
 def _guarded(
     check: Callable[[], upgradecheck.Result],
 ) -> Callable[[upgradecheck.UpgradeCommands], upgradecheck.Result]:
-    """A check that fails by itself, and leaves the others alone."""
+    """Wrap a check so that an exception becomes its result: a failure."""
     def run(_commands):
         try:
             return check()
@@ -123,7 +123,10 @@ _CLI_OPTS = [
 
 
 def bound(conf) -> None:
-    """Wait for no service longer than ``TIMEOUT``, and do not retry."""
+    """Lower time-outs to ``TIMEOUT``, and do not retry connections.
+
+    :param conf: configuration object; changed
+    """
     for group in ('api_database', 'database'):
         conf.set_override('max_retries', 1, group)
         conf.set_override('retry_interval', 0, group)
@@ -132,7 +135,7 @@ def bound(conf) -> None:
         try:
             value = conf[group][option]
         except cfg.Error:
-            continue  # said by the checks
+            continue  # a check reports it
         conf.set_override(option, min(value or TIMEOUT, TIMEOUT), group)
 
 
@@ -156,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     :param argv: arguments; those of the process if None
     :returns: exit code
     """
-    # What goes wrong is in the results.
+    # Errors are in the results, not in a log.
     logging.getLogger().addHandler(logging.NullHandler())
     if not sys.warnoptions:
         warnings.simplefilter('ignore')
@@ -174,7 +177,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f'{PROG}: {exc}', file=sys.stderr)
         return UNUSABLE
     except SystemExit as exc:
-        # Wrong arguments would be taken for a failed check.
+        # Its exit code for wrong arguments is that of a failed check.
         return UNUSABLE if exc.code else 0
     upgradecheck.CONF = conf  # has --json
     return upgradecheck.run(conf)
