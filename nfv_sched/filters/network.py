@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What the filters of network limits have in common."""
+"""Base class of the filters of network limits: ports and rules."""
 
 import abc
 import dataclasses
@@ -35,14 +35,14 @@ _ACCEPTED = decide.Decision(True)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Allowance:
-    """What the limits of hosts with the same aggregates mean for a guest.
+    """What the limits of hosts with the same aggregates allow a guest.
 
-    :ivar reason: why the guest is not for them, or None
+    :ivar reason: why all these hosts are refused; None if they are not
     :ivar limits: all limits
-    :ivar room: what is left of the filter's limit without guests; infinity
-        also if the figures from Neutron are not believed
-    :ivar full: why a host is refused, from what is left on it
-    :ivar picky: whether some of them take no guests, whatever these need
+    :ivar room: the filter's limit less what Neutron does not know, such as
+        physical ports; infinity also if the figures from Neutron are too old
+    :ivar full: makes the reason for a full host from how much is left there
+    :ivar picky: whether :meth:`NetworkLimitFilter.host_refusal` must be asked
     """
 
     reason: reasons.Lazy | None
@@ -53,14 +53,16 @@ class _Allowance:
 
 
 class _Common:
-    """What all hosts have in common in one pass of a filter.
+    """What is the same for all hosts in one pass of a filter.
 
-    :ivar network: what is known for the request
-    :ivar need: how much the guest takes
-    :ivar shown: host name -> what Neutron shows; empty if it is not believed
-    :ivar own: names of the hosts on which the guest may be already, if so
-    :ivar recent: names of the hosts on which anything was placed lately
-    :ivar allowances: what the limits of each host mean
+    :ivar network: the network note of the request
+    :ivar need: how much the guest takes: ports or rules
+    :ivar shown: host name -> ``usage.HostUsage``; empty if the figures from
+        Neutron are too old
+    :ivar own: names of the hosts on which a moved guest may be already
+    :ivar recent: names of the hosts on which this process has placed anything
+        lately
+    :ivar allowances: what the limits of each host allow
     """
 
     __slots__ = ('network', 'need', 'shown', 'own', 'recent', 'allowances')
@@ -78,21 +80,22 @@ class _Common:
 
 
 class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
-    """Refuse hosts that carry too much of something.
+    """Refuse hosts that carry too many ports, or too many rules.
 
-    What a host carries is known from Neutron, and from what this process has
-    placed since.  With ``[nfv_sched] ledger = placement`` what the guest takes
-    is added to the allocation candidates, and Placement has the last word:
-    where a host has a ledger, what Placement has just said of that counts.
+    Each subclass counts one of them.  What a host carries is what Neutron
+    shows and what this process has placed since.  With ``[nfv_sched] ledger =
+    placement``, the ledger in Placement's answer counts instead on hosts that
+    have one; what the guest takes is then added to the allocation candidates,
+    and Placement checks it again at the claim.
     """
 
     #: Resource class of the ledger.
     resource_class: str
 
-    #: How much a host carries, from its ``usage.HostUsage``.
+    #: Gives how much a host carries, from its ``usage.HostUsage``.
     carried: ty.Callable[[usage.HostUsage], int]
 
-    #: Place of the reasons, and what they call it.
+    #: ``order`` of the reasons, and how they call what is counted.
     order: int
     noun: str
 
@@ -102,35 +105,60 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def need(self, demand: network_demand.NetworkDemand) -> int:
-        """How much a guest takes."""
+        """How much the guest of a request takes.
+
+        :param demand: what it takes of the network
+        """
 
     @abc.abstractmethod
     def own(self, guest: usage.Guest) -> int:
-        """How much of what a host carries is a guest's."""
+        """How much of what a host carries belongs to one guest.
+
+        :param guest: its ports and rules on the host
+        """
 
     @abc.abstractmethod
     def unseen(self, ports: int, rules: int) -> int:
-        """How much Neutron does not show yet."""
+        """The one of two numbers that this filter counts.
+
+        :param ports: number of ports that a reading does not show
+        :param rules: number of rules that a reading does not show
+        """
 
     @abc.abstractmethod
     def room(self, limits: network_limits.Limits) -> tuple[float, float]:
-        """The limit of a host, and what is left of it without guests."""
+        """The limit of a host, and the limit less what Neutron does not know.
+
+        :param limits: limits of the host
+        """
 
     @abc.abstractmethod
     def guest_refusal(
         self, demand: network_demand.NetworkDemand,
         limits: network_limits.Limits,
     ) -> reasons.Reason | None:
-        """Why a new guest is not for a host, whatever it carries."""
+        """Why a new guest exceeds a limit of guests; None if it does not.
+
+        :param demand: what it takes of the network
+        :param limits: limits of the host
+        """
 
     def is_picky(self, limits: network_limits.Limits) -> bool:
-        """Whether :meth:`host_refusal` can refuse any host."""
+        """Whether :meth:`host_refusal` can refuse a host with these limits.
+
+        :param limits: limits of the host
+        """
         return False
 
     def host_refusal(
         self, limits: network_limits.Limits, shown: usage.HostUsage,
     ) -> reasons.Reason | None:
-        """Why a host takes no guests, whatever they need."""
+        """Why a host takes no new guests, however little they need.
+
+        :param limits: limits of the host
+        :param shown: what Neutron has bound to it
+        :returns: None if it takes some
+        """
         return None
 
     def decide(self, host_state, request, request_note):
@@ -171,12 +199,12 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def _allowance(self, network: visit.NetworkNote, need: int,
                    host_state) -> _Allowance:
-        """What the limits of a host mean for the guest."""
+        """What the limits of a host, by its aggregates, allow the guest."""
         limits = network.limits.of(host_state)
         reason = None
         if not network.request.is_move:
             reason = self.guest_refusal(network.demand, limits)
-        # Without figures the rules are not known, but the ports are.
+        # Without figures the guest's rules are not known, but its ports are.
         if reason is None and network.deny and (
                 need or network.demand.vswitch_ports):
             reason = functools.partial(self._stale, need, network.snapshot)
@@ -187,7 +215,11 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             network.fresh and self.is_picky(limits))
 
     def _refusal(self, host_state, common: _Common) -> reasons.Lazy | None:
-        """Why a host is refused; None, with all that follows, if not."""
+        """Why a host is refused.
+
+        If it is not, the result is None, and the host is prepared for the
+        claim.
+        """
         allowance = common.allowances.of(host_state)
         if allowance.reason is not None:
             return allowance.reason
@@ -217,18 +249,19 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         return None
 
     def _own(self, host_state, common: _Common) -> int | None:
-        """How much the guest has on a host; None if it is not there."""
+        """How much the guest has on a host already; None if not there."""
         guest = common.network.own_on(host_state)
         return None if guest is None else self.own(guest)
 
     def _by_ledger(self, host_state, common: _Common, free: float,
                    own: int | None) -> float:
-        """How much is left on a host if its ledger counts.
+        """How much is left on a host, by its ledger if it has one.
 
-        If that is enough, the guest claims what it takes.
+        If that is enough, what the guest takes is added to the host's
+        allocation candidates.
 
-        :param free: what is left otherwise
-        :param own: what the guest has there
+        :param free: what is left by Neutron and this process
+        :param own: what the guest has there already; None if it is not there
         """
         network, need = common.network, common.need
         left = in_ledger = network.ledgers.left(
@@ -244,9 +277,9 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             perhaps = self.unseen(unshown.more_ports, unshown.more_rules)
             left = recent.left(in_ledger, surely, perhaps, free, need)
         if own:
-            # Placement would count it twice, as it does with CPUs, until the
-            # resize is confirmed. It adds nothing, so it is not refused for
-            # that.
+            # Until a resize on the same host is confirmed, Placement counts
+            # the guest twice, as it does with CPUs. It takes no more than
+            # before, so it is not refused if there is no room for that.
             if min(free - own, in_ledger - perhaps) >= need:
                 names.claim(host_state, self.resource_class, need)
             return free
@@ -255,7 +288,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         return left
 
     def _standing(self, common: _Common, host_state) -> turn.Standing:
-        """How a host that has passed stands when Nova comes to it."""
+        """What is left on a host that has passed, right before its claim."""
         network, name = common.network, host_state.host
         allowance = common.allowances.of(host_state)
         left = allowance.room - self.carried(
@@ -284,7 +317,12 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             f'the figures from Neutron are {snapshot.age():.0f} s old')
 
     def _allowed(self, what: str, need: int, most: float) -> reasons.Reason:
-        """A guest asks for more than a guest may have."""
+        """The reason for a guest that asks for more than a guest may have.
+
+        :param what: what is limited
+        :param need: how much it asks for
+        :param most: the limit
+        """
         return reasons.Reason(
             self.order, what, f'{need} needed', f'at most {most:.0f} allowed',
             int(most), own=True)

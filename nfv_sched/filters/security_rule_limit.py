@@ -38,23 +38,23 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
         return bool(request.nics or request.is_move)
 
     def need(self, demand):
-        """Rules of the guest's ports on the virtual switch."""
+        """Number of rules of the guest's ports on the virtual switch."""
         return demand.rules
 
     def own(self, guest):
-        """Rules of a guest's ports."""
+        """Number of rules of a guest's ports on the virtual switch."""
         return guest.rules
 
     def unseen(self, ports, rules):
-        """Rules, not ports."""
+        """The number of rules."""
         return rules
 
     def room(self, limits):
-        """The limit; nothing else takes of it."""
+        """The limit, twice: Neutron knows all rules."""
         return (limits.security_rules_per_node,) * 2
 
     def guest_refusal(self, demand, limits):
-        """A port with more rules than a port may have."""
+        """The reason for a port with more rules than a port may have."""
         need, most = demand.port_rules, limits.security_rules_per_port
         if need <= most:
             return None

@@ -42,24 +42,24 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
         return bool(request.nics or request.demands or request.is_move)
 
     def need(self, demand):
-        """Ports of the virtual switch."""
+        """Number of the guest's ports on the virtual switch."""
         return demand.vswitch_ports
 
     def own(self, guest):
-        """Ports of a guest."""
+        """Number of a guest's ports on the virtual switch."""
         return len(guest.ports)
 
     def unseen(self, ports, rules):
-        """Ports, not rules."""
+        """The number of ports."""
         return ports
 
     def room(self, limits):
-        """The limit, and the same without the physical ports."""
+        """The limit, and the limit less the physical ports."""
         limit = limits.vswitch_ports_per_node
         return limit, limit - limits.vswitch_physical_ports
 
     def guest_refusal(self, demand, limits):
-        """More interfaces or devices than a guest may have."""
+        """The reason for more interfaces or devices than a guest may have."""
         for what, need, most in (
             ('vNICs of a guest', demand.vswitch_ports,
              limits.vnics_per_guest),
@@ -75,7 +75,7 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
         return limits.network_services_per_node < math.inf
 
     def host_refusal(self, limits, shown):
-        """More DHCP servers and routers than a host may carry."""
+        """The reason for too many DHCP servers and routers on the host."""
         services = shown.dhcp_servers + shown.routers
         if services <= limits.network_services_per_node:
             return None
