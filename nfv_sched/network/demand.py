@@ -9,11 +9,11 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What a request takes of the network of a node.
+"""Work out how many ports and rules a guest takes on its host.
 
-Plain values from the networks and ports of a request; what has to be looked
-up, such as the vNIC type of a port or the rules of a security group, comes
-from the snapshot, and from what Neutron was asked for besides.  No I/O.
+From the networks and ports of its request.  The vNIC types of ports and the
+rules of security groups come from the snapshot, and from what Neutron was
+asked for in addition.  No I/O.
 """
 
 from collections.abc import Iterable
@@ -22,13 +22,13 @@ import typing as ty
 
 from nfv_sched.network import usage
 
-# What a request says instead of a network, and instead of a security group.
+# What a request may have instead of the UUID of a network or security group.
 NO_NETWORK = 'none'
 AUTO_NETWORK = 'auto'
 DEFAULT_GROUP = 'default'
 
-#: Rules that a port is taken to have if nobody says how many; see
-#: ``security_rules_per_port``.
+#: Number of rules of a port for which it is not known, if
+#: ``security_rules_per_port`` is no limit.
 ASSUMED_RULES = 128
 
 
@@ -50,14 +50,14 @@ class NIC(ty.NamedTuple):
 
 
 class NetworkDemand(ty.NamedTuple):
-    """What a guest takes of the network of the node that it goes to.
+    """What a guest takes of the network of its host, as numbers.
 
     :ivar vswitch_ports: ports of the virtual switch
     :ivar vfs: virtual functions, of ports and aliases
-    :ivar pci_nics: whole NICs, of ports and aliases
-    :ivar rules: security-group rules, ingress and egress, of the ports of the
-        virtual switch
-    :ivar port_rules: the most rules on one of them
+    :ivar pci_nics: physical functions (whole NICs), of ports and aliases
+    :ivar rules: security-group rules, ingress and egress, of all its ports of
+        the virtual switch
+    :ivar port_rules: rules of the port that has most of them
     """
 
     vswitch_ports: int = 0
@@ -68,13 +68,13 @@ class NetworkDemand(ty.NamedTuple):
 
 
 class Lacking(ty.NamedTuple):
-    """What figures lack to say what a guest takes.
+    """What the figures lack to work out what a guest takes.
 
-    :ivar ports: UUIDs of ports
+    :ivar ports: UUIDs of ports that are not known
     :ivar groups: UUIDs of security groups whose rules are not known
     :ivar projects: UUIDs of projects whose security group ``default`` is not
         known
-    :ivar networks: UUIDs of networks
+    :ivar networks: UUIDs of networks that are not known
     """
 
     ports: tuple[str, ...] = ()
@@ -84,17 +84,18 @@ class Lacking(ty.NamedTuple):
 
 
 class Interfaces:
-    """The network interfaces of a guest, and what is known of them.
+    """The network interfaces of a guest, with their ports and rules.
 
     :param interfaces: those of its request
-    :param security_groups: UUIDs of the security groups that the ports get
-        that do not exist yet, or ``default`` for that of the project
+    :param security_groups: UUIDs of the security groups of ports that Nova
+        will create, or ``default`` for that of the project
     :param project: UUID of the project
-    :param snapshot: what is known of ports and rules; None if nothing is
-    :param instance: UUID of the server if it exists.  Besides the ports that
-        its request names those count that are bound for it and belong to its
-        project.
-    :ivar more: what is known besides the snapshot
+    :param snapshot: the figures from Neutron; None if there are none
+    :param instance: UUID of the server if it exists. Its ports in the snapshot
+        then count, too, if they belong to its project.
+
+    :ivar nics: the interfaces
+    :ivar more: what Neutron was asked for in addition to the snapshot
     """
 
     def __init__(
@@ -110,14 +111,15 @@ class Interfaces:
         if snapshot is not None and instance and project:
             own = [port.id for port in snapshot.ports_of(instance, project)]
             if own:
-                # What else the request says is older than the server.
+                # Networks in the request led to these ports when the server
+                # was created.
                 self.nics = [nic for nic in self.nics if nic.port]
                 named = {nic.port for nic in self.nics}
                 self.nics += [
                     NIC(port=port) for port in own if port not in named]
 
     def lacking(self) -> Lacking | None:
-        """What Neutron should be asked for; None if nothing is lacking."""
+        """What Neutron has to be asked for; None if nothing is lacking."""
         snapshot, more = self._snapshot, self.more
         if snapshot is None or snapshot.hides_groups:
             return None
@@ -149,27 +151,30 @@ class Interfaces:
         return found if any(found) else None
 
     def port(self, nic: NIC) -> usage.Port | None:
-        """The port of an interface, if it exists and is known."""
+        """The port of an interface; None if it is not known, or not created.
+
+        :param nic: one of ``nics``
+        """
         if not nic.port or self._snapshot is None:
             return None
         return self._snapshot.ports.get(nic.port) or (
             self.more.ports.get(nic.port))
 
     def rules(self, nic: NIC, assumed: int) -> int:
-        """Security-group rules of an interface.
-
-        Without a snapshot there are none.
+        """Number of security-group rules of an interface.
 
         :param nic: one of ``nics``
-        :param assumed: how many there are, or at least what is known, if not
-            all of them are known
+        :param assumed: the result if not all its security groups are known,
+            unless the known ones have more rules
+        :returns: 0 without a snapshot
         """
         if self._snapshot is None:
             return 0
         port = self.port(nic)
         if port is not None:
             if nic.port in self._snapshot.ports:
-                # Rules are read after ports: groups without any have none.
+                # Rules are read after ports, so a group of a known port that
+                # has no known rules has none.
                 return self._snapshot.rules_of(port.security_groups)
             groups = port.security_groups
         elif nic.port:
@@ -186,7 +191,7 @@ class Interfaces:
         return known if None not in counts else max(known, assumed)
 
     def _secured(self, network: str | None) -> bool | None:
-        """Whether ports of a network get security groups, if known."""
+        """Whether ports of a network get security groups; None: unknown."""
         if network is None or network == AUTO_NETWORK:
             return True
         return self._snapshot.networks.get(
@@ -206,14 +211,13 @@ def of_request(
 ) -> NetworkDemand:
     """What the guest of a request takes.
 
-    Without a snapshot no rules are known, and none are counted.
+    Without a snapshot no rules are counted.
 
     :param interfaces: its network interfaces
-    :param vfs: virtual functions of its PCI requests
-    :param pci_nics: physical functions of its PCI requests
-    :param port_devices: devices that its ports want
-    :param assumed_rules: rules of a port of which a snapshot does not know
-        how many it has
+    :param vfs: number of virtual functions of its PCI requests
+    :param pci_nics: number of physical functions of its PCI requests
+    :param port_devices: number of devices of PCI requests for ports
+    :param assumed_rules: number of rules of a port for which it is not known
     """
     beside = ports = rules = port_rules = 0
     for nic in interfaces.nics:
@@ -229,8 +233,8 @@ def of_request(
         count = interfaces.rules(nic, assumed_rules)
         rules += count
         port_rules = max(port_rules, count)
-    # A move does not say which of its ports are beside the switch, but how
-    # many devices they take.
+    # The request of a move may not say which ports bypass the switch, but it
+    # has their PCI requests.
     missing = min(max(port_devices - beside, 0), ports)
     if missing:
         rules -= rules * missing // ports

@@ -11,8 +11,8 @@
 #    under the License.
 """The limits of a host and of the guests on it.
 
-From the options, and from the metadata of the host's aggregates.  Without
-limit is infinity.  No I/O.
+From the options, and from the metadata of the host's aggregates.  Infinity
+means no limit.  No I/O.
 """
 
 import functools
@@ -26,9 +26,9 @@ _PHYSICAL_PORTS = 'vswitch_physical_ports'
 
 
 class Limits(ty.NamedTuple):
-    """What a host may carry, and what a guest on it may have.
+    """The most that a host may carry, and that a guest on it may have.
 
-    The fields are named like the options, and so is the aggregate metadata.
+    Options and aggregate metadata have the names of the fields.
 
     :ivar vswitch_ports_per_node: ports of the virtual switch
     :ivar vswitch_physical_ports: how many of them are physical
@@ -51,7 +51,7 @@ class Limits(ty.NamedTuple):
 
 
 def defaults(conf) -> Limits:
-    """What the options say; 0 or less is still no limit.
+    """The values of the options; here 0 or less still means no limit.
 
     :param conf: configuration object with ``[nfv_sched]``
     """
@@ -60,9 +60,9 @@ def defaults(conf) -> Limits:
 
 
 def assumed_rules(conf) -> int:
-    """Rules that a port is taken to have if nobody says how many.
+    """Number of rules of a port for which it is not known.
 
-    As many as a port may have, by the option.
+    It is ``security_rules_per_port``, or ``ASSUMED_RULES`` without a limit.
 
     :param conf: configuration object with ``[nfv_sched]``
     """
@@ -73,9 +73,9 @@ def assumed_rules(conf) -> int:
 def of_host(host_state, options: Limits) -> Limits:
     """The limits of a host.
 
-    :param host_state: ``nova.scheduler.host_manager.HostState``, or whatever
-        else has ``host`` and ``aggregates``
-    :param options: what the options say
+    :param host_state: ``nova.scheduler.host_manager.HostState``, or another
+        object with ``host`` and ``aggregates``
+    :param options: values of the options, see :func:`defaults`
     """
     limits = Limits(*(
         scheduler.aggregate_limit(host_state, name, default)
@@ -92,9 +92,9 @@ def _physical_ports(host_state, options: Limits) -> int:
 
 
 def by_host(options: Limits) -> scheduler.PerAggregates[Limits]:
-    """The limits of many hosts; those with the same aggregates are alike.
+    """The limits of hosts, worked out once for those with equal aggregates.
 
-    :param options: what the options say
+    :param options: values of the options, see :func:`defaults`
     """
     return scheduler.PerAggregates(
         functools.partial(of_host, options=options))

@@ -9,20 +9,20 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The snapshot of the network, from Neutron's API.
+"""Read snapshots of the network from Neutron's API.
 
-:func:`read_snapshot` reads it once.  :class:`SnapshotSource` has one at hand
-that a thread in the background keeps young, so that those who ask for it never
-wait for Neutron, but for a bounded time at the very first.
+:func:`read_snapshot` reads one.  :class:`SnapshotSource` holds the latest one,
+which a background thread reads again and again, so that callers do not wait
+for Neutron, except for a bounded time at the first call.
 
-What a request needs and the snapshot lacks, because it is younger, is asked
-for in its name (:class:`Lookups`).
+What a request needs and the snapshot lacks, because it was created after it,
+is read for this request (:class:`Lookups`).
 
 A snapshot is made of complete answers or not at all.  Neutron has no
-transactions over pages, so it can mix moments that lie as far apart as reading
+transactions over pages, so its parts can be as far apart in time as reading
 takes: a port that is created or moved meanwhile may be missing until the next
-one, and none is counted twice.  An answer that is complete but lacks most of
-what there was a moment ago is not believed at once (:class:`Doubts`).
+snapshot; none is counted twice.  A reading that is complete but lacks most of
+what the one before it had is not accepted at once (:class:`Doubts`).
 """
 
 from collections.abc import Callable
@@ -57,22 +57,23 @@ nfv_conf.register_opts(CONF)
 
 _GROUP = 'neutron'  # section of nova.conf
 _CHUNK_BYTES = 65536
-#: What is longer is no answer of Neutron's.
+#: Most bytes of one answer; a longer one is an error.
 ANSWER_BYTES = 64 * 2 ** 20
+#: Most pages of one resource; more are an error.
 PAGES = 10000
 # How many of the last items of a page are tried as the marker of the next one:
 # Neutron refuses a marker that has been deleted meanwhile.
 _MARKERS = 5
 _PORT_FIELDS = ('id', 'device_owner', 'device_id', 'binding:host_id',
                 'binding:vnic_type', 'security_groups', 'project_id')
-# What Neutron gives the group "default" of a project, unless told otherwise:
-# all egress, and ingress from the group itself, for IPv4 and IPv6.
+# Rules that Neutron creates with the group "default" of a project: all egress,
+# and ingress from the group itself, for IPv4 and IPv6.
 _DEFAULT_GROUP_RULES = 4
-# Of each kind, for one request.
+# Most ports, networks and so on that are read for one request.
 _LOOKED_UP = 50
 
-# What can go wrong on the way to Neutron, by no fault of this module. The
-# exceptions of requests are OSErrors.
+# Errors of connections, Keystone and Neutron. The exceptions of requests are
+# OSErrors.
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
            urllib3.exceptions.HTTPError, OSError)
 
@@ -80,20 +81,20 @@ _HIDDEN_GROUPS = (
     'Neutron does not show the security groups of other projects to the user '
     'of the [neutron] section, who needs the role admin')
 
-# So many ports, or security groups of ports, are looked at to see whether the
-# groups are shown.
+# Number of ports, or of their security groups, that are read to see whether
+# Neutron shows the groups.
 _PROBED = 100
 
-# Part of its time that a process spends reading, at most.
+# Largest part of its time that a process spends reading.
 _SHARE = 0.05
 
 
 class NeutronError(Exception):
-    """Neutron did not give what a snapshot is made of."""
+    """Neutron cannot be read, or not completely."""
 
 
 class ImplausibleError(NeutronError):
-    """Neutron gave much less than a moment ago."""
+    """Neutron shows much less than in the reading before."""
 
 
 class _StatusError(NeutronError):
@@ -105,29 +106,31 @@ class _StatusError(NeutronError):
 
 
 class Doubts:
-    """Readings that lack most of what the one before them had.
+    """Decides whether a reading that lacks most ports or rules is accepted.
 
-    A fault on the way, or a user who lost his role, looks like an empty cloud;
-    believed, it would give away room that is taken.  A cloud can really lose
-    most of its ports, too.  If servers that have no ports any more are deleted
-    in Nova as well, that is so; else such a reading is believed after
-    ``READINGS`` of them in a row, if half of ``max_snapshot_age`` has passed
-    since the first, and Nova does not say that the servers have ports.  The
-    very first reading of a process is doubted if it has no bound port of a
-    server while servers have some by Nova's database.
+    A defect of Neutron, or a user who lost a role, looks like an empty cloud;
+    accepted, it would make taken room look free.  But a cloud can really lose
+    most of its ports.  It has if Nova has deleted the servers that have no
+    ports any more.  Otherwise such a reading is accepted after ``READINGS``
+    of them in a row, if half of ``max_snapshot_age`` has passed since the
+    first and Nova has no ports of these servers.  The first reading of a
+    process is not accepted if it shows no bound port of a server although
+    Nova's database has some.
 
-    To be used by one thread at a time; it outlives its :class:`Reader`.
+    To be used by one thread at a time.  It is kept when a :class:`Reader` is
+    replaced.
 
     :param conf: configuration object with ``[nfv_sched]``
-    :param deleted: tells which of some servers Nova has deleted, by UUID;
+    :param deleted: returns those of some server UUIDs that Nova has deleted;
         None to ask Nova
-    :param connected: tells whether Nova has a server with ports on a host,
-        among some or at all; None to ask Nova
+    :param connected: returns whether any of some servers, or any server if
+        called with None, is on a host and has ports by Nova; None to ask Nova
     """
 
+    #: Number of such readings in a row after which one is accepted.
     READINGS = 3
 
-    #: So many servers without ports are looked for in Nova.
+    #: Most servers without ports that Nova is asked about.
     SERVERS = 100
 
     def __init__(
@@ -144,11 +147,12 @@ class Doubts:
 
     def check(self, previous: usage.Snapshot | None,
               snapshot: usage.Snapshot) -> None:
-        """See whether a reading is to be believed.
+        """Check whether a reading can be accepted.
 
-        :param previous: the reading before that was believed, if any
-        :param snapshot: the new one
-        :raises ImplausibleError: if not
+        :param previous: the last reading that was accepted; None if there is
+            none
+        :param snapshot: the new reading
+        :raises ImplausibleError: if it is not accepted yet
         """
         doubts, contradicted = ('', False) if self._forgotten else (
             self._doubts_of_first(snapshot) if previous is None
@@ -174,14 +178,18 @@ class Doubts:
         self._readings = 0
 
     def _doubts_of_first(self, snapshot: usage.Snapshot) -> tuple[str, bool]:
-        """What is doubtful about the first reading; see :meth:`_doubts`."""
+        """Why the first reading is doubted; see :meth:`_doubts`."""
         if snapshot.bound_ports() or not self._has_ports(None):
             return '', False
         return 'no port of a server is bound to any host', True
 
     def _doubts(self, previous: usage.Snapshot,
                 snapshot: usage.Snapshot) -> tuple[str, bool]:
-        """What is doubtful about a reading, and whether Nova knows better."""
+        """Why a reading is doubted, and whether Nova contradicts it.
+
+        :returns: (text, empty if it is not doubted; whether Nova has ports of
+            servers for which the reading has none)
+        """
         found = usage.doubts(previous, snapshot)
         if not found.ports:
             return found.rules, False
@@ -189,7 +197,7 @@ class Doubts:
         if not servers:
             return found.ports, False
         try:
-            # Rules go with the servers that have used them.
+            # Fewer rules need no other explanation then.
             if self._deleted(servers).issuperset(servers):
                 return '', False
         except Exception as exc:
@@ -204,7 +212,7 @@ class Doubts:
             return False
 
     def forget(self) -> None:
-        """Believe the next reading, whatever it shows."""
+        """Accept the next reading, whatever it shows."""
         self._forgotten = True
 
 
@@ -214,9 +222,10 @@ class Reader:
     To be used by one thread at a time, in the process that made it.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
-    :param stopped: reading ends between two requests once this is set
-    :param doubts: what is known of implausible readings; None to begin anew
-    :raises NeutronError: if there is no way to Neutron
+    :param stopped: once this is set, the next request to Neutron raises
+        ``background.Stopped``
+    :param doubts: checks each reading; None for a new object
+    :raises NeutronError: if ``[neutron]`` cannot be used
     """
 
     def __init__(self, conf=CONF, stopped: threading.Event | None = None,
@@ -240,14 +249,16 @@ class Reader:
             raise NeutronError(f'no connection to Neutron: {exc}') from exc
 
     def close(self) -> None:
-        """Close the connections that are kept open."""
+        """Close all connections."""
         self._session.session.close()
 
     def probe(self) -> tuple[str, str]:
-        """Ask for a little of everything that :meth:`read` asks for.
+        """Read a few items of each resource that :meth:`read` reads.
 
-        :returns: what Neutron shows, and what it does not, for people; the
-            latter is empty if it shows everything
+        For ``nfv-sched-status``.
+
+        :returns: (text with what Neutron shows, text with what it hides; empty
+            if it hides nothing)
         :raises NeutronError: if any answer is missing, late or malformed
         """
         self._deadline = math.inf
@@ -269,7 +280,7 @@ class Reader:
 
     def _few(self, resource: str, fields: tuple[str, ...],
              query: list[tuple[str, str]]) -> list[dict]:
-        """The first page of a kind; none if Neutron does not know it."""
+        """The first page of a resource; empty if Neutron does not have it."""
         try:
             body = self._get(
                 resource, [('fields', field) for field in fields] + query)
@@ -282,18 +293,20 @@ class Reader:
     def read(
         self, previous: usage.Snapshot | None = None,
     ) -> usage.Snapshot:
-        """Read everything.
+        """Read a complete snapshot.
 
-        :param previous: the snapshot before, with which the new one shares
-            what has not changed
+        :param previous: the snapshot before, to compare with, and to share
+            unchanged ports with
         :raises NeutronError: if any answer is missing, late or malformed
+        :raises ImplausibleError: if most is missing; see :class:`Doubts`
+        :raises background.Stopped: if it was stopped
         """
         seconds = self._conf.nfv_sched.max_snapshot_age
         self._deadline = time.monotonic() + seconds
         builder = usage.SnapshotBuilder(previous)
         for port in self._items('ports', _PORT_FIELDS):
             self._add_port(builder, port)
-        # After the ports: the groups of a port were there before it.
+        # After the ports, so that the groups of all ports exist by then.
         for rule in self._items(
             'security-group-rules', ('id', 'security_group_id'),
             optional=True,
@@ -321,14 +334,14 @@ class Reader:
 
     def look_up(self, lacking: demand.Lacking,
                 deadline: float) -> usage.Supplement:
-        """Read what a request needs, and nothing else.
+        """Read only what a request needs.
 
-        A security group that has no rules and is not shown either is left
-        out.
-
-        :param lacking: what it needs; of very much, only a part is read
-        :param deadline: when to be done, seconds of ``time.monotonic()``
+        :param lacking: what it needs; of each kind at most ``_LOOKED_UP`` are
+            read
+        :param deadline: when to give up, seconds of ``time.monotonic()``
+        :returns: what was found; without security groups that Neutron hides
         :raises NeutronError: if any answer is missing, late or malformed
+        :raises background.Stopped: if it was stopped
         """
         self._deadline = deadline
         ports: dict[str, usage.Port | None] = dict.fromkeys(
@@ -351,13 +364,16 @@ class Reader:
         rules = self._rules_of(list(groups)[:_LOOKED_UP])
         for project in lacking.projects[:_LOOKED_UP]:
             if project not in default_groups:
-                # Neutron makes it together with the first port.
+                # Neutron creates the group together with the first port.
                 default_groups[project] = project
                 rules[project] = self._rules_of_default_groups()
         return usage.Supplement(ports, rules, default_groups, networks)
 
     def _rules_of(self, groups: list[str]) -> dict[str, int]:
-        """How many rules some security groups have, if they are shown."""
+        """Security group -> number of rules, without groups that are hidden.
+
+        :param groups: UUIDs of security groups
+        """
         rules = dict.fromkeys(groups, 0)
         for rule in self._chosen(
             'security-group-rules', ('id', 'security_group_id'),
@@ -371,7 +387,7 @@ class Reader:
                 if count or group in shown}
 
     def _rules_of_default_groups(self) -> int:
-        """Rules of a security group ``default`` that is not there yet."""
+        """Number of rules of a group ``default`` that does not exist yet."""
         try:
             return sum(
                 rule.get('used_in_default_sg') is not False
@@ -387,28 +403,35 @@ class Reader:
         self, resource: str, fields: tuple[str, ...], name: str,
         values: Collection[str], *filters: tuple[str, str],
     ) -> Iterator[dict]:
-        """The items of which a field has one of some values."""
+        """The items of a resource with one of some values in a field.
+
+        :param resource: its name, as in the URL
+        :param fields: fields to read
+        :param name: the field with the values
+        :param values: the values
+        :param filters: further query parameters
+        """
         if not values:
             return
         for item in self._items(
             resource, fields, optional=resource != 'ports',
             filters=[(name, value) for value in values] + list(filters),
         ):
-            # Neutron ignores filters that it does not know.
+            # Neutron ignores filters that it does not support.
             if item.get(name) in values:
                 yield item
 
     def _hides_groups(self, builder: usage.SnapshotBuilder) -> bool:
-        """Whether security groups of ports, and so their rules, are not shown.
+        """Whether Neutron hides security groups of ports from this user.
 
-        A list that the user may not see is no error to Neutron, but empty, or
-        has what belongs to the user's own project.
+        That is no error: the list is then empty, or has only groups of the
+        user's own project.
         """
         groups = builder.groups_without_rules(_PROBED)
         shown = {group['id'] for group in self._chosen(
             'security-groups', ('id',), 'id', groups)}
         hidden = groups.keys() - shown
-        # It may have been deleted meanwhile, but not while a port has it.
+        # A group may have been deleted since, but not if a port still has it.
         return any(
             not hidden.isdisjoint(_port(port)[4]) for port in self._chosen(
                 'ports', _PORT_FIELDS, 'id',
@@ -422,7 +445,7 @@ class Reader:
             groups, project)
 
     def _add_agents(self, builder: usage.SnapshotBuilder) -> None:
-        """Learn what runs Neutron, and what its DHCP and L3 agents serve."""
+        """Add the types of all agents, and what DHCP and L3 agents serve."""
         kinds = {_text(agent, 'agent_type') for agent in self._items(
             'agents', ('id', 'agent_type'), paged=False, optional=True)}
         for kind in kinds:
@@ -437,7 +460,7 @@ class Reader:
         ):
             host, kind = _text(agent, 'host'), _text(agent, 'agent_type')
             builder.add_agent_host(kind, host)
-            # What a dead agent had is stale; its ports are counted instead.
+            # The report of a dead agent is out of date; ports count instead.
             if not agent.get('alive'):
                 continue
             figures = agent.get('configurations')
@@ -456,14 +479,14 @@ class Reader:
         self, resource: str, fields: tuple[str, ...],
         filters=(), paged: bool = True, optional: bool = False,
     ) -> Iterator[dict]:
-        """All items of a kind, each once.
+        """All items of a resource, each once.
 
-        :param resource: as in the URL
-        :param fields: those needed; the first must be ``id``
-        :param filters: query parameters
-        :param paged: whether Neutron pages through this resource
-        :param optional: whether a Neutron that does not know the resource has
-            none of it
+        :param resource: its name, as in the URL
+        :param fields: fields to read; the first must be ``id``
+        :param filters: further query parameters
+        :param paged: whether Neutron has pages for this resource
+        :param optional: whether a Neutron without the resource is no error,
+            but has no items
         """
         limit = self._conf.nfv_sched.neutron_page_size
         query = [('fields', field) for field in fields]
@@ -489,7 +512,7 @@ class Reader:
             for item in items:
                 if item['id'] not in seen:
                     yield item
-            # An answer longer than the limit is all there is.
+            # An answer that is longer than the limit is complete.
             if not more and (not paged or len(items) != limit):
                 return
             if not items:
@@ -517,7 +540,11 @@ class Reader:
         return self._get(resource, query + [('marker', markers[-1])])
 
     def _get(self, resource: str, query: list[tuple[str, str]]) -> bytes:
-        """The body of one answer, complete and in time."""
+        """The body of one answer.
+
+        :raises NeutronError: if it is no success, incomplete or late
+        :raises background.Stopped: if it was stopped
+        """
         if self._stopped is not None and self._stopped.is_set():
             raise background.Stopped()
         began = time.monotonic()
@@ -561,7 +588,7 @@ class Reader:
 
 
 def _parse(body: bytes, resource: str) -> tuple[list[dict], bool]:
-    """The items of a page, and whether there are more pages."""
+    """The items of a page, and whether a link leads to a next page."""
     key = resource.replace('-', '_')
     try:
         document = json.loads(body)
@@ -630,25 +657,28 @@ def read_snapshot(conf=CONF) -> usage.Snapshot:
 
 
 class Lookups:
-    """Asks Neutron for what figures lack, in the name of single requests.
+    """Reads from Neutron what the figures lack for single requests.
 
-    A few at a time; the others wait for them as long as they may.  After a
-    failure nobody waits for a while.  What was found is kept as long as the
-    figures that lacked it.
+    Up to ``THREADS`` requests at a time; others wait within their time.  After
+    a failure there is a pause, in which requests do not wait.  What was found
+    is kept as long as the snapshot that lacked it.
 
-    Several threads may use it.  Threads of its own do the asking, so that no
-    connection, and no Keystone, can hold up a request.
+    Several threads may use it.  Reading is done in threads of its own, so that
+    a connection, or Keystone, cannot delay a request beyond
+    ``neutron_lookup_timeout``.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
     :param stopped: see :class:`Reader`
 
-    :ivar readers: those that nobody uses at the moment
+    :ivar readers: readers that are not in use, to be used again
     """
 
     THREADS = 4
+    #: Seconds of pause after a first failure, and at most; see
+    #: :class:`nfv_sched.background.Repeated`.
     FIRST_PAUSE = 1.0
     LONGEST_PAUSE = 60.0
-    #: Entries that are kept.
+    #: Most entries that are kept.
     KEPT = 10000
 
     def __init__(self, conf, stopped: threading.Event):
@@ -674,7 +704,7 @@ class Lookups:
         if not self._threads.acquire(timeout=timeout):
             self._failed(f'no answer to others within {timeout:g} s')
             return
-        # Others may have found it meanwhile, or found Neutron down.
+        # Another request may have read it meanwhile, or have failed.
         lacking = self._lacks(snapshot, interfaces)
         if lacking is None or time.monotonic() < self._paused_until:
             self._threads.release()
@@ -684,7 +714,7 @@ class Lookups:
             threading.Thread(
                 target=self._run, name='nfv-sched-lookup', daemon=True,
                 args=(snapshot, lacking, began + timeout, done)).start()
-        except RuntimeError as exc:  # there are too many
+        except RuntimeError as exc:  # there are too many threads
             self._threads.release()
             self._failed(str(exc))
             return
@@ -693,17 +723,17 @@ class Lookups:
         self._lacks(snapshot, interfaces)
 
     def kept(self) -> int:
-        """How many entries are kept."""
+        """Number of entries that are kept."""
         return self._found.size()
 
     def close(self) -> None:
-        """Close the connections that are not used at the moment."""
+        """Close the connections that are not in use."""
         while self.readers:
             self.readers.pop().close()
 
     def _lacks(self, snapshot: usage.Snapshot,
                interfaces: demand.Interfaces) -> demand.Lacking | None:
-        """What is lacking besides what was found for other requests."""
+        """What is lacking still, after what was read for other requests."""
         with self._lock:
             if self._snapshot is snapshot:
                 interfaces.more = self._found
@@ -748,7 +778,7 @@ class Lookups:
         with self._lock:
             now = time.monotonic()
             if now < self._paused_until:
-                return  # of the same outage
+                return  # counted already
             self._failures += 1
             self._paused_until = now + min(
                 self.FIRST_PAUSE * 2 ** min(self._failures - 1, 32),
@@ -763,7 +793,11 @@ class Lookups:
 
 
 class Refresher(background.Refresher[usage.Snapshot]):
-    """The thread that reads Neutron in one process."""
+    """The thread that reads Neutron in one process.
+
+    :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
+    :param memory: what this process has placed; reviewed after each reading
+    """
 
     name = 'nfv-sched-neutron'
     log = LOG
@@ -781,40 +815,47 @@ class Refresher(background.Refresher[usage.Snapshot]):
         self._slow_told = False
 
     def interval(self) -> float:
-        """``neutron_refresh_interval``."""
+        """``neutron_refresh_interval``, in seconds."""
         return self._conf.nfv_sched.neutron_refresh_interval
 
     def rest(self, took: float) -> float:
-        """So long that little time is spent reading, and figures stay fresh.
+        """Least pause in seconds, so that little time is spent reading.
 
-        :param took: seconds
+        At most half of ``max_snapshot_age``, so that figures stay fresh.
+
+        :param took: seconds that reading took
         """
         return max(took, min(
             took / _SHARE - took, self._conf.nfv_sched.max_snapshot_age / 2))
 
     def hurries(self) -> bool:
-        """Not if Neutron is well, but shows little."""
+        """Not after a reading that was only doubted: Neutron works then."""
         return not self._doubted
 
     def first_timeout(self) -> float:
-        """``neutron_first_fetch_timeout``."""
+        """``neutron_first_fetch_timeout``, in seconds."""
         return self._conf.nfv_sched.neutron_first_fetch_timeout
 
     def read(self) -> usage.Snapshot:
-        """A new snapshot."""
+        """Read a new snapshot; see :meth:`Reader.read`."""
         if self._reader is None:
             self._reader = Reader(self._conf, self.stopped, self.doubts)
         return self._reader.read(self.value)
 
     def close(self) -> None:
-        """Close the connection; a new one also learns new endpoints."""
+        """Close all connections; new ones read the service catalog again."""
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.close()
         self.lookups.close()
 
     def succeeded(self, took: float) -> None:
-        """Tell of readings that take long."""
+        """Log how long reading took, with a warning if it is too long.
+
+        Also reviews the memory.
+
+        :param took: seconds that reading took
+        """
         options = self._conf.nfv_sched
         snapshot = self.value
         LOG.debug('Neutron was read in %.1f s: %d hosts, %d ports, %s', took,
@@ -844,7 +885,10 @@ class Refresher(background.Refresher[usage.Snapshot]):
                 f'({options.max_snapshot_age:.0f} s) to spare it')
 
     def failed(self, exc: Exception) -> None:
-        """Tell of the first of several failures, and when it matters."""
+        """Log the first of several failures, and when figures get too old.
+
+        :param exc: the error
+        """
         options = self._conf.nfv_sched
         snapshot = self.value
         doubted, self._doubted = (
@@ -882,10 +926,10 @@ class Refresher(background.Refresher[usage.Snapshot]):
 
 
 class SnapshotSource(background.Source[usage.Snapshot]):
-    """Has the latest snapshot at hand, in every process that asks for it.
+    """Holds the latest snapshot in each process that uses it.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
-    :param memory: what was placed lately; it is reviewed after each reading
+    :param memory: what this process has placed; reviewed after each reading
     """
 
     def __init__(self, conf=CONF, memory: recent.Memory | None = None):
@@ -898,23 +942,23 @@ class SnapshotSource(background.Source[usage.Snapshot]):
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
-        """Ask Neutron for what figures lack of some network interfaces.
+        """Read from Neutron what a snapshot lacks about network interfaces.
 
-        Takes ``neutron_lookup_timeout`` at most.  What was found is noted in
-        ``interfaces.more``; it can be less than what is lacking.
+        Takes ``neutron_lookup_timeout`` at most.  What was found is written to
+        ``interfaces.more``; it may not be all.
 
         :param snapshot: what :meth:`get` returned
-        :param interfaces: those of a request, made with the same figures
+        :param interfaces: those of a request, made with the same snapshot
         """
         if snapshot is not None:
             self.refresher().lookups.look_up(snapshot, interfaces)
 
     def forget(self) -> None:
-        """Believe the next reading, however little it shows."""
+        """Accept the next reading, whatever it shows."""
         self.refresher().doubts.forget()
 
     def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
-        """Whether a snapshot is young enough to be believed.
+        """Whether a snapshot is younger than ``max_snapshot_age``.
 
         :param snapshot: what :meth:`get` returned
         """

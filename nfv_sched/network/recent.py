@@ -9,25 +9,25 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What this process has placed and no reading shows yet.
+"""Remember what this process has placed and Neutron does not show yet.
 
-Between two readings of Neutron the scheduler places guests.  It remembers
-them here until Neutron shows their ports, so that the next request does not
-take their room for free.  What other processes place meanwhile is not known;
+Between two readings of Neutron the scheduler places guests.  It remembers them
+here until Neutron shows their ports, so that the next request does not count
+their room as free.  What other processes place meanwhile is not known here;
 for that there is the ledger in Placement.
 
-Requests that are decided at the same time take their room before Nova claims
-it, so that they do not all take the same.  That is also how it is
-known what is missing in what Placement has answered a request meanwhile.
+Concurrent requests take their room here right before Nova claims it, so that
+they do not all count on the same.  These entries also tell what an answer of
+Placement to another request cannot contain yet.
 
-A guest counts until Neutron shows its ports on the host; until they are gone,
-or bound to a host that it neither comes from nor goes to; and in no case for
-more than an hour.  A move may take long, and binds the ports at its end.
+An entry ends when Neutron shows the ports of the guest on the host; when they
+are gone, or bound to a host that the guest neither comes from nor goes to; and
+after an hour in any case.  A move may take long, and binds ports at its end.
 
-A guest of which no reading has ever shown a port may have been deleted at
+If no reading has ever shown a port of the guest, it may have been deleted at
 once, or its build may have failed: Nova is asked, in the background
-(:meth:`Memory.review`).  What a guest has taken besides the ports that are
-shown counts for ten minutes, and one whose move failed for an hour.
+(:meth:`Memory.review`).  If fewer ports are shown than were counted, the rest
+counts for ten minutes; a guest whose move failed counts for an hour.
 """
 
 from collections.abc import Callable
@@ -41,39 +41,42 @@ import typing as ty
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import usage
 
-#: Seconds in which a guest that does not wait on another host is built, and
-#: all its ports are bound.
+#: Seconds after which a guest is taken to be built with all its ports bound,
+#: unless its ports are still on the source of a move.
 BUILD_SECONDS = 600.0
 
 #: Seconds that Nova has for the claim in Placement, and for the other servers
-#: of the request. What it took ends before that if the request does.
+#: of the request. Room that is only taken is free again after that, or when
+#: the request ends.
 TAKE_SECONDS = 60.0
 
-# Entries older than this are dropped whatever has been read.
+# Entries older than this are dropped in any case.
 _LOST_SECONDS = 3600.0
 
-# So many guests that were never shown are asked about in one review, and for
-# so many seconds one by one: a cell may not answer.
+# Limits of one review: guests that Nova is asked about, and seconds for asking
+# for single ones, as the database of a cell may not answer.
 _REVIEWED = 500
 _REVIEW_SECONDS = 5.0
 
 
 class Entry(ty.NamedTuple):
-    """One guest placed by this process.
+    """One guest on one host: placed, or about to be.
 
-    :ivar ports: ports of the virtual switch
-    :ivar rules: security-group rules on them
-    :ivar when: seconds of ``time.monotonic()``
-    :ivar until: when it ends if Nova does not place the guest
-    :ivar holder: weak reference to what lives as long as the request; None if
-        Nova has placed the guest
-    :ivar sources: hosts that its ports are bound to until it has moved
-    :ivar settled: whether these are known: the first reading since it was
-        placed may show another, for the last one before may be older than the
-        guest's last move
-    :ivar shown: a reading has shown ports of it
-    :ivar project: UUID of its project
-    :ivar taken: seconds when it was taken, before Nova made its own
+    Times are seconds of ``time.monotonic()``.
+
+    :ivar ports: number of its ports on the virtual switch
+    :ivar rules: number of security-group rules on these ports
+    :ivar when: when this was noted
+    :ivar until: when this ends if Nova does not place the guest
+    :ivar holder: weak reference to an object that lives as long as the
+        request; None once Nova has placed the guest
+    :ivar sources: hosts to which its ports are bound until it has moved
+    :ivar settled: whether ``sources`` is complete. The last reading before the
+        guest was placed may be older than its last move, so the first one
+        after that may add a host.
+    :ivar shown: whether a reading has shown ports of the guest
+    :ivar project: UUID of its project; empty if not known
+    :ivar taken: when the room was taken, before Nova's claim
     """
 
     ports: int
@@ -88,22 +91,29 @@ class Entry(ty.NamedTuple):
     taken: float = 0.0
 
     def in_flight(self, now: float) -> bool:
-        """Whether Nova may still be about to place the guest."""
+        """Whether the guest is not placed yet, but may still be.
+
+        :param now: seconds of ``time.monotonic()``
+        """
         return (self.holder is not None and now <= self.until and
                 self.holder() is not None)
 
     def lost(self, now: float) -> bool:
-        """Whether Nova has not placed the guest, and will not."""
+        """Whether the guest is not placed and will not be.
+
+        :param now: seconds of ``time.monotonic()``
+        """
         return self.holder is not None and not self.in_flight(now)
 
     def after(self, snapshot: usage.Snapshot, host: str, instance: str,
               now: float) -> 'Entry | None':
-        """What it has become when a reading was made; None if it is over.
+        """The entry after a reading of Neutron; None if it has ended.
 
         :param snapshot: the reading
         :param host: ``host_state.host``
         :param instance: UUID of the server
         :param now: seconds of ``time.monotonic()``
+        :returns: this entry if nothing has changed
         """
         if self.lost(now) or self.when + _LOST_SECONDS < now:
             return None
@@ -131,14 +141,14 @@ class Entry(ty.NamedTuple):
 
 
 class Answer(ty.NamedTuple):
-    """What the ledger of a host had left when Placement was asked.
+    """What the ledger of a host had left by Placement's answer.
 
-    :ivar asked: when it was about to be asked, seconds of
+    :ivar asked: when Placement was about to be asked, seconds of
         ``time.monotonic()``
-    :ivar answered: when its answer was there
-    :ivar ports: ports of the virtual switch that were left; None if the guest
-        is not held to that
-    :ivar rules: the same of rules
+    :ivar answered: when its answer was there, seconds of ``time.monotonic()``
+    :ivar ports: ports of the virtual switch that were left; None if they do
+        not limit the guest
+    :ivar rules: security-group rules that were left; None as for ports
     """
 
     asked: float
@@ -148,13 +158,13 @@ class Answer(ty.NamedTuple):
 
 
 class Unshown(ty.NamedTuple):
-    """What an answer of Placement does not have of one host.
+    """Ports and rules on a host that an answer of Placement lacks.
 
-    :ivar ports: ports of guests that it cannot have
-    :ivar rules: rules on them
-    :ivar more_ports: ports of those and of guests that it may not have, for
-        they were being placed at that moment
-    :ivar more_rules: rules on them
+    :ivar ports: ports of guests that the answer cannot contain
+    :ivar rules: rules on these ports
+    :ivar more_ports: ports of these and of guests that it may or may not
+        contain, because they were being placed at that time
+    :ivar more_rules: rules on these ports
     """
 
     ports: int = 0
@@ -165,16 +175,17 @@ class Unshown(ty.NamedTuple):
 
 def left(ledger: int | None, surely: int, perhaps: int, otherwise: float,
          need: int) -> float:
-    """How much is left of one resource on a host that has a ledger.
+    """How much is left of ports, or of rules, on a host with a ledger.
 
-    Placement's answer counts. Of what this process was placing while
-    Placement was asked nobody knows whether it is in the answer: if the guest
-    fits only if it is, the other figures decide.
+    It is what Placement answered, less what the answer cannot contain.  Guests
+    that this process was placing while Placement was asked may be in it or
+    not.  If the guest only fits if they are, the figures from Neutron count,
+    too.
 
-    :param ledger: how much was left by Placement's answer; None if the guest
-        is not held to that
-    :param surely: how much the answer cannot have
-    :param perhaps: that, and how much it may not have
+    :param ledger: how much was left by Placement's answer; None if that does
+        not limit the guest
+    :param surely: how much the answer cannot contain
+    :param perhaps: how much it cannot, or perhaps does not, contain
     :param otherwise: how much is left by figures from Neutron; infinity if
         there are none
     :param need: how much the guest takes
@@ -189,7 +200,7 @@ def left(ledger: int | None, surely: int, perhaps: int, otherwise: float,
 
 
 class Memory:
-    """Entries by host and server; several threads may use it."""
+    """The entries of this process, by host and server; thread-safe."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -205,9 +216,10 @@ class Memory:
         :param host: ``host_state.host``
         :param instance: UUID of the server
         :param demand: what it takes
-        :param project: UUID of its project, empty if that is not known
-        :param is_move: it existed before
-        :param snapshot: what Neutron showed, if anything
+        :param project: UUID of its project; empty if not known
+        :param is_move: whether the server existed before
+        :param snapshot: the figures from Neutron, if any: they show the source
+            of a move
         """
         now = time.monotonic()
         ports = (snapshot.ports_of(instance, project)
@@ -235,19 +247,20 @@ class Memory:
         demand: network_demand.NetworkDemand, ports: float, rules: float,
         holder: Callable[[], ty.Any], answer: Answer | None = None,
     ) -> tuple[float, float] | None:
-        """Take room on a host for a moment, if there is enough.
+        """Take room on a host until Nova has placed the guest, if it is free.
 
-        :param snapshot: what Neutron showed, None if that is not believed
+        :param snapshot: the figures from Neutron; None if they are too old
         :param host: ``host_state.host``
         :param instance: UUID of the server
         :param demand: what it takes
-        :param ports: ports that are left without what Neutron does not show
-        :param rules: rules that are left in the same way
-        :param holder: weak reference to what lives as long as the request
-        :param answer: what Placement said of the ledger of the host, None if
-            it has none
-        :returns: None, or the ports and rules that are left if they are too
-            few
+        :param ports: ports that are left by the figures from Neutron alone
+        :param rules: rules that are left by the figures from Neutron alone
+        :param holder: weak reference to an object that lives as long as the
+            request
+        :param answer: what Placement said of the host's ledger; None if it has
+            none
+        :returns: None if the room was taken; else the numbers of ports and
+            rules that are left
         """
         with self._lock:
             if snapshot is not None:
@@ -271,7 +284,7 @@ class Memory:
             return None
 
     def release(self, host: str, instance: str) -> None:
-        """Give back what Nova has not claimed, or undoes with the request.
+        """Give back room that Nova has not claimed, or undoes.
 
         :param host: ``host_state.host``
         :param instance: UUID of the server
@@ -282,7 +295,7 @@ class Memory:
 
     def unshown(self, host: str, asked: float, answered: float,
                 without: str | None = None) -> Unshown:
-        """What an answer of Placement does not have of a host.
+        """What an answer of Placement about a host lacks.
 
         :param host: ``host_state.host``
         :param asked: see :class:`Answer`
@@ -303,7 +316,7 @@ class Memory:
         return Unshown(ports, rules, more_ports, more_rules)
 
     def prolong(self, host: str, instance: str) -> None:
-        """Nova is not done yet with the request of a server.
+        """Keep room taken for longer: the request is still being scheduled.
 
         :param host: ``host_state.host``
         :param instance: UUID of the server
@@ -325,14 +338,14 @@ class Memory:
                 del self._hosts[host]
 
     def hosts(self) -> Set[str]:
-        """Names of the hosts on which anything was placed lately.
+        """Names of the hosts with entries.
 
-        What is placed later shows in what was returned before.
+        A view: hosts that get entries later appear in it.
         """
         return self._hosts.keys()
 
     def servers_on(self, host: str) -> Set[str]:
-        """UUIDs of the servers placed on a host lately.
+        """UUIDs of the servers with an entry on a host.
 
         :param host: ``host_state.host``
         """
@@ -340,9 +353,9 @@ class Memory:
 
     def unseen(self, snapshot: usage.Snapshot, host: str,
                without: str | None = None) -> tuple[int, int]:
-        """Ports and rules that a reading of Neutron does not show.
+        """Numbers of ports and rules on a host that a reading does not show.
 
-        :param snapshot: what Neutron showed
+        :param snapshot: the figures from Neutron
         :param host: ``host_state.host``
         :param without: UUID of a server that does not count
         """
@@ -354,7 +367,7 @@ class Memory:
     def _unseen(
         self, snapshot: usage.Snapshot, host: str, without: str | None,
     ) -> tuple[int, int, dict[str, tuple[Entry, Entry | None]]]:
-        """Ports and rules, and what has become of the entries that changed."""
+        """As :meth:`unseen`, with server -> (entry, new entry) of changes."""
         guests = snapshot.host(host).guests
         ports = rules = 0
         changed: dict[str, tuple[Entry, Entry | None]] = {}
@@ -380,15 +393,16 @@ class Memory:
         deleted: Callable[[list[str]], set[str]],
         host_of: Callable[[str], str],
     ) -> None:
-        """Drop what has come to an end.
+        """Drop entries that have ended.
 
-        Asks Nova about guests that were never shown, so it is nothing for a
-        filter.
+        Asks Nova about guests that were never shown, so it must not be called
+        by a filter.
 
         :param snapshot: the latest reading
-        :param deleted: tells which of some servers Nova has deleted, by UUID
-        :param host_of: tells on which host Nova has a server
-        :raises Exception: whatever these raise
+        :param deleted: returns the UUIDs of those servers that Nova has
+            deleted
+        :param host_of: returns the name of the host that has a server, by Nova
+        :raises Exception: any error of these functions
         """
         for host in list(self._hosts):
             self.unseen(snapshot, host)
@@ -425,6 +439,6 @@ class Memory:
                 self._hosts.pop(host, None)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all entries."""
         with self._lock:
             self._hosts.clear()

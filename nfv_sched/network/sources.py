@@ -9,12 +9,11 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Where filters and weighers learn what the network puts on hosts.
+"""Where filters and weighers read the network load of hosts.
 
-A process has one such object.  A request's note refers to it, and whatever
-works for the request takes it from there.  Who has figures of his own, as the
-simulator does, gives the note an object of his own before the first filter
-runs.
+A process has one :class:`Sources`, to which the note of each request refers.
+The simulator, which has figures of its own, gives the note another object
+before the first filter runs.
 """
 
 import typing as ty
@@ -26,27 +25,28 @@ from nfv_sched.network import usage
 
 
 class Figures(ty.Protocol):
-    """Has figures from Neutron; see :class:`neutron.SnapshotSource`."""
+    """Gives figures from Neutron; see :class:`neutron.SnapshotSource`."""
 
     def get(self) -> usage.Snapshot | None:
         """The latest figures, however old; None if there are none."""
 
     def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
-        """Whether figures are young enough to be believed."""
+        """Whether figures are younger than ``max_snapshot_age``."""
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
-        """Note in ``interfaces.more`` what the figures lack of them."""
+        """Write to ``interfaces.more`` what the figures lack about them."""
 
 
 class Sources:
-    """What is known of the network, beside what a request itself says.
+    """The sources of the network load of hosts.
 
-    :param figures: has the figures; if None, they are read from Neutron in
-        the background, from the first time that somebody asks for them
+    :param figures: gives the figures; if None, they are read from Neutron in
+        the background, from the first call of their ``get`` on
 
-    :ivar figures: figures from Neutron
-    :ivar recent: what was placed lately, and these need not show yet
+    :ivar figures: gives figures from Neutron
+    :ivar recent: what this process has placed lately, which the figures may
+        not show yet
     """
 
     __slots__ = ('figures', 'recent')
@@ -56,5 +56,5 @@ class Sources:
         self.figures = figures or neutron.SnapshotSource(memory=self.recent)
 
 
-#: Those of this process.
+#: The sources of this process.
 PROCESS = Sources()

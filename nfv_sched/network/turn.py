@@ -9,11 +9,12 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Requests that are decided at the same time take turns at a host.
+"""Keep concurrent requests from claiming the same ports and rules of a host.
 
-Filters run long before Nova claims a host.  By then others may have taken the
-room that was found.  So each request takes it, in what this process remembers
-(:mod:`nfv_sched.network.recent`), right before Nova claims it.
+Filters run long before Nova claims a host, and other requests of this process
+may have found the same room.  So right before Nova claims a host, the request
+checks again and marks its part of the room as taken in
+:mod:`nfv_sched.network.recent`.
 """
 
 from collections.abc import Callable
@@ -33,13 +34,13 @@ Refusal = Callable[[float], reasons.Reason]
 
 
 class Standing(ty.NamedTuple):
-    """How a host stands with one resource, for the guest of a request.
+    """How much of one resource class is left on a host for a guest.
 
-    :ivar left: what is left by the figures from Neutron, without what they do
-        not show yet; infinity if they do not count
-    :ivar in_ledger: what its ledger had left by Placement's answer; None if
-        the guest is not held to that
-    :ivar full: why the host is refused, from what is left
+    :ivar left: what is left by the figures from Neutron alone; infinity if
+        these are too old, or there is no limit
+    :ivar in_ledger: what the host's ledger had left by Placement's answer;
+        None if that does not limit the guest
+    :ivar full: makes the reason for a full host from how much is left
     """
 
     left: float = math.inf
@@ -51,19 +52,20 @@ _NO_LIMIT = Standing()
 
 
 class Contested(list):
-    """Allocation candidates of a host that others may fill meanwhile.
+    """A list of allocation candidates that takes room when Nova tests it.
 
-    Nova looks whether there are any right before it claims the first.  Many
-    requests at once have all found the same room by then; here each takes it,
-    or finds it gone, in which case the host has no candidates any more and
-    Nova goes on to the next.  If it was the last, the request is refused with
-    the reason, for which Nova has no place after that.
+    Right before Nova claims the first allocation candidate of a host, it tests
+    whether there are any, by the truth value of the list.  At this moment the
+    request takes its part of the room.  If other requests have taken too much
+    by then, the list is false, and Nova goes on to the next host.  If it was
+    the last host, the request is refused here with the reason, as Nova's own
+    message would have none.
 
-    Only what this process places is known.  The rest is up to Placement.
+    Only what this process places is known.  The rest is left to Placement.
 
-    :ivar network: what is known for the request
-    :ivar host: weak reference to the host; a strong one would keep it longer
-        than its request
+    :ivar network: the network note of the request
+    :ivar host: weak reference to the HostState; a strong one would keep it
+        longer than its request
     """
 
     __slots__ = ('network', 'host')
@@ -112,25 +114,28 @@ class Contested(list):
 
 
 def give_back(request_note: RequestNote) -> None:
-    """No host is left for a server: the others of its request go, too.
+    """Give back all room that a request has taken.
 
-    :param request_note: the request's note
+    To be called when no host is left for a server: the request fails, and Nova
+    undoes its other servers, too.
+
+    :param request_note: the note of the request
     """
     taken = request_note.taken
     if request_note.instance in request_note.placed:
-        return  # Nova decides once more when the last server is placed
+        return  # the server is placed; Nova filters again for alternates
     for host, instance in taken:
         request_note.sources.recent.release(host, instance)
     request_note.taken = []
 
 
 class _Rememberer(scheduler.Watcher):
-    """Remembers what servers take."""
+    """Adds each server that Nova places to ``recent``."""
 
     __slots__ = ()
 
     def after_placed(self, host_state, spec_obj):
-        """The server is on the host, whatever Neutron shows."""
+        """Remember ports and rules of a server that was placed."""
         note = note_of(spec_obj)
         network, instance = note.network, spec_obj.instance_uuid
         network.recent.add(
@@ -145,12 +150,12 @@ _REMEMBERER = _Rememberer()
 
 
 def contest(host_state, network) -> None:
-    """Let the guest take room on a host right before Nova claims it.
+    """Have the request take room on a host right before Nova claims it.
 
-    What it takes is remembered as soon as Nova has placed it there.
+    When Nova has placed the server there, its ports and rules are remembered.
 
     :param host_state: ``nova.scheduler.host_manager.HostState`` that passes
-    :param network: what is known for the request
+    :param network: the network note of the request
     """
     candidates = host_state.allocation_candidates
     if candidates.__class__ is Contested and candidates.network is network:

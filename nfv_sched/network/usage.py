@@ -9,14 +9,14 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What the network puts on each node: an immutable snapshot of a moment.
+"""Ports, rules, DHCP servers and routers of each host, as Neutron shows them.
 
-Plain values and the arithmetic that makes them; where they come from is
-another module's job, and nothing here does I/O.  What a host's virtual switch
-carries besides, its physical ports, is configuration and not known here.
+A :class:`Snapshot` is immutable, and is made here from single ports, rules and
+agents; :mod:`nfv_sched.network.neutron` reads them.  No I/O.  The physical
+ports of a virtual switch are an option and do not count here.
 
-Like every snapshot it can be behind: a port that came after it is missing, one
-that went is still counted.
+A snapshot can be out of date: a port that was created after it is missing, one
+that was deleted is still counted.
 """
 
 from collections.abc import Iterable
@@ -27,8 +27,8 @@ import time
 import types
 import typing as ty
 
-#: What tells where routers and DHCP servers are: agents (ML2/OVS), the
-#: bindings of gateway ports (ML2/OVN), both, or nothing seen yet.
+#: How it is known where routers and DHCP servers are: by agents (ML2/OVS), by
+#: the bindings of gateway ports (ML2/OVN), by both, or not known yet.
 OVS = 'ovs'
 OVN = 'ovn'
 MIXED = 'mixed'
@@ -37,8 +37,8 @@ UNKNOWN = 'unknown'
 #: vNIC types (``binding:vnic_type``) whose packets do not pass through the
 #: virtual switch of the node: a virtual function or a whole NIC is given to
 #: the guest, or, with ``remote-managed`` and ``smart-nic``, the switch runs on
-#: the NIC itself.  A type that is not listed counts as a port of the switch:
-#: rather a guest too few on the node than one too many.
+#: the NIC itself.  A type that is not listed counts as a port of the switch,
+#: so that a host gets too few guests rather than too many.
 BYPASSING_VNIC_TYPES = frozenset({
     'accelerator-direct',
     'accelerator-direct-physical',
@@ -59,20 +59,20 @@ ACCELERATOR_VNIC_TYPES = frozenset({
     'accelerator-direct-physical',
 })
 
-#: Agents that serve DHCP and routers, as Neutron calls them.
+#: Neutron's names of the types of agents that serve DHCP and routers.
 DHCP_AGENT = 'DHCP agent'
 L3_AGENT = 'L3 agent'
 OVN_GATEWAY_AGENT = 'OVN Controller Gateway agent'
 
-# So many are not halved from one reading to the next.
+# If there were so many and less than half are left, a reading is doubted.
 _MANY = 20
 
 _GUEST_OWNER = 'compute:'
 _NETWORK_OWNER = 'network:'
 _DHCP_OWNER = 'network:dhcp'
 _DISTRIBUTED_OWNER = 'network:distributed'
-# Ports that agents plug for routers. All but the last have the router's ID as
-# their device; that of the last is the agent's.
+# Owners of ports that agents plug for routers. The device ID of these ports is
+# the router's; for the last owner it is the agent's.
 _ROUTER_OWNERS = frozenset({
     'network:router_gateway',
     'network:router_interface',
@@ -95,16 +95,16 @@ def bypasses_vswitch(vnic_type: str) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Port:
-    """A port that is, or can become, a guest's.
+    """A port that belongs, or may later belong, to a server.
 
     :ivar id: UUID
-    :ivar host: name of the host that it is bound to, empty if none
-    :ivar instance: UUID of its server (``device_id``), empty if none.  Its
-        project can write there what it likes.
+    :ivar host: name of the host to which it is bound; empty if none
+    :ivar instance: UUID of its server (``device_id``); empty if none. A tenant
+        can set it to any value.
     :ivar vnic_type: ``binding:vnic_type``
     :ivar security_groups: UUIDs of its security groups
-    :ivar project: UUID of its project, empty if none
-    :ivar guest: whether it is bound for a server
+    :ivar project: UUID of its project; empty if none
+    :ivar guest: whether it is bound to a host for a server
     """
 
     id: str
@@ -118,10 +118,10 @@ class Port:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Guest:
-    """What one server has on the virtual switch of one host.
+    """Ports and rules of one server on the virtual switch of one host.
 
     :ivar ports: UUIDs of its ports on the switch
-    :ivar rules: security-group rules of these ports, ingress and egress
+    :ivar rules: number of rules of these ports, ingress and egress
     """
 
     ports: tuple[str, ...]
@@ -136,22 +136,23 @@ _NO_GUESTS: Mapping[str, Guest] = types.MappingProxyType({})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostUsage:
-    """What Neutron has bound to one host.
+    """What Neutron has bound to one host, as numbers.
 
     :ivar host: name of the host: ``binding:host_id``, Nova's
         ``host_state.host``
     :ivar guest_ports: ports of servers on the virtual switch
-    :ivar dhcp_ports: ports of DHCP servers
-    :ivar router_ports: ports of routers; like those of DHCP servers they have
-        no project, or are where such an agent is
+    :ivar dhcp_ports: ports of DHCP servers. They have no project, or are on a
+        host with a DHCP agent: a tenant can create ports that look like them.
+    :ivar router_ports: ports of routers; without a project, or on a host with
+        an L3 or gateway agent
     :ivar other_ports: all other ports on the virtual switch
-    :ivar sriov_ports: ports that bypass the switch; in no other figure
+    :ivar sriov_ports: ports that bypass the switch; in no other number
     :ivar rules: security-group rules of the ports on the switch, ingress and
         egress, those of each group once for each port that has the group
-    :ivar dhcp_servers: networks that a DHCP agent serves here
-    :ivar routers: routers with an instance here
+    :ivar dhcp_servers: networks that a DHCP agent serves on the host
+    :ivar routers: routers with an instance on the host
     :ivar guests: server UUID -> its part of ``guest_ports`` and ``rules``, by
-        what the ports say
+        the ``device_id`` of the ports
     """
 
     host: str
@@ -176,32 +177,32 @@ class HostUsage:
             + self.other_ports))
 
 
-#: What a host has that Neutron has bound nothing to.
+#: Usage of a host to which Neutron has bound nothing.
 NO_USAGE = HostUsage('')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """What Neutron said at one moment.
+    """The figures of one reading of Neutron.
 
     :ivar hosts: host name -> usage; hosts without any are missing
-    :ivar rules: security group UUID -> its rules, ingress and egress; groups
-        without any are missing
+    :ivar rules: security group UUID -> number of its rules, ingress and
+        egress; groups without any are missing
     :ivar default_groups: project UUID -> UUID of its security group
         ``default``
     :ivar networks: UUID of a network -> whether its ports get security
         groups (``port_security_enabled``)
     :ivar ports: port UUID -> port, without those of DHCP servers and routers
-        that are no project's or bound to no host
-    :ivar instances: server UUID -> the ports that are bound for it, those
-        beside the switch included, whoever owns them
-    :ivar hides_groups: Neutron does not show the security groups of all
-        ports; their rules count as none
+        that have no project or are bound to no host
+    :ivar instances: server UUID -> the ports that are bound for it, of any
+        project, also those that bypass the switch
+    :ivar hides_groups: whether Neutron hides the security groups of some
+        ports; rules that are hidden count as none
     :ivar source: ``OVS``, ``OVN``, ``MIXED`` or ``UNKNOWN``
-    :ivar dhcp_known: whether DHCP servers run on hosts that Neutron names;
-        otherwise every ``dhcp_servers`` is 0 and says nothing
+    :ivar dhcp_known: whether Neutron shows on which hosts DHCP servers run; if
+        not, ``dhcp_servers`` is 0 for every host
     :ivar taken: when reading began, seconds of ``time.monotonic()``
-    :ivar taken_at: the same, seconds since the epoch
+    :ivar taken_at: when reading began, seconds since the epoch
     """
 
     hosts: Mapping[str, HostUsage]
@@ -221,30 +222,30 @@ class Snapshot:
         return time.monotonic() - self.taken
 
     def bound_ports(self) -> int:
-        """Ports that are bound for servers, those beside the switch too."""
+        """Number of ports bound for servers, also those without the switch."""
         return sum(map(len, self.instances.values()))
 
     def host(self, name: str) -> HostUsage:
-        """Usage of a host, all zero if Neutron has nothing there.
+        """Usage of a host; all zero if Neutron has bound nothing to it.
 
         :param name: ``host_state.host``
         """
         return self.hosts.get(name) or HostUsage(name)
 
     def rules_of(self, security_groups: Iterable[str]) -> int:
-        """Rules, ingress and egress, that these groups put on one port.
+        """Number of rules, ingress and egress, of a port with some groups.
 
-        :param security_groups: UUIDs
+        :param security_groups: UUIDs of its security groups
         """
         return sum(self.rules.get(group, 0) for group in security_groups)
 
     def ports_of(self, instance: str, project: str) -> list[Port]:
-        """Ports that are bound for a server, on whatever host.
+        """Ports that are bound for a server, on any host.
 
-        Anybody can give a port the ``device_id`` of any server, so those of
+        A tenant can give a port the ``device_id`` of any server, so ports of
         other projects do not count.
 
-        :param instance: UUID
+        :param instance: UUID of the server
         :param project: UUID of the server's project
         """
         return [port for port in self.instances.get(instance, ())
@@ -253,16 +254,17 @@ class Snapshot:
     def guests_of(
         self, host: str, plugged: Mapping[str, Iterable[str]],
     ) -> dict[str, Guest]:
-        """The guests of a host, if it is known whose some of its ports are.
+        """The guests of a host, with the ports that Nova has plugged for them.
 
-        A server has no other ports than those that are plugged for it, if that
-        is known, and otherwise those that say so and are not known to be
-        another's.
+        Servers in ``plugged`` have just these ports.  Other servers have the
+        ports with their ``device_id``, without those that are plugged for
+        another server.
 
         :param host: ``host_state.host``
-        :param plugged: server UUID -> UUIDs of all ports that are plugged for
-            it, on this host or another, whatever they say
-        :returns: server UUID -> its ports on the switch, and their rules
+        :param plugged: server UUID -> UUIDs of all ports that Nova has plugged
+            for it, on any host
+        :returns: server UUID -> its ports on the switch of the host, and their
+            rules
         """
         known = {port for ports in plugged.values() for port in ports}
         ports_of: dict[str, Iterable[str]] = {
@@ -280,12 +282,13 @@ class Snapshot:
 
 
 class Supplement(ty.NamedTuple):
-    """What a snapshot lacks and Neutron was asked for since.
+    """What a snapshot lacks and was read from Neutron for single requests.
 
     :ivar ports: port UUID -> port; None if there is no such port
-    :ivar rules: security group UUID -> its rules, also if there are none
-    :ivar default_groups: as in the snapshot; the group of a project that has
-        none yet is named by its project and has the rules that it will get
+    :ivar rules: security group UUID -> number of its rules, also 0
+    :ivar default_groups: as in the snapshot. For a project that has no group
+        yet, the UUID of the project stands for it, and its rules are those
+        that Neutron will give it.
     :ivar networks: as in the snapshot
     """
 
@@ -295,24 +298,25 @@ class Supplement(ty.NamedTuple):
     networks: Mapping[str, bool] = types.MappingProxyType({})
 
     def size(self) -> int:
-        """How many entries there are."""
+        """Number of all entries."""
         return sum(map(len, self))
 
     def joined(self, other: 'Supplement') -> 'Supplement':
-        """All of this and of another one.
+        """The entries of this and of another one.
 
-        :param other: what is newer
+        :param other: the newer one, which counts where both have an entry
         """
         return Supplement(*({**mine, **theirs}
                             for mine, theirs in zip(self, other)))
 
 
 class Doubts(ty.NamedTuple):
-    """Why a snapshot may lack what is there.
+    """Why a snapshot may be incomplete.
 
-    :ivar ports: why bound ports may be missing, empty if that looks sound
-    :ivar rules: the same of security-group rules
-    :ivar servers: UUIDs of servers that had bound ports before, and have none
+    :ivar ports: why bound ports may be missing; empty if nothing suggests it
+    :ivar rules: why security-group rules may be missing; empty as above
+    :ivar servers: UUIDs of servers that had bound ports before and now have
+        none
     """
 
     ports: str
@@ -323,9 +327,9 @@ class Doubts(ty.NamedTuple):
 def doubts(previous: Snapshot, snapshot: Snapshot) -> Doubts:
     """Compare a snapshot with the one before it.
 
-    Ports that are bound to no host are anybody's, come and go, and count
-    nowhere; they are not compared, and neither are rules that no bound port
-    has had and still has.
+    Ports without a host are not compared: any tenant may create and delete
+    many.  Of rules, only those on ports that were bound before and still exist
+    are compared.
 
     :param previous: the snapshot before
     :param snapshot: the new one
@@ -358,7 +362,7 @@ def _lacks(what: str, before: int, now: int) -> str:
 
 
 class _Services:
-    """Ports of DHCP servers and routers, so far."""
+    """Counts of ports of DHCP servers and routers on one host."""
 
     __slots__ = ('dhcp_ports', 'router_ports', 'routers')
 
@@ -369,26 +373,28 @@ class _Services:
 
 
 class _Tally:
-    """What has been counted for one host so far."""
+    """Counts for one host."""
 
     __slots__ = ('sriov_ports', 'services', 'claimed', 'others', 'guests')
 
     def __init__(self):
         self.sriov_ports = 0
-        # Ports without a project, which are nobody's but Neutron's.
+        # By ports without a project, which only Neutron can create.
         self.services = _Services()
-        # Ports of projects, which may say what they like.
+        # By ports of projects, whose owner tenants can set as they like.
         self.claimed = _Services()
-        # Security groups of the ports that are no guest's.
+        # Security groups of each port on the switch that is no server's.
         self.others: list[tuple[str, ...]] = []
         self.guests: dict[str, list[Port]] = {}
 
 
 class SnapshotBuilder:
-    """Counts what is given to it, one item at a time.
+    """Makes a snapshot from single ports, rules, groups and agents.
 
-    :param previous: the snapshot before, if any.  What has not changed is
-        taken from there instead of being stored twice.
+    :param previous: the snapshot before, if any; ports that have not changed
+        are shared with it, to save memory
+
+    :ivar hides_groups: see :class:`Snapshot`; to be set by the caller
     """
 
     def __init__(self, previous: Snapshot | None = None):
@@ -407,65 +413,64 @@ class SnapshotBuilder:
         self._dhcp_servers: dict[str, int] = {}
         self._routers: dict[str, int] = {}
         self._distributed = False
-        #: Neutron does not show the security groups of all ports.
         self.hides_groups = False
 
     def add_rule(self, security_group: str) -> None:
-        """Count a rule.
+        """Count a security-group rule.
 
-        :param security_group: UUID of its group
+        :param security_group: UUID of its security group
         """
         self._rules[security_group] = self._rules.get(security_group, 0) + 1
 
     def add_default_group(self, project: str, security_group: str) -> None:
         """Note the security group that ports of a project get by default.
 
-        :param project: UUID
-        :param security_group: UUID
+        :param project: UUID of the project
+        :param security_group: UUID of the security group
         """
         self._default_groups[project] = security_group
 
     def add_network(self, network: str, port_security: bool) -> None:
         """Note whether the ports of a network get security groups.
 
-        :param network: UUID
+        :param network: UUID of the network
         :param port_security: ``port_security_enabled``
         """
         self._networks[network] = port_security
 
     def add_agent_type(self, agent_type: str) -> None:
-        """Note that there are agents of this type.
+        """Note that there are agents of a type.
 
-        :param agent_type: as Neutron calls it
+        :param agent_type: Neutron's name of the type
         """
         self._agent_types.add(agent_type)
 
     def add_agent_host(self, agent_type: str, host: str) -> None:
-        """Note where an agent is, alive or not.
+        """Note the host of an agent, alive or not.
 
-        Ports of projects that say that they are a DHCP server's, or a
-        router's, are believed there; everywhere if no agents are shown.
+        Ports of projects with the owner of a DHCP server or router count as
+        such only on hosts with such an agent, or if no agents are shown.
 
-        :param agent_type: as Neutron calls it
-        :param host: its host
+        :param agent_type: Neutron's name of the type
+        :param host: name of its host
         """
         self._agent_hosts.setdefault(agent_type, set()).add(host)
 
     def add_dhcp_agent(self, host: str, networks: int) -> None:
-        """Count the DHCP servers of an agent instead of its ports.
+        """Count DHCP servers by what their agent reports, not by ports.
 
-        :param host: host of the agent
-        :param networks: networks that it serves
+        :param host: name of the host of the agent
+        :param networks: number of networks that it serves
         """
         self.add_agent_host(DHCP_AGENT, host)
         self._dhcp_servers[host] = self._dhcp_servers.get(host, 0) + networks
 
     def add_l3_agent(self, host: str, routers: int) -> None:
-        """Count the routers of an agent instead of those with ports there.
+        """Count routers by what their agent reports, not by ports.
 
-        :param host: host of the agent
-        :param routers: routers on it, also those without ports and standby
-            instances
+        :param host: name of the host of the agent
+        :param routers: number of routers on it, with standby instances and
+            routers without ports
         """
         self.add_agent_host(L3_AGENT, host)
         self._routers[host] = self._routers.get(host, 0) + routers
@@ -542,10 +547,10 @@ class SnapshotBuilder:
                 services.routers.add(device)
 
     def groups_without_rules(self, most: int) -> dict[str, str]:
-        """Security groups of ports of which no rule was added.
+        """Security groups of ports for which no rule was added.
 
-        :param most: so many at most
-        :returns: UUID -> UUID of a port that has the group
+        :param most: number of groups to return at most
+        :returns: UUID of the group -> UUID of a port that has it
         """
         found: dict[str, str] = {}
         for port in self._ports.values():
@@ -614,7 +619,10 @@ class SnapshotBuilder:
             guests=types.MappingProxyType(guests) if guests else _NO_GUESTS)
 
     def _believes(self, host: str, *agent_types: str) -> bool:
-        """Whether ports of projects are what they say on a host."""
+        """Whether ports of projects count on a host as their owner says.
+
+        :param agent_types: types of agents of which one must be there
+        """
         return not self._agent_types and not self._agent_hosts or any(
             host in self._agent_hosts.get(agent_type, ())
             for agent_type in agent_types)
@@ -624,7 +632,7 @@ class SnapshotBuilder:
         agents = not self._agent_types.isdisjoint(
             ('Open vSwitch agent', DHCP_AGENT, L3_AGENT))
         if not ovn and not agents:
-            # The agents may be hidden from Nova's user; their ports are not.
+            # Nova's user may not see agents, but sees their ports.
             ovn, agents = self._distributed, dhcp_ports
         if ovn and agents:
             return MIXED

@@ -9,11 +9,11 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""A request meets what the network puts on a host.
+"""What one request knows of the network load of hosts.
 
-The counterpart of :mod:`nfv_sched.visit` for ports and security-group rules:
-the filters of limits are thin, what they share is here.  It is worked out once
-per request and kept with it, so that all filters see the same snapshot.
+The counterpart of :mod:`nfv_sched.visit` for ports and security-group rules.
+It is worked out once for each server of a request and kept on the request
+note, so that all filters of limits see the same snapshot.
 """
 
 from collections.abc import Callable
@@ -36,27 +36,31 @@ CONF = scheduler.CONF
 
 
 class NetworkNote:
-    """What is known of the network's load for one request.
+    """What is known of the network load, for one server of a request.
 
-    :ivar request: the request as read when this was made
-    :ivar recent: what was placed lately
-    :ivar snapshot: latest figures from Neutron, however old; None if none
-    :ivar fresh: whether they are believed
-    :ivar deny: no host is accepted without fresh figures
+    :param request_note: the note of the request
+    :param request: the request
+
+    :ivar note: the note of the request
+    :ivar request: the request
+    :ivar instance: UUID of the server
+    :ivar recent: what this process has placed lately
+    :ivar snapshot: the latest figures from Neutron, however old; None if none
+    :ivar fresh: whether the figures are younger than ``max_snapshot_age``
+    :ivar deny: hosts must be refused because the figures are not fresh
     :ivar demand: what the guest takes
     :ivar limits: limits of the hosts
-    :ivar ledgers: what Placement said of the ledgers, None if that is not
-        known or not used
-    :ivar host: where Nova has the server; empty if that is not known, None if
-        nobody has asked yet
-    :ivar note: the request's note
-    :ivar passed: names of the hosts that passed the last filter of limits
-    :ivar asked: those that Nova has come to for its claim
-    :ivar filter: name of that filter
-    :ivar standings: resource class -> what tells how much of it is left on a
-        host, for a filter that keeps a limit
-    :ivar own: host name -> ports that the server has there already, or may
-        have; see :meth:`own_on`
+    :ivar ledgers: the ledgers in Placement's answer; None if they are not used
+        or not known
+    :ivar host: name of the host that has the server, by Nova; empty if not
+        known, None before Nova is asked
+    :ivar filter: class name of the filter of limits that has run last
+    :ivar passed: names of the hosts that it has passed
+    :ivar asked: names of the hosts that Nova has tried to claim
+    :ivar standings: resource class -> function from a HostState to what is
+        left there, for each filter of limits that has run
+    :ivar own: host name -> ports that a moved server has, or may have, there;
+        see :meth:`own_on`
     """
 
     __slots__ = ('note', 'request', 'instance', 'recent', 'snapshot', 'fresh',
@@ -104,13 +108,14 @@ class NetworkNote:
                     self.own.setdefault(port.host, []).append(port)
 
     def own_on(self, host_state) -> usage.Guest | None:
-        """What the server has on a host already; None if it is not there.
+        """The ports and rules that a moved server has on a host already.
 
-        Anybody may say that a port is a server's.  A server's own are those
-        of its project, and those that its request names, on the host that
-        Nova has it on.
+        Any tenant can enter any server in a port.  Only ports of the server's
+        project, and those that its request names, count, and only on the host
+        on which Nova has the server.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
+        :returns: None if the server has no ports there
         """
         ports = self.own.get(host_state.host)
         if ports is None:
@@ -126,12 +131,15 @@ class NetworkNote:
 
 
 def watch_placement() -> None:
-    """Keep for each request what Placement says of its candidate hosts."""
+    """Have Placement's answer to each request kept on its note.
+
+    To be called when a filter is made.
+    """
     scheduler.when_placement_answers(placement_asked, placement_answered)
 
 
 def placement_asked(spec_obj) -> None:
-    """Nova is about to ask Placement for candidates.
+    """Called when Nova is about to ask Placement for candidates.
 
     :param spec_obj: ``nova.objects.RequestSpec``
     """
@@ -139,7 +147,7 @@ def placement_asked(spec_obj) -> None:
 
 
 def placement_answered(spec_obj, summaries: Mapping | None) -> None:
-    """Placement has answered.
+    """Called when Placement has answered.
 
     :param spec_obj: ``nova.objects.RequestSpec``
     :param summaries: see ``reader.Reading``; None if it was not asked
@@ -156,9 +164,9 @@ def _count(devices: tuple[pci.Demand, ...], noun: str) -> int:
 
 
 def of(request_note: RequestNote, request: Request) -> NetworkNote:
-    """The note on the network's load; made anew for each server.
+    """The network note of a request; made anew for each server.
 
-    :param request_note: the request's note
+    :param request_note: the note of the request
     :param request: the request as read now
     """
     note = request_note.network
