@@ -281,10 +281,10 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             # the guest twice, as it does with CPUs. It takes no more than
             # before, so it is not refused if there is no room for that.
             if min(free - own, in_ledger - perhaps) >= need:
-                names.claim(host_state, self.resource_class, need)
+                names.ask(host_state, self.resource_class, need)
             return free
         if left >= need:
-            names.claim(host_state, self.resource_class, need)
+            names.ask(host_state, self.resource_class, need)
         return left
 
     def _standing(self, common: _Common, host_state) -> turn.Standing:

@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Names of the ledger in Placement, and how a request claims from it.
+"""Names of the ledger in Placement, and how a request asks for some of it.
 
 Each compute node has a nested resource provider with an inventory of vSwitch
 ports and one of security-group rules.  The filters add what a guest takes to
@@ -59,7 +59,7 @@ def provider_uuid(compute_node: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, compute_node))
 
 
-def claim(host_state, resource_class: str, amount: int) -> None:
+def ask(host_state, resource_class: str, amount: int) -> None:
     """Add an amount to all allocation candidates of a host.
 
     Nova then claims it from the host's ledger together with everything else.
