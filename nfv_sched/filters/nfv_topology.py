@@ -38,6 +38,10 @@ class NFVTopologyFilter(base.NFVHostFilter):
     A guest with a NUMA topology needs a host with one.
     """
 
+    def concerns(self, request):
+        """Whether there is a guest NUMA topology, or anything else to keep."""
+        return request.guest is not None or bool(request.rules)
+
     def decide(self, host_state, request, request_note):
         """Decide about one host; see the class."""
         if request.guest is not None and host_state.numa_topology:

@@ -86,6 +86,14 @@ class TestInPlaceOfNovas(base.FilterTestCase):
                 self.assertTrue(instance.host_passes(host, spec))
                 self.assertEqual({}, host.limits)
 
+    def test_guest_without_numa_topology_on_an_odd_host(self):
+        """Nothing of the host is looked at."""
+        host = clouds.host()
+        del host.numa_topology.cells[0]._obj_cpuset
+        for numa, passes in ((True, False), (False, True)):
+            self.assertIs(passes, self.topology.host_passes(
+                host, clouds.spec(numa=numa)))
+
 
 class TestBeyondNovas(base.FilterTestCase):
 
