@@ -1,0 +1,289 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Values of frozen dataclasses to JSON and back, by the hints of their fields.
+
+The name of a field is its key.  A field that is as its default says is left
+out.  Hints are bool, int, float, str, Any, dataclasses, ``tuple[x, ...]``,
+``frozenset[x]``, ``Mapping[x, y]`` and each of these or None.  Sets of numbers
+are written as lists of CPUs are: ``0-3,8``.
+
+Files have millions of values, so what a type needs is worked out once.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import functools
+import types
+import typing as ty
+
+_WORDS: Mapping[type, str] = {
+    bool: 'true or false', int: 'a whole number', float: 'a number',
+    str: 'text', list: 'a list', dict: 'an object'}
+
+
+class WrongError(ValueError):
+    """Data that is not what a type says.
+
+    :ivar path: where, from the outside in
+    """
+
+    def __init__(self, message: str):
+        super().__init__(message)
+        self.message = message
+        self.path: list[str | int] = []
+
+    def __str__(self) -> str:
+        where = ''
+        for part in self.path:
+            where += f'[{part}]' if isinstance(part, int) else (
+                f'.{part}' if where else part)
+        return f'{where}: {self.message}' if where else self.message
+
+
+def encode(value: ty.Any) -> ty.Any:
+    """What :mod:`json` can write.
+
+    :param value: an instance of a frozen dataclass
+    """
+    return _writer(type(value))(value)
+
+
+def decode(kind: type, data: ty.Any) -> ty.Any:
+    """An instance of a dataclass.
+
+    :param kind: the dataclass
+    :param data: what :mod:`json` has read
+    :raises WrongError: if it is not what the type says
+    """
+    return _reader(kind)(data)
+
+
+def cpu_list(numbers: Iterable[int]) -> str:
+    """Numbers as a list of CPUs, such as ``0-3,8``.
+
+    :param numbers: whole numbers, not negative
+    """
+    parts: list[str] = []
+    first = last = None
+    for number in sorted(numbers):
+        if last is not None and number == last + 1:
+            last = number
+            continue
+        if last is not None:
+            parts.append(_span(first, last))
+        first = last = number
+    if last is not None:
+        parts.append(_span(first, last))
+    return ','.join(parts)
+
+
+def _span(first: int | None, last: int) -> str:
+    return str(last) if first == last else f'{first}-{last}'
+
+
+@functools.lru_cache(maxsize=4096)
+def cpus(text: str) -> frozenset[int]:
+    """The numbers in a list of CPUs.
+
+    :param text: such as ``0-3,8``
+    :raises ValueError: if it is no such list
+    """
+    found: set[int] = set()
+    for part in text.split(',') if text else ():
+        first, dash, last = part.partition('-')
+        start = int(first)
+        end = int(last) if dash else start
+        if not 0 <= start <= end < 1 << 20:
+            raise ValueError(f'{part!r} is no span of CPUs')
+        found.update(range(start, end + 1))
+    return frozenset(found)
+
+
+# Hints
+
+
+def _optional(hint: ty.Any) -> tuple[ty.Any, bool]:
+    """A hint without None, and whether None was there."""
+    if ty.get_origin(hint) in (ty.Union, types.UnionType):
+        kinds = [arg for arg in ty.get_args(hint)
+                 if arg is not types.NoneType]
+        kind, = kinds  # no other union is allowed
+        return kind, True
+    return hint, False
+
+
+def _default(field: dataclasses.Field) -> ty.Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+# Writing
+
+
+@functools.cache
+def _writer(hint: ty.Any) -> Callable[[ty.Any], ty.Any]:
+    kind, optional = _optional(hint)
+    write = _plain_writer(kind)
+    if not optional:
+        return write
+    return lambda value: None if value is None else write(value)
+
+
+def _plain_writer(kind: ty.Any) -> Callable[[ty.Any], ty.Any]:
+    origin, args = ty.get_origin(kind), ty.get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        return _dataclass_writer(kind)
+    if origin is tuple:
+        item = _writer(args[0])
+        return lambda value: [item(each) for each in value]
+    if origin is frozenset:
+        return cpu_list if args[0] is int else sorted
+    if origin is Mapping:
+        item = _writer(args[1])
+        return lambda value: {
+            str(key): item(each) for key, each in sorted(value.items())}
+    return lambda value: value
+
+
+def _dataclass_writer(kind: type) -> Callable[[ty.Any], ty.Any]:
+    hints = ty.get_type_hints(kind)
+    fields = [(field.name, _default(field), _writer(hints[field.name]))
+              for field in dataclasses.fields(kind)]
+
+    def write(value):
+        data = {}
+        for name, default, field in fields:
+            found = getattr(value, name)
+            if found != default:
+                data[name] = field(found)
+        return data
+
+    return write
+
+
+# Reading
+
+
+@functools.cache
+def _reader(hint: ty.Any) -> Callable[[ty.Any], ty.Any]:
+    kind, optional = _optional(hint)
+    read = _plain_reader(kind)
+    if not optional:
+        return read
+    return lambda data: None if data is None else read(data)
+
+
+def _plain_reader(kind: ty.Any) -> Callable[[ty.Any], ty.Any]:
+    origin, args = ty.get_origin(kind), ty.get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        return _dataclass_reader(kind)
+    if origin is tuple:
+        return functools.partial(_read_list, _reader(args[0]))
+    if origin is frozenset:
+        if args[0] is int:
+            return _read_cpus
+        read = functools.partial(_read_list, _reader(args[0]))
+        return lambda data: frozenset(read(data))
+    if origin is Mapping:
+        return functools.partial(_read_mapping, args[0], _reader(args[1]))
+    if kind is ty.Any:
+        return lambda data: data
+    return functools.partial(_read_scalar, kind)
+
+
+def _expect(kind: type, data: ty.Any) -> None:
+    if not isinstance(data, kind):
+        raise WrongError(f'must be {_WORDS[kind]}, not {_shown(data)}')
+
+
+def _shown(data: ty.Any) -> str:
+    for kind in (dict, list):
+        if isinstance(data, kind):
+            return _WORDS[kind]
+    text = 'nothing' if data is None else repr(data)
+    return text if len(text) <= 60 else text[:57] + '...'
+
+
+def _read_scalar(kind: type, data: ty.Any) -> ty.Any:
+    if data.__class__ is kind:
+        return data
+    if kind is float and data.__class__ is int:
+        return float(data)
+    raise WrongError(f'must be {_WORDS[kind]}, not {_shown(data)}')
+
+
+def _read_cpus(data: ty.Any) -> frozenset[int]:
+    _expect(str, data)
+    try:
+        return cpus(data)
+    except ValueError:
+        raise WrongError(
+            f'must be numbers such as 0-3,8, not {_shown(data)}') from None
+
+
+def _read_list(read: Callable, data: ty.Any) -> tuple:
+    _expect(list, data)
+    found = []
+    try:
+        for each in data:
+            found.append(read(each))
+    except WrongError as exc:
+        exc.path.insert(0, len(found))
+        raise
+    return tuple(found)
+
+
+def _read_mapping(kind: type, read: Callable, data: ty.Any) -> Mapping:
+    _expect(dict, data)
+    found = {}
+    for key, value in data.items():
+        try:
+            try:
+                known = kind(key)
+            except ValueError:
+                raise WrongError(
+                    f'its key must be {_WORDS[kind]}') from None
+            found[known] = read(value)
+        except WrongError as exc:
+            exc.path.insert(0, key)
+            raise
+    return found
+
+
+def _dataclass_reader(kind: type) -> Callable[[ty.Any], ty.Any]:
+    hints = ty.get_type_hints(kind)
+    readers = {field.name: _reader(hints[field.name])
+               for field in dataclasses.fields(kind)}
+    required = [field.name for field in dataclasses.fields(kind)
+                if _default(field) is dataclasses.MISSING]
+
+    def read(data):
+        _expect(dict, data)
+        values = {}
+        for name, value in data.items():
+            field = readers.get(name)
+            try:
+                if field is None:
+                    raise WrongError('unknown key')
+                values[name] = field(value)
+            except WrongError as exc:
+                exc.path.insert(0, name)
+                raise
+        for name in required:
+            if name not in values:
+                raise WrongError(f'{name!r} is missing')
+        return kind(**values)
+
+    return read

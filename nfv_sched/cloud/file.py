@@ -1,0 +1,105 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A snapshot as a file: JSON, compressed, with the version of its format."""
+
+import gzip
+import io
+import json
+import os
+import tempfile
+import typing as ty
+import zlib
+
+from nfv_sched.cloud import codec
+from nfv_sched.cloud import snapshot
+
+FORMAT = 'nfv-sched snapshot'
+
+#: More than this is no snapshot, and may be meant to fill the memory.
+MAX_BYTES = 2 * 2 ** 30
+_GZIP = b'\x1f\x8b'
+
+
+class FileError(Exception):
+    """A file that cannot be read or written; says which, and why."""
+
+
+def save(cloud: snapshot.Cloud, path: str) -> int:
+    """Write a snapshot.
+
+    The file is there as a whole or not at all, and only its owner can read it:
+    it has the names and addresses of all that it is about.
+
+    :param cloud: the snapshot
+    :param path: of the file; one that is there is replaced
+    :returns: its size in bytes
+    :raises FileError: if it cannot be written
+    """
+    data = {'format': FORMAT, 'version': snapshot.VERSION,
+            'cloud': codec.encode(cloud)}
+    folder = os.path.dirname(os.path.abspath(path))
+    temporary = None
+    try:
+        descriptor, temporary = tempfile.mkstemp(
+            prefix='.' + os.path.basename(path), dir=folder)
+        with os.fdopen(descriptor, 'wb') as raw:
+            # No time in it: the same snapshot is the same file.
+            with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
+                with io.TextIOWrapper(packed, 'utf-8') as text:
+                    json.dump(data, text, separators=(',', ':'))
+        os.replace(temporary, path)
+        temporary = None
+        return os.path.getsize(path)
+    except OSError as exc:
+        raise FileError(f'{path}: {exc.strerror or exc}') from exc
+    finally:
+        if temporary is not None:
+            os.unlink(temporary)
+
+
+def load(path: str) -> snapshot.Cloud:
+    """Read a snapshot.
+
+    :param path: of the file, compressed or not
+    :raises FileError: if it cannot be read, or is no snapshot of a version
+        that is known
+    """
+    try:
+        data = json.loads(_read(path))
+    except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
+        raise FileError(f'{path}: cut off or damaged: {exc}') from exc
+    except OSError as exc:
+        raise FileError(f'{path}: {exc.strerror or exc}') from exc
+    except (ValueError, RecursionError) as exc:
+        raise FileError(f'{path}: not a snapshot: {exc}') from exc
+    if not isinstance(data, dict) or data.get('format') != FORMAT:
+        raise FileError(f'{path}: not a snapshot')
+    version = data.get('version')
+    if version != snapshot.VERSION:
+        raise FileError(
+            f'{path}: a snapshot of version {version!r}; this release of '
+            f'nfv-sched reads version {snapshot.VERSION}')
+    try:
+        return codec.decode(snapshot.Cloud, data.get('cloud'))
+    except codec.WrongError as exc:
+        raise FileError(f'{path}: {exc}') from exc
+
+
+def _read(path: str) -> bytes:
+    with open(path, 'rb') as raw:
+        file: ty.BinaryIO = raw
+        if raw.peek(2)[:2] == _GZIP:
+            file = ty.cast(ty.BinaryIO, gzip.GzipFile(fileobj=raw))
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError('too large')
+    return content

@@ -1,0 +1,401 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The cloud at one moment: hosts, servers, flavors, networks, configuration.
+
+Immutable values, as they are read from Nova's databases, Placement and Neutron
+and written to a file.  All tools work on them; nothing here does I/O or knows
+Nova.  CPUs and NUMA nodes have the numbers that the host gives them, amounts
+of memory are in MiB, page sizes in KiB.
+
+The fields are what a file has (:mod:`nfv_sched.cloud.file`): a change that an
+older reader would get wrong goes with a new ``VERSION``.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import typing as ty
+
+#: Of the format.  The first number changes when old files cannot be read.
+VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """Memory pages of one size on a host NUMA node.
+
+    :ivar size: KiB
+    :ivar total: number of pages
+    :ivar used: those that guests have
+    :ivar reserved: those that guests may not have
+    """
+
+    size: int
+    total: int
+    used: int = 0
+    reserved: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A NUMA node of a host, as nova-compute reports it.
+
+    CPUs that are neither for shared nor for pinned guests are not reported.
+
+    :ivar number: its number
+    :ivar socket: number of the socket; None if the host does not say
+    :ivar shared: CPUs for shared guests
+    :ivar dedicated: CPUs for pinned guests
+    :ivar pinned: those of them that guests are pinned to
+    :ivar siblings: CPUs of each physical core that has more than one
+    :ivar memory: MiB, huge pages included
+    :ivar memory_used: MiB that guests have
+    :ivar shared_used: vCPUs of shared guests
+    :ivar pages: by size, in Nova's order
+    :ivar physnets: physical networks near it, labels included
+    :ivar tunneled: whether the endpoint of tunnels is near it
+    """
+
+    number: int
+    socket: int | None = None
+    shared: frozenset[int] = frozenset()
+    dedicated: frozenset[int] = frozenset()
+    pinned: frozenset[int] = frozenset()
+    siblings: tuple[frozenset[int], ...] = ()
+    memory: int
+    memory_used: int = 0
+    shared_used: int = 0
+    pages: tuple[Pages, ...] = ()
+    physnets: frozenset[str] = frozenset()
+    tunneled: bool = False
+
+    @property
+    def free(self) -> frozenset[int]:
+        """CPUs for pinned guests that no guest is pinned to."""
+        return self.dedicated - self.pinned
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A PCI device that guests may have.
+
+    :ivar address: PCI address
+    :ivar vendor: vendor ID
+    :ivar product: product ID
+    :ivar kind: ``type-VF``, ``type-PF``, ``type-PCI``, ``vdpa``
+    :ivar node: number of its NUMA node; None if it is not known
+    :ivar status: as Nova has it: ``available``, ``claimed``, ``allocated``,
+        ``removed``, ``deleted``, ``unavailable``, ``unclaimable``
+    :ivar parent: PCI address of its PF
+    :ivar server: UUID of the server that has it
+    :ivar request: ID of the PCI request that it was given for
+    :ivar tags: of ``[pci] device_spec`` and the like, as pools have them
+    """
+
+    address: str
+    vendor: str
+    product: str
+    kind: str
+    node: int | None = None
+    status: str = 'available'
+    parent: str | None = None
+    server: str | None = None
+    request: str | None = None
+    tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """What a resource provider has of a resource class.
+
+    :ivar total: amount
+    :ivar used: allocated
+    """
+
+    total: int
+    reserved: int = 0
+    ratio: float = 1.0
+    min_unit: int = 1
+    max_unit: int = 2 ** 31 - 1
+    step_size: int = 1
+    used: int = 0
+
+    @property
+    def capacity(self) -> int:
+        """What can be allocated in all."""
+        return int((self.total - self.reserved) * self.ratio)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A resource provider of a host in Placement.
+
+    :ivar parent: UUID of the one above; None for that of the host itself
+    :ivar inventories: by resource class
+    :ivar aggregates: UUIDs
+    """
+
+    uuid: str
+    name: str
+    parent: str | None = None
+    inventories: Mapping[str, Inventory] = dataclasses.field(
+        default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HostNetwork:
+    """What the network puts on a host, as Neutron shows it.
+
+    :ivar vswitch_ports: ports of the virtual switch, physical ones not
+        counted; None if it is not known
+    :ivar security_rules: security-group rules of these ports
+    :ivar dhcp_servers: None if it is not known
+    :ivar routers: None if it is not known
+    """
+
+    vswitch_ports: int | None = None
+    security_rules: int | None = None
+    dhcp_servers: int | None = None
+    routers: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """A compute node and its service.
+
+    :ivar name: of the compute service
+    :ivar hypervisor: name of the compute node
+    :ivar uuid: of the compute node, and of its resource provider
+    :ivar cell: name or UUID of the cell
+    :ivar enabled: whether the service is enabled
+    :ivar disabled_reason: what the operator has said about that
+    :ivar up: whether the service reports
+    :ivar zone: availability zone
+    :ivar aggregates: names of its aggregates
+    :ivar hypervisor_type: such as ``QEMU``
+    :ivar hypervisor_version: as Nova has it, such as 8002000
+    :ivar cpu_info: as nova-compute reports it
+    :ivar stats: numbers of servers and the like, as nova-compute reports them
+    :ivar vcpus: all CPUs for guests
+    :ivar vcpus_used: vCPUs of guests
+    :ivar memory: MiB
+    :ivar memory_used: MiB, what is reserved included
+    :ivar disk: GiB
+    :ivar disk_used: GiB
+    :ivar disk_available_least: GiB; None if it is not known
+    :ivar cpu_ratio: CPU allocation ratio; None if it reports none
+    :ivar memory_ratio: the same of memory
+    :ivar disk_ratio: the same of disk
+    :ivar nodes: its NUMA nodes; None if it reports none
+    :ivar devices: its PCI devices
+    :ivar providers: its resource providers, the one of the host first; empty
+        if Placement was not read
+    :ivar network: what the network puts on it; None if Neutron was not read
+    """
+
+    name: str
+    hypervisor: str
+    uuid: str
+    cell: str = ''
+    enabled: bool = True
+    disabled_reason: str | None = None
+    up: bool = True
+    zone: str = 'nova'
+    aggregates: tuple[str, ...] = ()
+    hypervisor_type: str = 'QEMU'
+    hypervisor_version: int = 0
+    cpu_info: str = ''
+    stats: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    vcpus: int = 0
+    vcpus_used: int = 0
+    memory: int = 0
+    memory_used: int = 0
+    disk: int = 0
+    disk_used: int = 0
+    disk_available_least: int | None = None
+    cpu_ratio: float | None = None
+    memory_ratio: float | None = None
+    disk_ratio: float | None = None
+    nodes: tuple[Node, ...] | None = None
+    devices: tuple[Device, ...] = ()
+    providers: tuple[Provider, ...] = ()
+    network: HostNetwork | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Flavor:
+    """A flavor, or that of a server when it was booted.
+
+    :ivar memory: MiB
+    :ivar disk: GiB
+    :ivar ephemeral: GiB
+    :ivar swap: MiB
+    """
+
+    name: str
+    id: str = ''
+    vcpus: int
+    memory: int
+    disk: int = 0
+    ephemeral: int = 0
+    swap: int = 0
+    public: bool = True
+    disabled: bool = False
+    extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class GuestNode:
+    """A NUMA node of a server.
+
+    :ivar host_node: number of the host NUMA node that it is on
+    :ivar shared: vCPUs that float over the shared CPUs of the host node
+    :ivar pins: vCPU -> CPU of the host
+    :ivar dedicated: vCPUs that are pinned
+    :ivar memory: MiB
+    :ivar page_size: KiB; None if it has no page size of its own
+    :ivar cpu_policy: ``dedicated``, ``mixed``, ``shared`` or None
+    :ivar thread_policy: ``prefer``, ``isolate``, ``require`` or None
+    :ivar reserved: CPUs of the host that its emulator threads have
+    """
+
+    host_node: int
+    shared: frozenset[int] = frozenset()
+    dedicated: frozenset[int] = frozenset()
+    pins: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    memory: int
+    page_size: int | None = None
+    cpu_policy: str | None = None
+    thread_policy: str | None = None
+    reserved: frozenset[int] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """A port of a server.
+
+    :ivar vnic_type: such as ``normal`` or ``direct``
+    :ivar physnet: physical network of its network
+    :ivar device: PCI address of its device
+    :ivar rules: security-group rules; None if that is not known
+    """
+
+    id: str
+    network: str = ''
+    vnic_type: str = 'normal'
+    physnet: str | None = None
+    device: str | None = None
+    rules: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server.
+
+    :ivar host: name of its host; None if it has none
+    :ivar project: UUID
+    :ivar state: Nova's vm_state, such as ``active`` or ``error``
+    :ivar task: Nova's task_state
+    :ivar fault: what was told when it failed
+    :ivar created: ISO 8601, UTC
+    :ivar flavor: as it was booted, or resized
+    :ivar image: properties of its image that matter for placement
+    :ivar nodes: its NUMA nodes; None if it has none
+    :ivar emulator_threads: ``share``, ``isolate`` or None
+    :ivar devices: PCI addresses
+    :ivar ports: its ports; None if Neutron was not read
+    :ivar group: UUID of its server group
+    :ivar zone: availability zone that it asks for
+    :ivar hints: scheduler hints
+    :ivar allocations: what it has in Placement: provider -> class -> amount;
+        None if Placement was not read
+    """
+
+    uuid: str
+    name: str
+    host: str | None = None
+    cell: str = ''
+    project: str = ''
+    state: str = 'active'
+    task: str | None = None
+    fault: str | None = None
+    created: str = ''
+    flavor: Flavor
+    image: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    nodes: tuple[GuestNode, ...] | None = None
+    emulator_threads: str | None = None
+    devices: tuple[str, ...] = ()
+    ports: tuple[Port, ...] | None = None
+    group: str | None = None
+    zone: str | None = None
+    hints: Mapping[str, tuple[str, ...]] = dataclasses.field(
+        default_factory=dict)
+    allocations: Mapping[str, Mapping[str, int]] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """A host aggregate.
+
+    :ivar hosts: names
+    """
+
+    name: str
+    uuid: str = ''
+    metadata: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    hosts: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A server group.
+
+    :ivar policy: such as ``anti-affinity``
+    :ivar rules: of the policy, such as ``max_server_per_host``
+    :ivar members: UUIDs of servers
+    """
+
+    uuid: str
+    name: str = ''
+    policy: str
+    rules: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    members: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """A cloud at one moment.
+
+    :ivar taken: when it was read: ISO 8601, UTC
+    :ivar source: what was read, for people
+    :ivar nova: release of Nova that read it
+    :ivar nfv_sched: release of nfv-sched that read it
+    :ivar anonymous: whether names and UUIDs were replaced
+    :ivar missing: what could not be read, a sentence each
+    :ivar options: options of Nova and nfv-sched that matter for scheduling:
+        section -> name -> value
+    """
+
+    taken: str
+    source: str = ''
+    nova: str = ''
+    nfv_sched: str = ''
+    anonymous: bool = False
+    missing: tuple[str, ...] = ()
+    options: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
+        default_factory=dict)
+    hosts: tuple[Host, ...] = ()
+    servers: tuple[Server, ...] = ()
+    flavors: tuple[Flavor, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    groups: tuple[Group, ...] = ()

@@ -1,0 +1,123 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What is written of a snapshot is what is read again."""
+
+from collections.abc import Mapping
+import dataclasses
+import json
+import types
+import typing as ty
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nfv_sched.cloud import codec
+from nfv_sched.cloud import snapshot
+from nfv_sched.tests import base
+
+
+@dataclasses.dataclass(frozen=True)
+class Inner:
+    number: int
+    ratio: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Outer:
+    name: str
+    flag: bool = False
+    maybe: int | None = None
+    cpus: frozenset[int] = frozenset()
+    words: frozenset[str] = frozenset()
+    inner: tuple[Inner, ...] | None = None
+    pins: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    by_name: Mapping[str, Inner] = dataclasses.field(default_factory=dict)
+
+
+_NUMBERS = st.integers(0, 200)
+_INNER = st.builds(Inner, number=st.integers(), ratio=st.floats(
+    allow_nan=False, allow_infinity=False))
+_OUTER = st.builds(
+    Outer, name=st.text(), flag=st.booleans(), maybe=st.none() | _NUMBERS,
+    cpus=st.frozensets(_NUMBERS), words=st.frozensets(st.text()),
+    inner=st.none() | st.lists(_INNER).map(tuple),
+    pins=st.dictionaries(_NUMBERS, _NUMBERS),
+    by_name=st.dictionaries(st.text(), _INNER))
+
+
+class CodecTest(base.TestCase):
+
+    @hypothesis.given(_OUTER)
+    def test_there_and_back(self, value):
+        data = json.loads(json.dumps(codec.encode(value)))
+        self.assertEqual(value, codec.decode(Outer, data))
+
+    @hypothesis.given(st.frozensets(_NUMBERS))
+    def test_cpus(self, numbers):
+        self.assertEqual(numbers, codec.cpus(codec.cpu_list(numbers)))
+
+    def test_cpus_in_words(self):
+        for numbers, text in (
+                ((), ''), ((3,), '3'), ((0, 1), '0-1'),
+                ((8, 0, 2, 1, 3), '0-3,8'), ((0, 2, 4), '0,2,4')):
+            self.assertEqual(text, codec.cpu_list(numbers))
+
+    def test_defaults_are_left_out(self):
+        self.assertEqual({'name': 'a'}, codec.encode(Outer('a')))
+
+    def test_wrong(self):
+        for data, said in (
+                ([], 'must be an object, not a list'),
+                ({}, "'name' is missing"),
+                ({'name': None}, 'name: must be text, not nothing'),
+                ({'name': 'a', 'nam': 1}, 'nam: unknown key'),
+                ({'name': 'a', 'flag': 1}, 'flag: must be true or false'),
+                ({'name': 'a', 'maybe': True}, 'maybe: must be a whole'),
+                ({'name': 'a', 'maybe': 1.0}, 'maybe: must be a whole'),
+                ({'name': 'a', 'cpus': '0-'}, 'cpus: must be numbers such'),
+                ({'name': 'a', 'cpus': '5-3'}, 'cpus: must be numbers such'),
+                ({'name': 'a', 'cpus': '0-99999999999'}, 'cpus: must be'),
+                ({'name': 'a', 'words': 'b'}, 'words: must be a list'),
+                ({'name': 'a', 'inner': [{'number': 1}, {}]},
+                 "inner[1]: 'number' is missing"),
+                ({'name': 'a', 'inner': [{'number': 1, 'ratio': 'x'}]},
+                 "inner[0].ratio: must be a number, not 'x'"),
+                ({'name': 'a', 'pins': {'x': 1}},
+                 'pins.x: its key must be a whole number'),
+                ({'name': 'a', 'by_name': {'x': {'number': '1'}}},
+                 "by_name.x.number: must be a whole number, not '1'")):
+            error = self.assertRaises(
+                codec.WrongError, codec.decode, Outer, data)
+            self.assertIn(said, str(error))
+
+    def test_every_type_of_a_snapshot(self):
+        """There is no hint that cannot be written or read."""
+        for kind in vars(snapshot).values():
+            if dataclasses.is_dataclass(kind):
+                value = example(kind)
+                data = json.loads(json.dumps(codec.encode(value)))
+                self.assertEqual(value, codec.decode(kind, data))
+
+
+def example(hint):
+    """A value of a type; all that may be there is there."""
+    origin, args = ty.get_origin(hint), ty.get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        return hint(**{name: example(kind) for name, kind
+                       in ty.get_type_hints(hint).items()})
+    if origin in (ty.Union, types.UnionType):
+        return example(args[0])
+    if origin is Mapping:
+        return {example(args[0]): example(args[1])}
+    if origin is not None:
+        return origin([example(args[0])])
+    return {int: 7, float: 2.5, bool: True}.get(hint, 'text')

@@ -1,0 +1,132 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Snapshots as files, and files that are none."""
+
+import gzip
+import json
+import os
+import stat
+
+import fixtures
+
+from nfv_sched.cloud import file
+from nfv_sched.cloud import snapshot
+from nfv_sched.tests import base
+
+CLOUD = snapshot.Cloud(
+    taken='2026-01-02T03:04:05Z', missing=('cell2 did not answer',),
+    options={'nfv_sched': {'ledger': 'none', 'numbers': [1, 2]}},
+    hosts=(snapshot.Host(
+        name='a', hypervisor='a', uuid='1', nodes=(snapshot.Node(
+            number=0, memory=1024, dedicated=frozenset(range(8)),
+            siblings=(frozenset({0, 1}), frozenset({2, 3}))),)),),
+    servers=(snapshot.Server(
+        uuid='2', name='b', host='a',
+        flavor=snapshot.Flavor(name='f', vcpus=1, memory=512)),))
+
+
+class FileTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        self.path = os.path.join(self.folder, 'cloud.json.gz')
+
+    def write(self, content):
+        with open(self.path, 'wb') as raw:
+            raw.write(content)
+
+    def refused(self, said, path=None):
+        error = self.assertRaises(
+            file.FileError, file.load, path or self.path)
+        self.assertIn(path or self.path, str(error))
+        self.assertIn(said, str(error))
+        self.assertNotIn('\n', str(error))
+
+    def test_there_and_back(self):
+        size = file.save(CLOUD, self.path)
+        self.assertEqual(size, os.path.getsize(self.path))
+        self.assertEqual(CLOUD, file.load(self.path))
+
+    def test_not_compressed(self):
+        file.save(CLOUD, self.path)
+        with gzip.open(self.path) as packed:
+            content = packed.read()
+        self.write(content)
+        self.assertEqual(CLOUD, file.load(self.path))
+
+    def test_same_snapshot_same_file(self):
+        contents = []
+        for _ in range(2):
+            file.save(CLOUD, self.path)
+            with open(self.path, 'rb') as raw:
+                contents.append(raw.read())
+        self.assertEqual(*contents)
+
+    def test_only_for_its_owner(self):
+        file.save(CLOUD, self.path)
+        self.assertEqual(0o600, stat.S_IMODE(os.stat(self.path).st_mode))
+
+    def test_not_written(self):
+        """What was there stays, and nothing is left behind."""
+        file.save(CLOUD, self.path)
+        broken = snapshot.Cloud(taken='x', options={'a': {'b': object()}})
+        self.assertRaises(TypeError, file.save, broken, self.path)
+        self.assertEqual(CLOUD, file.load(self.path))
+        self.assertEqual(['cloud.json.gz'], os.listdir(self.folder))
+        error = self.assertRaises(
+            file.FileError, file.save, CLOUD,
+            os.path.join(self.folder, 'none', 'x'))
+        self.assertIn('No such file', str(error))
+
+    def test_no_snapshot(self):
+        for content in (b'', b'{}', b'[]', b'null', b'\x00\xff', b'{"a":',
+                        b'[' * 100000, b'hosts:\n- name: a\n'):
+            self.write(content)
+            self.refused('not a snapshot')
+        self.refused('No such file', os.path.join(self.folder, 'none'))
+        self.refused('Is a directory', self.folder)
+
+    def test_cut_off(self):
+        file.save(CLOUD, self.path)
+        with open(self.path, 'rb') as raw:
+            content = raw.read()
+        for size in (3, 20, len(content) // 2, len(content) - 1):
+            self.write(content[:size])
+            self.refused('cut off or damaged')
+        middle = len(content) // 2
+        self.write(content[:middle] + b'\x00\x00' + content[middle + 2:])
+        self.refused('damaged')
+
+    def test_other_versions(self):
+        for version in (0, 2, '1', None):
+            self.write(json.dumps({
+                'format': file.FORMAT, 'version': version,
+                'cloud': {'taken': 'x'}}).encode())
+            self.refused(f'version {version!r}; this release')
+
+    def test_edited(self):
+        for cloud, said in (
+                (None, 'must be an object, not nothing'),
+                ({}, "'taken' is missing"),
+                ({'taken': 'x', 'hosts': [{}]}, "hosts[0]: 'name' is miss"),
+                ({'taken': 'x', 'host': []}, 'host: unknown key')):
+            self.write(json.dumps({
+                'format': file.FORMAT, 'version': snapshot.VERSION,
+                'cloud': cloud}).encode())
+            self.refused(said)
+
+    def test_bomb(self):
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.cloud.file.MAX_BYTES', 1000))
+        self.write(gzip.compress(b' ' * 100000))
+        self.refused('too large')
