@@ -14,8 +14,8 @@
 
 ``loader`` turns a file into the values of ``model``; ``engine`` runs its
 steps, each with a function of ``steps``, on what ``state`` keeps;
-``expectations`` compares them with what the file expects; ``report`` shows
-what came of them.  No service, database or network is needed, and no guest is
-started: the simulator answers where Nova would put a guest, which CPUs it
-would get there, and why it would be refused.
+``expectations`` compares their outcomes with what the file expects; ``report``
+makes tables of the result.  No service, database or network is needed, and no
+guest is started: the simulator answers where Nova would place a guest, which
+CPUs it would get there, and why it would be refused.
 """

@@ -10,11 +10,10 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""The steps of a cloud file, and what may be expected of them.
+"""Types of the steps of a cloud file and of their expectations.
 
-There is one type for each action.  As those of
-:mod:`nfv_sched.simulator.model`, the types are all there is about the keys of
-the file.
+There is one type for each action.  As in :mod:`nfv_sched.simulator.model`,
+their fields are the keys of the file, and these are defined nowhere else.
 """
 
 from collections.abc import Mapping
@@ -34,24 +33,24 @@ _HostCounts = ty.Annotated[Mapping[values.HostName, values.Count],
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServerExpectation:
-    """What is expected of a server. None: no expectation.
+    """Expectations of a server. None means no expectation.
 
-    :ivar placed: how many servers the step places, or True for all
-    :ivar refused: how many it refuses, or True for all
-    :ivar host: hosts of which every placed server is on one
-    :ivar not_host: hosts on which no placed server is
+    :ivar placed: number of servers that the step places, or True for all
+    :ivar refused: number of servers that it refuses, or True for all
+    :ivar host: every placed server is on one of these hosts
+    :ivar not_host: no placed server is on one of these hosts
     :ivar nodes: host NUMA node of each guest NUMA node
-    :ivar nodes_in: host NUMA nodes of which every guest NUMA node is on one
-    :ivar vswitch: ``local``, ``partial`` or ``remote``: which of the guest's
-        NUMA nodes are where the virtual switch runs
-    :ivar places: the same of each place
-    :ivar pci: ``local``, ``partial`` or ``remote``: which of the guest's PCI
-        devices are on its NUMA nodes
-    :ivar pci_devices: how many PCI devices the guest has on each host NUMA
-        node, or of none
-    :ivar cores: how many physical cores the dedicated vCPUs are on
-    :ivar reason: text in the reason of every refused server
-    :ivar line: line of the file
+    :ivar nodes_in: every guest NUMA node is on one of these host NUMA nodes
+    :ivar vswitch: whether the guest's NUMA nodes are where the virtual switch
+        runs: ``local`` (all), ``partial`` (some) or ``remote`` (none)
+    :ivar places: name of a place -> the same for the place
+    :ivar pci: whether the guest's PCI devices are on its NUMA nodes:
+        ``local``, ``partial`` or ``remote``
+    :ivar pci_devices: host NUMA node -> number of the guest's PCI devices on
+        it; None stands for devices without a NUMA node
+    :ivar cores: number of physical cores of the dedicated vCPUs
+    :ivar reason: text that is in the reason of every refused server
+    :ivar line: line in the file
     """
 
     placed: values.Count | bool | None = None
@@ -73,11 +72,11 @@ class ServerExpectation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation(ServerExpectation):
-    """What a step is expected to do.
+    """Expectations of a step.
 
-    :ivar ports: ports of the virtual switch of hosts after the step
-    :ivar rules: security-group rules on hosts after the step
-    :ivar servers: expectations of single servers by name
+    :ivar ports: host name -> number of ports of its virtual switch afterwards
+    :ivar rules: host name -> number of security-group rules on it afterwards
+    :ivar servers: server name -> expectations of this server
     """
 
     ports: _HostCounts = dataclasses.field(default_factory=dict)
@@ -93,9 +92,9 @@ class Step:
 
     :ivar action: boot, delete, cold_migrate, ...
     :ivar number: position in the file, from 1
-    :ivar line: line of the file
-    :ivar targets: servers (hosts for host_down and host_up) it is about
-    :ivar expect: what is expected, or None
+    :ivar line: line in the file
+    :ivar targets: names of the servers (hosts for host_down and host_up)
+    :ivar expect: expectations, or None
     """
 
     action: str = schema.worked_out('')
@@ -107,28 +106,28 @@ class Step:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Checked(Step):
-    """A step of which something may be expected."""
+    """A step that may have expectations."""
 
     expect: ty.Annotated[Expectation, values.SOME_KEYS] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Boot(_Checked):
-    """New servers.
+    """Boot servers.
 
-    :ivar boot: their name
-    :ivar flavor: their flavor
-    :ivar count: how many there are; None for one without a number
-    :ivar multi_create: whether one request asks for all
-    :ivar image: their image
-    :ivar networks: networks of their ports, one each
-    :ivar security_groups: security groups of the ports; none stands for the
-        default group of the project
-    :ivar host: host asked for; the filters still decide
-    :ivar force: host asked for past the filters
-    :ivar ignore_hosts: hosts left out
-    :ivar availability_zone: availability zone asked for
-    :ivar group: their server group
+    :ivar boot: their name; a number is added if ``count`` is given
+    :ivar flavor: name of their flavor
+    :ivar count: how many servers; None for one, without a number
+    :ivar multi_create: whether they are created by one request
+    :ivar image: name of their image
+    :ivar networks: names of networks; each server gets a port on each
+    :ivar security_groups: names of the security groups of the ports; empty for
+        the default group of the project
+    :ivar host: the only host to consider; the filters run
+    :ivar force: host that is forced; the filters do not run
+    :ivar ignore_hosts: hosts that are not considered
+    :ivar availability_zone: availability zone of the hosts to consider
+    :ivar group: name of their server group
     """
 
     boot: values.Name
@@ -147,10 +146,10 @@ class Boot(_Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Ports(_Checked):
-    """Ports that come or go.
+    """Attach or detach ports.
 
-    :ivar network: their network
-    :ivar count: how many there are
+    :ivar network: name of their network
+    :ivar count: how many ports
     """
 
     network: values.NetworkName
@@ -164,11 +163,11 @@ class _Ports(_Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Attach(_Ports):
-    """New ports.
+    """Attach ports.
 
     :ivar attach: servers that get them
-    :ivar security_groups: their security groups; none stands for the default
-        group of the project
+    :ivar security_groups: names of the security groups of the ports; empty for
+        the default group of the project
     """
 
     attach: values.Names
@@ -177,7 +176,7 @@ class Attach(_Ports):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Detach(_Ports):
-    """Ports taken away.
+    """Detach ports.
 
     :ivar detach: servers that lose them
     """
@@ -187,9 +186,9 @@ class Detach(_Ports):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Move(_Checked):
-    """Servers that go to another host.
+    """Move servers to other hosts.
 
-    :ivar host: host asked for; the filters still decide
+    :ivar host: the only host to consider; the filters run
     """
 
     host: values.HostName | None = None
@@ -197,9 +196,10 @@ class _Move(_Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _ColdMove(_Move):
-    """A move that is to be confirmed.
+    """A move that has to be confirmed or reverted.
 
-    :ivar confirm: whether that is done at once; None: unless it is reverted
+    :ivar confirm: whether it is confirmed at once; None means yes, unless it
+        is reverted
     :ivar revert: whether it is reverted at once
     """
 
@@ -209,7 +209,7 @@ class _ColdMove(_Move):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ColdMigrate(_ColdMove):
-    """A cold migration.
+    """Cold-migrate servers.
 
     :ivar cold_migrate: the servers
     """
@@ -219,7 +219,7 @@ class ColdMigrate(_ColdMove):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Resize(_ColdMove):
-    """A resize.
+    """Resize servers.
 
     :ivar resize: the servers
     :ivar flavor: their new flavor
@@ -233,7 +233,7 @@ class Resize(_ColdMove):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Confirm(_Checked):
-    """A confirmation of resizes or cold migrations.
+    """Confirm resizes or cold migrations.
 
     :ivar confirm: the servers
     """
@@ -243,7 +243,7 @@ class Confirm(_Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Revert(_Checked):
-    """The end of resizes or cold migrations where they began.
+    """Revert resizes or cold migrations.
 
     :ivar revert: the servers
     """
@@ -253,7 +253,7 @@ class Revert(_Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LiveMigrate(_Move):
-    """A live migration.
+    """Live-migrate servers.
 
     :ivar live_migrate: the servers
     """
@@ -263,7 +263,7 @@ class LiveMigrate(_Move):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Evacuate(_Move):
-    """An evacuation; the hosts are down from now on.
+    """Evacuate servers; their hosts are down from then on.
 
     :ivar evacuate: the servers
     """
@@ -273,7 +273,7 @@ class Evacuate(_Move):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shelve(_Checked):
-    """Servers shelved and offloaded.
+    """Shelve and offload servers.
 
     :ivar shelve: the servers
     """
@@ -283,7 +283,7 @@ class Shelve(_Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Unshelve(_Move):
-    """Shelved servers that come back.
+    """Unshelve servers.
 
     :ivar unshelve: the servers
     """
@@ -293,7 +293,7 @@ class Unshelve(_Move):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Delete(_Checked):
-    """Servers deleted.
+    """Delete servers.
 
     :ivar delete: the servers
     """
@@ -303,7 +303,7 @@ class Delete(_Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostDown(Step):
-    """Compute services that stop.
+    """Stop compute services.
 
     :ivar host_down: their hosts
     """
@@ -313,7 +313,7 @@ class HostDown(Step):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostUp(Step):
-    """Compute services that start again.
+    """Start compute services again.
 
     :ivar host_up: their hosts
     """
@@ -323,7 +323,7 @@ class HostUp(Step):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuild(_Checked):
-    """Servers rebuilt.
+    """Rebuild servers.
 
     :ivar rebuild: the servers
     :ivar image: their new image; None for the old one
@@ -335,16 +335,16 @@ class Rebuild(_Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Neutron(Step):
-    """Neutron comes or goes.
+    """Change whether Neutron can be read.
 
-    :ivar neutron: ``up``, ``stale`` (read up to now, not any more) or ``down``
-        (never read)
+    :ivar neutron: ``up``, ``stale`` (it was read, but its figures are too old
+        from now on) or ``down`` (it was never read)
     """
 
     neutron: ty.Literal['up', 'stale', 'down']
 
 
-#: Type of a step by its action.
+#: Action -> type of its steps.
 TYPES: Mapping[str, type[Step]] = {
     'boot': Boot,
     'delete': Delete,

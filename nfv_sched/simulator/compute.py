@@ -12,8 +12,9 @@
 
 """A compute node: what it reports to Nova, and its claims.
 
-The claims are Nova's own; this module only keeps the books around them, as
-the resource tracker of nova-compute does with its ``ComputeNode``.
+The claims are Nova's own code.  This module does what the resource tracker of
+nova-compute does around them: it keeps the usage in the ``ComputeNode`` up to
+date.
 """
 
 from collections.abc import Sequence
@@ -35,17 +36,24 @@ from nfv_sched.simulator import placement
 NAMESPACE = uuid.UUID('4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11')
 HYPERTHREADING = 'HW_CPU_HYPERTHREADING'
 DISABLED = 'COMPUTE_STATUS_DISABLED'
-# What the libvirt driver of Nova always has.
+# Traits that Nova's libvirt driver always reports.
 _DRIVER_TRAITS = frozenset(('COMPUTE_SOCKET_PCI_NUMA_AFFINITY',))
 
 
 def stable_uuid(kind: str, name: str) -> str:
-    """The same UUID for the same thing in every run."""
+    """A UUID that is the same in every run.
+
+    :param kind: kind of the object
+    :param name: name of the object, unique in its kind
+    """
     return str(uuid.uuid5(NAMESPACE, f'{kind}:{name}'))
 
 
 def numa_topology(nodes: ty.Sequence[model.NodeLayout]):
-    """``nova.objects.NUMATopology`` as the libvirt driver reports it."""
+    """``nova.objects.NUMATopology`` as the libvirt driver reports it.
+
+    :param nodes: the NUMA nodes of the host
+    """
     cells = []
     for node in nodes:
         guests = node.shared | node.dedicated
@@ -69,7 +77,10 @@ def numa_topology(nodes: ty.Sequence[model.NodeLayout]):
 
 
 def topology_json(nodes: ty.Sequence[model.NodeLayout]) -> str:
-    """The NUMA topology of a compute node as its record has it."""
+    """The NUMA topology as JSON text, as in the record of a compute node.
+
+    :param nodes: the NUMA nodes of the host
+    """
     return numa_topology(nodes)._to_json()
 
 
@@ -91,7 +102,7 @@ def _reported(device: model.PCIDevice) -> dict[str, ty.Any]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claimed:
-    """What a server has on a host besides what its flavor says.
+    """What a server has claimed on a host besides amounts of its flavor.
 
     :ivar topology: its NUMA topology there, or None
     :ivar devices: its PCI devices
@@ -109,7 +120,7 @@ class ComputeHost:
     :ivar name: name of the host
     :ivar group: the group of the file it is from
     :ivar node: ``nova.objects.ComputeNode``, kept up to date
-    :ivar version: goes up whenever the compute node changes
+    :ivar version: number that grows with each change of the compute node
     :ivar down: whether the compute service is down
     :ivar instances: servers on the host by UUID
     """
@@ -174,7 +185,7 @@ class ComputeHost:
         return self._pci_tracker
 
     def free_devices(self) -> frozenset[str]:
-        """Addresses of the PCI devices that a server could have now."""
+        """Addresses of the free PCI devices."""
         if not self.group.pci.devices:
             return frozenset()
         return frozenset(device.address for device
@@ -186,7 +197,7 @@ class ComputeHost:
         return self.node.uuid
 
     def service(self) -> dict[str, ty.Any]:
-        """The compute service as ``ComputeFilter`` looks at it."""
+        """The record of the compute service, as ``ComputeFilter`` reads it."""
         return {
             'host': self.name,
             'binary': 'nova-compute',
@@ -250,10 +261,10 @@ class ComputeHost:
 
     def claim(self, context: ty.Any, instance: objects.Instance,
               limits: ty.Any):
-        """Claim a new server as nova-compute does, and use the resources.
+        """Claim resources for a new server as nova-compute does.
 
         :param context: request context
-        :param instance: the server, with the NUMA topology the API gave it
+        :param instance: the server, with the NUMA topology made by the API
         :param limits: limits of the scheduler's selection
         :returns: the NUMA topology and the PCI devices that it gets
         :raises nova.exception.NovaException: one of
@@ -269,11 +280,11 @@ class ComputeHost:
     def move_claim(self, context: ty.Any, instance: objects.Instance,
                    flavor: objects.Flavor, image_meta: objects.ImageMeta,
                    migration_type: str, limits: ty.Any):
-        """Claim a server that is moved here, and use the resources.
+        """Claim resources for a server that is moved here.
 
         :param context: request context
-        :param instance: the server as it is at its source
-        :param flavor: flavor it will have here
+        :param instance: the server as it is on its source
+        :param flavor: flavor that it will have here
         :param image_meta: its image
         :param migration_type: migration, resize, live-migration or
             evacuation
@@ -305,7 +316,10 @@ class ComputeHost:
     def _take(self, instance: objects.Instance, flavor: objects.Flavor,
               topology: ty.Any, requests: objects.InstancePCIRequests,
               batches: Sequence[objects.InstancePCIRequests]) -> Claimed:
-        """Use what a claim has found."""
+        """Assign PCI devices, and count the usage of a successful claim.
+
+        :param batches: the PCI requests, in the order of assignment
+        """
         devices: list[objects.PciDevice] = []
         tracker = self.pci_tracker
         try:
@@ -320,18 +334,21 @@ class ComputeHost:
 
     def give_back(self, instance: objects.Instance, flavor: objects.Flavor,
                   claimed: Claimed) -> None:
-        """Count what a server had on this host as free again.
+        """Free the resources of a server on this host.
 
         :param instance: the server
-        :param flavor: flavor it had
-        :param claimed: what else it had
+        :param flavor: flavor that it had here
+        :param claimed: what else it had claimed
         """
         self.pci_tracker.free_devices(claimed.devices, instance)
         self._count(flavor, claimed.topology, -1)
 
     def _count(self, flavor: objects.Flavor, topology: ty.Any,
                sign: int) -> None:
-        """Keep the books of the compute node."""
+        """Add the usage of a server to the compute node, or subtract it.
+
+        :param sign: 1 or -1
+        """
         node = self.node
         node.memory_mb_used += sign * flavor.memory_mb
         node.local_gb_used += sign * flavor.root_gb

@@ -10,11 +10,11 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What the conductor and the computes do around the scheduler.
+"""What nova-conductor and nova-compute do around the scheduler.
 
-The order in which Placement and nova-compute give and take is Nova's.  Where
-Placement tracks PCI devices, nova-compute would correct an allocation that
-its claim did not keep to; here it stays.
+Allocations and claims are made and removed in the same order as in Nova.  One
+thing is missing: with PCI in Placement, nova-compute corrects an allocation if
+its claim took another device; here it stays.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,13 +33,14 @@ from nfv_sched.simulator import state as states
 
 def select(state: states.State, spec: objects.RequestSpec,
            uuids: Sequence[str], alternates: bool = True):
-    """Ask the scheduler.
+    """Ask the scheduler for hosts.
 
     :param state: the cloud
     :param spec: the request
-    :param uuids: its servers
-    :param alternates: whether other hosts are wanted in case a claim fails
-    :returns: for each server its host and the alternates
+    :param uuids: UUIDs of its servers
+    :param alternates: whether it gives alternates, in case a claim fails
+    :returns: for each server a list of ``nova.objects.Selection``: its host
+        and the alternates
     :raises Refused: if no host is found
     """
     state.network.refresh(state.owners())
@@ -56,8 +57,13 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
                 server: servers.Server,
                 selections: Sequence[objects.Selection],
                 claim: Callable[[compute.ComputeHost, ty.Any], ty.Any]):
-    """Claim on the selected host, or on the next alternate that can.
+    """Claim on the selected host; if that fails, on the alternates in turn.
 
+    :param state: the cloud; its ``notes`` are set
+    :param spec: the request
+    :param server: the server
+    :param selections: the host and its alternates
+    :param claim: makes the claim, from the host and its limits
     :returns: (host, what the server has claimed there)
     :raises Refused: if no claim succeeds
     """
@@ -85,8 +91,12 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
 def claim(state: states.State, server: servers.Server,
           spec: objects.RequestSpec,
           selections: Sequence[objects.Selection]) -> None:
-    """Claim a new server, or one that was shelved.
+    """Claim a host for a new server, or for one that was shelved.
 
+    :param state: the cloud
+    :param server: the server
+    :param spec: the request
+    :param selections: the host and its alternates
     :raises Refused: if no claim succeeds
     """
     if spec.force_hosts:
@@ -101,7 +111,14 @@ def claim(state: states.State, server: servers.Server,
 def settle(state: states.State, server: servers.Server,
            host: compute.ComputeHost, claimed: compute.Claimed,
            status: str = servers.ACTIVE) -> None:
-    """Note where a server is now."""
+    """Put a server on the host that it has claimed.
+
+    :param state: the cloud
+    :param server: the server
+    :param host: the host
+    :param claimed: what it has claimed there
+    :param status: its new status
+    """
     if server.host is not None:
         server.host.instances.pop(server.uuid, None)
     server.host = host
@@ -116,8 +133,10 @@ def settle(state: states.State, server: servers.Server,
 
 
 def needs(server: servers.Server, status: str = servers.ACTIVE) -> None:
-    """Refuse what a server is not in the right state for.
+    """Check the status of a server.
 
+    :param server: the server
+    :param status: the status that it must have
     :raises Refused: if its status is another one
     """
     if server.status != status:
@@ -125,9 +144,10 @@ def needs(server: servers.Server, status: str = servers.ACTIVE) -> None:
 
 
 def needs_service(host: compute.ComputeHost) -> None:
-    """Refuse what a host must be up for.
+    """Check that the compute service of a host is up.
 
-    :raises Refused: if its compute service is down
+    :param host: the host
+    :raises Refused: if it is down
     """
     if host.down:
         raise servers.Refused(f'the compute service on {host.name} is down')
@@ -135,8 +155,11 @@ def needs_service(host: compute.ComputeHost) -> None:
 
 def hand_over(state: states.State, server: servers.Server,
               step: actions.Step) -> str:
-    """Let the migration of a move have what the server has.
+    """Give the allocations of a server to the migration of its move.
 
+    :param state: the cloud
+    :param server: the server
+    :param step: the step that moves it
     :returns: UUID of the migration
     """
     migration = compute.stable_uuid(
@@ -149,6 +172,13 @@ def hand_over(state: states.State, server: servers.Server,
 def leave(state: states.State, host: compute.ComputeHost,
           server: servers.Server, flavor: objects.Flavor,
           claimed: compute.Claimed) -> None:
-    """Keep in mind what a server leaves behind on a host that is down."""
+    """Note the resources that a server still holds on a host that is down.
+
+    :param state: the cloud; its ``residues`` are changed
+    :param host: the host
+    :param server: the server, which has left
+    :param flavor: its flavor there
+    :param claimed: what it has claimed there
+    """
     state.residues.setdefault(host.name, []).append(
         (server.instance, flavor, claimed))

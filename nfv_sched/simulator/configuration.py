@@ -10,10 +10,10 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Nova's configuration for the time of a simulation.
+"""Set Nova's configuration for the time of a simulation.
 
 Defaults first, then the configuration files of the command line, then the
-``options`` of the cloud file.  Everything is as it was afterwards.
+``options`` of the cloud file.  Afterwards all values are reset.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,8 +32,7 @@ from nfv_sched.simulator import pci
 
 CONF = nova_api.CONF
 
-# The order in which the documentation names them. Others, of whoever else
-# adds to the entry points, follow.
+# The order of the documentation. Filters of other packages follow.
 _ORDER = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
           'PCINUMAAffinityFilter', 'PlaceNUMAAffinityFilter',
           'SharedVCPUFilter', 'CPUThreadPolicyFilter',
@@ -42,16 +41,19 @@ _PCI_FILTER = 'PciPassthroughFilter'
 
 
 def our_filters() -> list[str]:
-    """The filters of nfv-sched that are there, in the order to enable."""
+    """Names of the installed filters of nfv-sched, in the order to enable."""
     names = [cls.__name__ for cls in extensions.classes('nfv_sched.filters')]
     return ([name for name in _ORDER if name in names] +
             [name for name in names if name not in _ORDER])
 
 
 def _set_defaults() -> list[tuple[str, str]]:
-    """Make nfv-sched's filters and weighers part of the defaults.
+    """Add nfv-sched's filters and weighers, and the PCI filter, to defaults.
 
-    Nova has its PCI filter out of them, but any host with devices needs it.
+    Nova's PCI filter is not among Nova's own defaults, but is needed as soon
+    as a host has devices.
+
+    :returns: (group, name) of the options that were changed
     """
     ours = our_filters()
     nova_filters = [name for name in CONF.filter_scheduler.enabled_filters
@@ -74,10 +76,10 @@ def _set_defaults() -> list[tuple[str, str]]:
 
 @contextlib.contextmanager
 def defaults(config_files: Sequence[str] = ()) -> Iterator[model.Defaults]:
-    """Nova with nfv-sched enabled, as the defaults have it.
+    """Within this context, Nova's configuration has nfv-sched enabled.
 
     :param config_files: files such as nova.conf, read on top of the defaults
-    :returns: what a cloud file need not say
+    :returns: context with the defaults for cloud files
     :raises InputError: if a configuration file cannot be used
     """
     conf.register_opts(CONF)
@@ -106,11 +108,11 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[model.Defaults]:
 @contextlib.contextmanager
 def overrides(cloud: model.Cloud, reasons: str | None = None,
               seed: int = 0) -> Iterator[None]:
-    """What one cloud file and the command line say on top.
+    """Within this context, options of a cloud file and command line are set.
 
-    :param cloud: the cloud
-    :param reasons: none, policy, summary or hosts; None leaves it to the rest
-    :param seed: for the choice among equal hosts
+    :param cloud: the cloud file
+    :param reasons: value of ``expose_reasons``; None to leave it as it is
+    :param seed: seed of the random choice among equal hosts
     :raises InputError: if an option does not exist or its value is bad
     """
     values = list(cloud.settings)

@@ -10,11 +10,10 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Runs the steps of a cloud: what API, conductor and computes do around the
-scheduler and the claims.
+"""Runs the steps of a cloud, one after the other.
 
-Guests, disks and images are not simulated, and nothing happens at the same
-time as anything else.
+They do what the Nova API, nova-conductor and nova-compute do around the
+scheduler and the claims.  Guests, disks and images are not simulated.
 """
 
 from collections.abc import Callable
@@ -34,7 +33,7 @@ from nfv_sched.simulator.steps import moves
 from nfv_sched.simulator.steps import outages
 from nfv_sched.simulator.steps import ports
 
-#: What is done to a server, by action.
+#: Action -> function that does it to one server.
 _OF_SERVERS: dict[
     str, Callable[[state.State, servers.Server, ty.Any], None]
 ] = {
@@ -53,7 +52,7 @@ _OF_SERVERS: dict[
     'detach': ports.detach,
 }
 
-#: What is done to a host, by action.
+#: Action -> function that does it to one host.
 _OF_HOSTS: dict[str, Callable[[state.State, compute.ComputeHost], None]] = {
     'host_down': outages.host_down,
     'host_up': outages.host_up,
@@ -63,13 +62,13 @@ _OF_HOSTS: dict[str, Callable[[state.State, compute.ComputeHost], None]] = {
 class Simulation:
     """One cloud and its state.
 
-    It uses Nova's global configuration:
-    :mod:`nfv_sched.simulator.configuration` sets that up around it.
+    It uses Nova's global configuration, which must be set by
+    :mod:`nfv_sched.simulator.configuration`.
 
-    :ivar state: the cloud as it is
-    :ivar outcomes: what happened, in order
-    :param cloud: what to build and run
-    :param progress: called with (servers done, servers in all) now and then
+    :ivar state: the state of the cloud now
+    :ivar outcomes: the outcomes so far, in order
+    :param cloud: the cloud file
+    :param progress: called with (servers done, servers in all)
     :raises InputError: if a filter does not exist, an image or an alias is
         bad, or Nova cannot report the PCI devices of a host
     """
@@ -82,7 +81,7 @@ class Simulation:
         self._progress = progress or (lambda done, total: None)
 
     def run(self) -> outcome.Result:
-        """Run all steps and check what is expected of them."""
+        """Run all steps and check their expectations."""
         began = time.monotonic()
         cloud = self.state.cloud
         total = sum(len(step.targets) for step in cloud.steps)
@@ -117,7 +116,7 @@ class Simulation:
             seconds=time.monotonic() - began)
 
     def _one(self, step: actions.Step, name: str) -> None:
-        """Do a step for one of its servers or hosts."""
+        """Do a step for one of its servers or hosts, by name."""
         self.state.notes = []
         if step.action in _OF_HOSTS:
             _OF_HOSTS[step.action](self.state, self.state.hosts[name])

@@ -10,9 +10,9 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Where the example clouds are.
+"""Find the example clouds.
 
-They are data files beside the package: under ``etc/`` of a source tree, under
+They are data files outside of the package: in ``etc/`` of a source tree, in
 ``<prefix>/etc/nfv_sched/examples`` once installed.
 """
 
@@ -45,9 +45,9 @@ def _in_source() -> dict[str, pathlib.Path]:
 
 
 def find() -> dict[str, pathlib.Path]:
-    """The examples by name: ``two-hosts``, ``platform/numa``.
+    """Name of each example, such as ``platform/numa``, -> its path.
 
-    Those of a source tree are preferred to those of an installed package.
+    Those of a source tree replace those of an installed package.
     """
     found = {name: path for name, path in _installed().items()
              if path.is_file()}
@@ -56,7 +56,10 @@ def find() -> dict[str, pathlib.Path]:
 
 
 def description(path: pathlib.Path) -> str:
-    """The first line of comment of an example."""
+    """The first comment line of an example; empty if it has none.
+
+    :param path: the file
+    """
     with path.open(encoding='utf-8') as lines:
         for line in lines:
             if line.startswith('#'):

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Whether the steps of a cloud did what is expected of them."""
+"""Compare the outcomes of steps with the expectations of a cloud file."""
 
 import collections
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +21,11 @@ from nfv_sched.simulator import outcome
 
 
 class Expectations:
-    """Counts the expectations of a cloud file, and those not met.
+    """Counts the expectations of a cloud file, and those that are not met.
 
-    :ivar checks: how many were checked
-    :ivar failures: those not met, for people
-    :param path: the file
+    :ivar checks: number of expectations that were checked
+    :ivar failures: texts on those that are not met
+    :param path: the file, for messages
     """
 
     def __init__(self, path: str):
@@ -35,11 +35,11 @@ class Expectations:
 
     def check(self, step: actions.Step, outcomes: Sequence[outcome.Outcome],
               loads: Callable[[], Mapping[str, network.Load]]) -> None:
-        """Compare what is expected of a step and what became of it.
+        """Check the expectations of a step.
 
-        :param step: a step of which something is expected
-        :param outcomes: what became of its servers
-        :param loads: tells what the network puts on each host now, by name
+        :param step: a step with expectations
+        :param outcomes: its outcomes
+        :param loads: returns name of each host -> its network load now
         """
         names = ' '.join(step.targets[:1])
         if len(step.targets) > 1:
@@ -134,7 +134,7 @@ class Expectations:
 
 
 def _per_node(found: outcome.Outcome) -> dict[int | None, int]:
-    """How many of the PCI devices of a server are on each NUMA node."""
+    """Host NUMA node, or None -> number of a server's PCI devices on it."""
     return dict(collections.Counter(node for _, node in found.devices))
 
 
@@ -146,7 +146,7 @@ def _devices_text(per_node: Mapping[int | None, int]) -> str:
 
 
 def _places(outcomes: Sequence[outcome.Outcome]) -> str:
-    """Where some servers are, in a few words."""
+    """Short text on where some servers are."""
     texts = []
     for found in outcomes[:3]:
         text = f'{found.server} on {found.host or "no host"}'

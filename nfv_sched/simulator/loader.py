@@ -10,14 +10,14 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""From a cloud file to the values of :mod:`nfv_sched.simulator.model`.
+"""Read a cloud file into the values of :mod:`nfv_sched.simulator.model`.
 
 Everything wrong with a file is reported as an
 :class:`~nfv_sched.simulator.cloud_file.problems.InputError` that names file,
-line and field: text that is not YAML, keys given twice, unknown keys, wrong
-types, references to what is not there, dimensions that contradict each other.
-Whether Nova accepts a flavor's extra specs is asked through a callable, so
-that this module does not need Nova.
+line and field: text that is not YAML, duplicate keys, unknown keys, wrong
+types, names of missing objects, dimensions that contradict each other.  Extra
+specs of flavors are checked by a function that is passed in, so that this
+module does not need Nova.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,10 +32,10 @@ from nfv_sched.simulator import model
 
 
 class _Loader:
-    """Checks one parsed file and works out what follows from it.
+    """Checks one parsed file and works out the fields that are no keys.
 
-    :param found: takes the problems
-    :param defaults: what the file need not say
+    :param found: collects the problems
+    :param defaults: defaults of the configuration
     :param check_extra_spec: as for :func:`loads`
     """
 
@@ -46,7 +46,7 @@ class _Loader:
         self._check_extra_spec = check_extra_spec
 
     def load(self, data) -> model.Cloud:
-        """The whole file.
+        """Read the whole file.
 
         :param data: the parsed file
         :raises InputError: if anything is wrong with it
@@ -109,7 +109,7 @@ class _Loader:
                     'is for the policy anti-affinity')
 
     def _network(self, network: model.Network) -> model.Network:
-        """A network that says whether it is tunnelled."""
+        """The network with ``tunneled`` set."""
         path = ('networks', network.name)
         physical = network.physical_network is not None
         tunneled = network.tunneled
@@ -129,7 +129,7 @@ class _Loader:
 
     def _aggregate(self, number: int, aggregate: model.Aggregate,
                    hosts: Sequence[str]) -> model.Aggregate:
-        """An aggregate with names of hosts in place of patterns."""
+        """The aggregate with patterns replaced by names of hosts."""
         members: dict[str, None] = {}
         for pattern in aggregate.hosts:
             matches = cloud_steps.matching(pattern, hosts)
@@ -151,10 +151,10 @@ def loads(text: str, path: str = '<text>',
     """Build a cloud from YAML text.
 
     :param text: the YAML
-    :param path: what to call it in messages
-    :param defaults: what it need not say
-    :param check_extra_spec: takes name and value of an extra spec, returns
-        what is wrong with it or None
+    :param path: name of the file for messages
+    :param defaults: defaults of the configuration
+    :param check_extra_spec: function from name and value of an extra spec to
+        what is wrong with it, or None
     :returns: the cloud
     :raises InputError: if anything is wrong with the text
     """
@@ -169,7 +169,7 @@ def load(path: str, defaults: model.Defaults = model.Defaults(),
     """Build a cloud from a YAML file.
 
     :param path: the file
-    :param defaults: what it need not say
+    :param defaults: defaults of the configuration
     :param check_extra_spec: as for :func:`loads`
     :returns: the cloud
     :raises InputError: if anything is wrong with the file

@@ -10,13 +10,13 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What a cloud file says, as immutable values.
+"""Types for the contents of a cloud file; immutable values.
 
-The fields of the types are the keys of the file, each with what it may be;
-nowhere else are they listed.  :mod:`nfv_sched.simulator.cloud_file.schema`
-says how to read the types.  Fields that are no keys are worked out by the
-loader, as are defaults that depend on others.  Nothing here checks, reads
-files or knows Nova.  Steps are in :mod:`nfv_sched.simulator.actions`.
+Their fields are the keys of the file, with the values that are allowed; keys
+are defined nowhere else.  :mod:`nfv_sched.simulator.cloud_file.schema` says
+how the types are read.  Fields that are no keys are set by the loader, and so
+are defaults that depend on other keys.  Nothing here checks, reads files or
+knows Nova.  Steps are in :mod:`nfv_sched.simulator.actions`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ from nfv_sched.simulator.cloud_file import schema
 from nfv_sched.simulator.cloud_file import values
 
 _T = ty.TypeVar('_T')
-# What Nova is told of PCI devices in the same words.
+# Values for PCI devices that are passed on to Nova unchanged.
 _Said = ty.Annotated[_T, values.FOR_NOVA]
 
 
@@ -48,13 +48,13 @@ class PageSpec:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeLayout:
-    """One NUMA node of a host, dimensioned.
+    """One NUMA node of a host, as worked out by ``topology``.
 
     :ivar id: number of the NUMA node
     :ivar socket: number of its socket
     :ivar cpus: all logical CPUs of the node, the host's own included
-    :ivar shared: CPUs for guests with shared CPUs
-    :ivar dedicated: CPUs for guests with dedicated CPUs
+    :ivar shared: CPUs for unpinned vCPUs
+    :ivar dedicated: CPUs for pinned vCPUs
     :ivar siblings: the logical CPUs of each physical core
     :ivar memory_mib: all memory of the node in MiB, huge pages included
     :ivar pages: its pages, smallest first; 4 KiB pages are the rest that the
@@ -81,7 +81,7 @@ class PCIDevice:
 
     :ivar address: PCI address
     :ivar kind: ``VF``, ``PF`` or ``standard``
-    :ivar node: its NUMA node, or None if the host does not tell
+    :ivar node: its NUMA node; None if the host does not report it
     :ivar vendor: vendor id, four hexadecimal digits
     :ivar product: product id, four hexadecimal digits
     :ivar parent: PCI address of the PF of a VF, or None
@@ -114,7 +114,7 @@ class PCIDevices:
     """One entry of ``pci_devices``: PCI devices that are alike.
 
     :ivar type: ``VF``, ``PF`` or ``standard``
-    :ivar node: their NUMA node; null if the host does not tell
+    :ivar node: their NUMA node; null if the host does not report it
     :ivar count: how many there are
     :ivar vfs: VFs of each PF
     :ivar vendor: vendor id
@@ -150,7 +150,7 @@ class PCIAlias:
     :ivar numa_policy: its PCI NUMA policy
     :ivar vendor: vendor id of the devices
     :ivar product: product id of the devices
-    :ivar live_migratable: whether the devices must be so
+    :ivar live_migratable: whether the devices must be live-migratable
     :ivar resource_class: resource class of the devices in Placement
     :ivar traits: traits of the devices in Placement
     """
@@ -185,13 +185,13 @@ def _routers(value: int | Routers) -> Routers:
 class HostGroup:
     """One entry of ``hosts``: hosts that are alike.
 
-    What may be given once for all NUMA nodes has one value for each of them
-    in the end.
+    Keys of NUMA nodes may have one value for all of them in the file; the
+    loader replaces it by a tuple with a value for each.
 
-    :ivar name: name of the host, or what the names of several are made of
+    :ivar name: name of the host, or pattern of the names of several
     :ivar count: how many hosts there are
     :ivar numa_nodes: how many NUMA nodes each has
-    :ivar nodes_per_socket: NUMA nodes a socket
+    :ivar nodes_per_socket: NUMA nodes per socket
     :ivar cores: physical cores of each NUMA node
     :ivar threads: hardware threads per core
     :ivar siblings: how the threads of a core are numbered
@@ -205,8 +205,8 @@ class HostGroup:
         single number counts where the switch runs
     :ivar shared_cores_per_node: cores of each NUMA node for guests with
         shared CPUs
-    :ivar dedicated_cpus: explicit CPU set for guests with dedicated CPUs;
-        with it, or the next, the three above do not count
+    :ivar dedicated_cpus: explicit CPU set for guests with dedicated CPUs; with
+        it, or with ``shared_cpus``, the three numbers of cores are not used
     :ivar shared_cpus: explicit CPU set for guests with shared CPUs
     :ivar legacy_pinning: whether all guest CPUs are both shared and
         dedicated, as ``vcpu_pin_set`` has it
@@ -220,14 +220,14 @@ class HostGroup:
         pages
     :ivar disk_allocation_ratio: disk overcommitment
     :ivar traits: Placement traits besides those that follow from the rest
-    :ivar pci_devices: PCI devices for guests, as written
+    :ivar pci_devices: PCI devices for guests, as in the file
     :ivar disabled: whether the compute service is disabled
     :ivar dhcp_servers: networks that a DHCP agent serves on each host; each
         takes a port of the virtual switch
     :ivar routers: virtual routers on each host
-    :ivar other_ports: ports of the virtual switch that are neither a guest's
-        nor one of these
-    :ivar names: the hosts
+    :ivar other_ports: number of further ports of the virtual switch, not of
+        guests, DHCP servers or routers
+    :ivar names: names of the hosts
     :ivar nodes: their NUMA nodes
     :ivar pci: their PCI devices one by one
     """
@@ -275,7 +275,10 @@ class HostGroup:
     pci: PCIConfig = schema.worked_out(PCIConfig())
 
     def cores_of(self, cpus: Iterable[int]) -> int:
-        """On how many physical cores some logical CPUs are."""
+        """Number of physical cores to which some logical CPUs belong.
+
+        :param cpus: numbers of the logical CPUs
+        """
         wanted = frozenset(cpus)
         return sum(1 for node in self.nodes for core in node.siblings
                    if core & wanted)
@@ -349,7 +352,7 @@ class SecurityGroup:
 
     @property
     def rules(self) -> int:
-        """All of its rules."""
+        """Number of all its rules."""
         return self.ingress + self.egress
 
 
@@ -359,7 +362,7 @@ class ServerGroup:
 
     :ivar name: its name
     :ivar policy: its policy
-    :ivar max_server_per_host: rule of anti-affinity, or None
+    :ivar max_server_per_host: servers per host with anti-affinity, or None
     """
 
     name: str = schema.own_name()
@@ -370,7 +373,7 @@ class ServerGroup:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Defaults:
-    """What a file need not say of its hosts.
+    """Defaults of the configuration for the hosts of a file.
 
     :ivar switch_label: label of NUMA nodes with a virtual switch
     :ivar node_prefix: prefix of the labels of single NUMA nodes
@@ -388,26 +391,26 @@ class Defaults:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
-    """All that a cloud file says.
+    """The contents of a cloud file.
 
     :ivar description: its description
     :ivar options: values of Nova's configuration by group and option
     :ivar filters: enabled filters, or None for the default ones
     :ivar pci_in_placement: whether Placement tracks PCI devices, or None
     :ivar pci_aliases: PCI aliases by name, or None if the file has none
-    :ivar hosts: hosts, as written
+    :ivar hosts: hosts, as in the file
     :ivar aggregates: host aggregates
     :ivar flavors: flavors by name
     :ivar images: image properties by image name
     :ivar networks: networks by name
     :ivar security_groups: security groups by name
-    :ivar network_service: what Neutron tells of DHCP servers and routers:
-        ``ovs`` (agents), ``ovn`` (gateway ports of routers) or ``none``
-        (their ports only)
+    :ivar network_service: how Neutron shows DHCP servers and routers: ``ovs``
+        (by agents), ``ovn`` (by gateway ports of routers) or ``none`` (by
+        their ports only)
     :ivar server_groups: server groups by name
     :ivar steps: the steps in order
     :ivar path: the file
-    :ivar groups: hosts, worked out
+    :ivar groups: hosts, with all that was worked out
     :ivar settings: (group, option, value, line) of Nova's configuration
     """
 
@@ -438,5 +441,5 @@ class Cloud:
 
     @property
     def host_count(self) -> int:
-        """How many hosts there are."""
+        """Number of all hosts."""
         return sum(len(group.names) for group in self.groups)

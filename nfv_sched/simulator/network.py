@@ -10,11 +10,11 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""The network of a simulated cloud, instead of Neutron and Placement.
+"""Neutron and the ledger service of a simulated cloud.
 
-What Neutron would tell of the simulated hosts is worked out anew before the
-scheduler is asked, so it is never behind, and so is what the ledger service
-would publish of it to Placement.
+The figures that Neutron would show are worked out before each request to the
+scheduler, so they are never out of date, and so are the inventories that the
+ledger service would publish to Placement.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -57,10 +57,10 @@ _GUEST_OWNER = 'compute:nova'
 
 
 class Figures:
-    """Stands in for the source of figures from Neutron.
+    """Gives the figures, in place of ``network.neutron.SnapshotSource``.
 
     :ivar snapshot: the figures, or None
-    :ivar fresh: whether they are young enough to be believed
+    :ivar fresh: whether they count as younger than ``max_snapshot_age``
     """
 
     def __init__(self) -> None:
@@ -72,12 +72,12 @@ class Figures:
         return self.snapshot
 
     def is_fresh(self, snapshot: usage.Snapshot | None) -> bool:
-        """Whether figures are believed."""
+        """Whether there are figures, and they are fresh."""
         return snapshot is not None and self.fresh
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
-        """All groups are known; one that is not has no rules."""
+        """Give groups that the figures lack no rules: they do not exist."""
         lacking = interfaces.lacking()
         if lacking is not None:
             interfaces.more = usage.Supplement(
@@ -128,12 +128,12 @@ class Owner(ty.Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Load:
-    """What the network puts on one host.
+    """The network load of one host.
 
     :ivar usage: what Neutron has bound to the host
     :ivar limits: the limits of the host
-    :ivar claimed: what is allocated in the ledger by resource class, None if
-        the host has no ledger
+    :ivar claimed: resource class -> amount allocated in its ledger; None if it
+        has no ledger
     """
 
     usage: usage.HostUsage
@@ -142,21 +142,21 @@ class Load:
 
     @property
     def ports(self) -> int:
-        """Ports of the virtual switch, physical ones included."""
+        """Number of ports of the virtual switch, physical ones included."""
         return self.usage.vswitch_ports + self.limits.vswitch_physical_ports
 
 
 class _Node(ty.NamedTuple):
-    """A host as the limits look at it."""
+    """What ``limits.of_host`` reads of a host."""
 
     host: str
     aggregates: list
 
 
 def is_told(cloud: model.Cloud) -> bool:
-    """Whether a cloud file says anything of the load by the network.
+    """Whether a cloud file has anything to do with the network load.
 
-    :param cloud: the cloud
+    :param cloud: the cloud file
     """
     names = {*network_limits.Limits._fields, 'ledger',
              'stale_snapshot_policy'}
@@ -174,20 +174,21 @@ def is_told(cloud: model.Cloud) -> bool:
 
 
 def dhcp_servers(cloud: model.Cloud, load: Load) -> int | None:
-    """How many DHCP servers are on a host, None if that cannot be told.
+    """Number of DHCP servers on a host; None if Neutron does not show it.
 
-    :param cloud: the cloud
-    :param load: what the network puts on the host
+    :param cloud: the cloud file
+    :param load: the network load of the host
     """
     return None if cloud.network_service == 'ovn' else load.usage.dhcp_servers
 
 
 class Network:
-    """What Neutron and the ledger service know of a simulated cloud.
+    """Neutron and the ledger service of a simulated cloud.
 
-    :ivar migrations: migration -> UUID of the server that it moves
-    :ivar sources: what filters and weighers know of it
-    :param cloud: the cloud
+    :ivar migrations: UUID of each migration -> UUID of the server that it
+        moves
+    :ivar sources: where filters and weighers read the network load
+    :param cloud: the cloud file
     :param hosts: its hosts by name
     :param placement: its Placement
     :param aggregates: gives the aggregates of a host
@@ -216,26 +217,26 @@ class Network:
             port for host in hosts.values() for port in self._services(host)]
 
     def security_groups(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The security groups that ports get.
+        """Names of the security groups that ports get.
 
-        :param names: those asked for; none stands for the default one
+        :param names: those of the step; empty for the default one
         """
         return tuple(name for name in names or (DEFAULT_GROUP,)
                      if name in self._groups)
 
     def requested_groups(self, names: tuple[str, ...]) -> list[str]:
-        """Security groups as the API knows them: by UUID or ``default``.
+        """Security groups as the Nova API has them: UUIDs, or ``default``.
 
-        :param names: those asked for; none stands for the default one
+        :param names: those of the step; empty for the default one
         """
         return [self._groups[name] if name != DEFAULT_GROUP else name
                 for name in names or (DEFAULT_GROUP,)]
 
     def become(self, state: str, servers: Iterable[Owner]) -> None:
-        """Neutron comes or goes.
+        """Change whether Neutron can be read.
 
-        :param state: ``UP``; ``STALE``: it has been read up to now, but will
-            not have been for long; ``DOWN``: it has never been read
+        :param state: ``UP``; ``STALE``: it was read last at this moment, too
+            long ago for the requests that follow; ``DOWN``: it was never read
         :param servers: all servers
         """
         if state == STALE and self._state == UP:
@@ -243,7 +244,7 @@ class Network:
         self._state = state
 
     def refresh(self, servers: Iterable[Owner]) -> None:
-        """Learn anew what the hosts carry, and publish it.
+        """Work out the figures anew, and publish the ledger.
 
         :param servers: all servers
         """
@@ -260,11 +261,11 @@ class Network:
                 figures.snapshot, taken=time.monotonic() - age,
                 taken_at=time.time() - age)
         if CONF.nfv_sched.ledger == 'placement' and self._state == UP:
-            # Without figures the service leaves all as it is.
+            # Without figures the ledger service changes nothing.
             self._publish(figures.snapshot)
 
     def loads(self, servers: Iterable[Owner]) -> dict[str, Load]:
-        """What the network puts on each host in truth, Neutron up or not.
+        """Name of each host -> its true network load, Neutron up or not.
 
         :param servers: all servers
         """
@@ -279,9 +280,9 @@ class Network:
         return found
 
     def _services(self, host: compute.ComputeHost) -> Iterator[tuple]:
-        """Ports of DHCP servers and routers, and others, of a host.
+        """Ports of a host that belong to no server.
 
-        :returns: for each what ``SnapshotBuilder.add_port`` takes
+        :returns: arguments of ``SnapshotBuilder.add_port`` for each
         """
         group = host.group
 
@@ -301,7 +302,7 @@ class Network:
             yield port('', f'other/{number}', '')
 
     def _read(self, servers: Iterable[Owner]) -> usage.Snapshot:
-        """Figures as Neutron would have them now."""
+        """The figures that Neutron would show now."""
         cloud = self._cloud
         builder = usage.SnapshotBuilder(self._snapshot)
         project = nova_api.admin_context().project_id

@@ -10,13 +10,13 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""The one place where the simulator meets the insides of Nova.
+"""All that the simulator uses of Nova beyond its stable interfaces.
 
-Nova keeps ``nova.scheduler.filters``, ``nova.scheduler.weights``,
-``nova.conf``, ``nova.objects`` and ``nova.exception`` usable for out-of-tree
-code.  Everything else that the simulator drives -- the scheduler manager, the
-host manager, the claims, the NUMA arithmetic, the API's checks -- is imported
-here, and the few things that need a service or a database are taken out here.
+Out-of-tree code may rely on ``nova.scheduler.filters``,
+``nova.scheduler.weights``, ``nova.conf``, ``nova.objects`` and
+``nova.exception``.  Everything else that the simulator uses -- the scheduler
+manager, the host manager, the claims, the NUMA code, the checks of the API --
+is imported here, and what needs a service or a database is replaced here.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ with warnings.catch_warnings():
     warnings.simplefilter('ignore')
     from oslo_service import backend
     with contextlib.suppress(Exception):
-        # Nova's own choice where eventlet is not asked for. Whoever embeds
-        # the simulator may have chosen already.
+        # Nova's own choice without eventlet. A program that embeds the
+        # simulator may have chosen already.
         backend.init_backend(backend.BackendType.THREADING)
     from nova.api.validation.extra_specs import validators
     from nova.compute import claims
@@ -59,12 +59,12 @@ with warnings.catch_warnings():
     import oslo_messaging as messaging
     from oslo_serialization import jsonutils
 
-# Their classes are attributes of the package only from now on.
+# Makes the classes attributes of nova.objects.
 objects.register_all()
 
 CONF = nova.conf.CONF
 
-#: Network of a request that wants none.
+#: Stands for a network in a request that asks for none.
 NO_NETWORK = network_request.NETWORK_ID_NONE
 
 ExpectedException = messaging.ExpectedException
@@ -76,7 +76,7 @@ ReadOnlyDict = host_manager.ReadOnlyDict
 SchedulerManager = manager.SchedulerManager
 PciDeviceStats = pci_stats.PciDeviceStats
 
-#: What a claim raises that finds no room.
+#: Exceptions of a claim for lack of room.
 CLAIM_ERRORS = (exception.ComputeResourcesUnavailable,
                 exception.PciDeviceRequestFailed)
 
@@ -86,11 +86,11 @@ numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
 
-#: Version of the Placement API whose allocation requests are made.
+#: Microversion of Placement for the allocation requests.
 ALLOCATION_REQUEST_VERSION = '1.36'
 
-# Request filters that ask a service or a database. Availability zones are
-# dealt with by the simulator itself.
+# Request filters that ask a service or a database. The simulator handles
+# availability zones itself.
 _ONLINE_REQUEST_FILTERS = frozenset((
     'require_tenant_aggregate',
     'map_az_to_placement_aggregate',
@@ -111,7 +111,7 @@ def admin_context():
 
 @contextlib.contextmanager
 def offline() -> Iterator[None]:
-    """Leave out what needs services, while inside."""
+    """Within this context, Nova's code for requests needs no services."""
     filters = request_filter.ALL_REQUEST_FILTERS
     before = list(filters)
     filters[:] = [f for f in before
@@ -129,7 +129,7 @@ def offline() -> Iterator[None]:
 
 
 def scheduler_init(scheduler: SchedulerManager, hosts: HostManager) -> None:
-    """What ``SchedulerManager.__init__`` does without talking to services.
+    """Do what ``SchedulerManager.__init__`` does, but without services.
 
     :param scheduler: a manager made without its ``__init__``
     :param hosts: its host manager
@@ -140,11 +140,11 @@ def scheduler_init(scheduler: SchedulerManager, hosts: HostManager) -> None:
 
 
 def extra_spec_problem(name: str, value: str) -> str | None:
-    """What the Nova API has against an extra spec, since version 2.86.
+    """Validate an extra spec as the Nova API does since microversion 2.86.
 
     :param name: key of the extra spec
     :param value: its value
-    :returns: the complaint of the API, or None
+    :returns: the error of the API, or None
     """
     try:
         validators.validate(name, value)
@@ -176,14 +176,17 @@ def security_groups(groups: Sequence[str]):
 
 def unknown_image_properties(
         properties: ty.Iterable[str]) -> list[str]:
-    """The names among *properties* that Nova does not know."""
+    """Names of image properties that Nova does not know.
+
+    :param properties: names of image properties
+    """
     fields = objects.ImageMetaProps.fields
     return sorted(name for name in set(properties) - set(fields)
                   if not name.startswith('trait:'))
 
 
 def network_info(ports: ty.Iterable[ty.Mapping[str, ty.Any]]):
-    """The network information that a server carries.
+    """The network information cache of a server.
 
     :param ports: mappings with ``port_id``, ``network_id``, ``name``,
         ``physical_network`` (or None), ``tunneled`` and ``vnic_type``
@@ -226,7 +229,7 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
                       image_meta: objects.ImageMeta,
                       ports: Sequence[Mapping[str, ty.Any]],
                       stable_uuid: Callable[[str], str]):
-    """What the API makes of flavor, image and ports besides NUMA.
+    """What the API makes of flavor, image and ports, except NUMA topology.
 
     :param context: request context
     :param flavor: the flavor
@@ -241,7 +244,7 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
     policy = hardware.get_pci_numa_policy_constraint(flavor, image_meta)
     requests = pci_request.get_pci_requests_from_flavor(
         flavor, affinity_policy=policy)
-    # A request for nothing is not the same as one that does not say.
+    # A request for no network is not the same as one without networks.
     networks = objects.NetworkRequestList(objects=[
         objects.NetworkRequest(
             network_id=port['network_id'],
@@ -261,10 +264,10 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
 
 
 def move_requests(flavor: objects.Flavor, instance: objects.Instance):
-    """The PCI requests of a move's claim, as the resource tracker has them.
+    """The PCI requests for the claim of a move, as the resource tracker has.
 
-    Those of aliases are made anew from the flavor, so that they have the
-    NUMA policy of the alias only and know nothing of Placement's choice.
+    Those of aliases are made anew from the flavor, so they only have the NUMA
+    policy of the alias, and not the providers that Placement has allocated.
 
     :param flavor: flavor of the server at the destination
     :param instance: the server
@@ -279,7 +282,12 @@ def move_requests(flavor: objects.Flavor, instance: objects.Instance):
 
 def map_requests(context: ty.Any, instance: objects.Instance,
                  spec: objects.RequestSpec) -> None:
-    """Tell the PCI requests of a server which providers Placement chose."""
+    """Write the providers that Placement has allocated to PCI requests.
+
+    :param context: request context
+    :param instance: the server; its PCI requests are changed
+    :param spec: its request, with the mappings of the allocation candidate
+    """
     mapping = spec.get_request_group_mapping()
     if mapping:
         compute_utils.update_pci_request_with_placement_allocations(
@@ -321,13 +329,13 @@ class PCITracker(pci_manager.PciDevTracker):
     def claim_devices(self, requests: objects.InstancePCIRequests,
                       topology: ty.Any, instance: objects.Instance
                       ) -> list[objects.PciDevice]:
-        """Give a server devices, after its claim was tested.
+        """Assign devices to a server after its claim was tested.
 
         :param requests: its PCI requests
         :param topology: the NUMA topology that it has claimed, or None
         :param instance: the server; the devices are added to its own
         :returns: the devices
-        :raises nova.exception.PciDeviceRequestFailed: if they are not there
+        :raises nova.exception.PciDeviceRequestFailed: if there are too few
         """
         requests.instance_uuid = instance.uuid
         devices = self.claim_instance(self._context, requests, topology)
@@ -336,7 +344,11 @@ class PCITracker(pci_manager.PciDevTracker):
 
     def free_devices(self, devices: Sequence[objects.PciDevice],
                      instance: objects.Instance) -> None:
-        """Take devices back from a server."""
+        """Free devices of a server.
+
+        :param devices: the devices
+        :param instance: the server
+        """
         for device in list(devices):
             self.free_device(device, instance)
 
@@ -357,7 +369,7 @@ def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
                   stable_uuid: Callable[[str], str]) -> list:
     """The resource providers of PCI devices, as nova-compute makes them.
 
-    The devices get to know their providers.
+    The UUID of the provider is also written to each device.
 
     :param tracker: tracker of the devices
     :param node: their compute node
@@ -377,6 +389,6 @@ def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
 
 
 def live_migration_carries_limits() -> bool:
-    """Whether the limits reach the claim of a live migration."""
+    """See ``nova.scheduler.live_migration_carries_limits`` of nfv-sched."""
     from nfv_sched.nova import scheduler as nova_scheduler
     return nova_scheduler.live_migration_carries_limits()

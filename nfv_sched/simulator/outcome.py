@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What became of the steps of a cloud, as values."""
+"""The outcomes of the steps of a cloud, as values."""
 
 from collections.abc import Mapping, Sequence
 import dataclasses
@@ -24,23 +24,23 @@ from nfv_sched.simulator import servers as simulated
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one server in one step.
+    """The outcome of one step for one server or host.
 
     :ivar step: number of the step
-    :ivar action: what was asked
+    :ivar action: action of the step
     :ivar server: name of the server (or host)
-    :ivar ok: whether it was done
+    :ivar ok: whether it was done; else it was refused
     :ivar status: status of the server afterwards
-    :ivar source: host before the step
-    :ivar host: host afterwards
-    :ivar nodes: host NUMA node of each guest NUMA node
-    :ivar vswitch: local, partial, remote or None
-    :ivar places: local, partial or remote to each place of the host
-    :ivar devices: PCI address and host NUMA node of each PCI device
-    :ivar pci: local, partial, remote or None
-    :ivar cores: physical cores that dedicated vCPUs are on
-    :ivar reason: why it was refused
-    :ivar notes: claims that failed on the way
+    :ivar source: name of its host before the step, or None
+    :ivar host: name of its host afterwards, or None
+    :ivar nodes: host NUMA node of each guest NUMA node, or None
+    :ivar vswitch: see ``servers.Server.vswitch``
+    :ivar places: see ``servers.Server.places``
+    :ivar devices: (PCI address, host NUMA node or None) of each PCI device
+    :ivar pci: see ``servers.Server.pci``
+    :ivar cores: number of physical cores to which the server is pinned
+    :ivar reason: why it was refused; empty if it was done
+    :ivar notes: texts on the claims that failed before
     """
 
     step: int
@@ -62,17 +62,17 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a cloud.
+    """The result of all steps of a cloud.
 
-    :ivar cloud: the cloud
+    :ivar cloud: the cloud file
     :ivar servers: its servers, deleted ones included
     :ivar hosts: its hosts
     :ivar placement: its Placement
-    :ivar loads: what the network puts on each host, by name
-    :ivar outcomes: what happened, in order
-    :ivar checks: how many expectations were checked
-    :ivar failures: those not met
-    :ivar seconds: how long the steps took
+    :ivar loads: name of each host -> its network load
+    :ivar outcomes: the outcomes, in order
+    :ivar checks: number of expectations that were checked
+    :ivar failures: texts on those that are not met
+    :ivar seconds: seconds that the steps took
     """
 
     cloud: model.Cloud
@@ -87,7 +87,7 @@ class Result:
 
 
 def places_text(places: Mapping[str, str]) -> str:
-    """Where a server is: ``osd remote, nvme local``.
+    """Text on the places near a server: ``osd remote, nvme local``.
 
     :param places: place -> local, partial or remote
     """

@@ -10,12 +10,12 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""From the PCI devices of a cloud file to single devices with addresses.
+"""Work out single PCI devices with addresses from those of a cloud file.
 
 Every PF and every standard device has a PCI bus of its own: the device is
-``00.0`` on it, the VFs of a PF follow.  VFs without an assignable PF have a
-PF that guests cannot have, which takes the address all the same.  Nothing
-here knows Nova but the names of its ``[pci]`` options.
+``00.0`` on it, and the VFs of a PF follow.  VFs that are listed without a PF
+get one that guests cannot have, with an address.  Of Nova only the names in
+its ``[pci]`` options are used.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,13 +41,13 @@ class TooManyDevices(ValueError):
 
 
 def _buses() -> Iterator[str]:
-    """The PCI buses that devices are put on: ``0000:01``, ..."""
+    """The PCI buses of a host: ``0000:01``, ``0000:02``, ..."""
     for number in range(1, _BUSES):
         yield f'{number >> 8:04x}:{number & 255:02x}'
 
 
 def _said(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
-    """What Nova is told in the same words."""
+    """The keys of an entry that Nova gets unchanged, with texts as values."""
     texts = {}
     for key in schema.keys_with(type(entry), values.FOR_NOVA):
         value = getattr(entry, key)
@@ -60,7 +60,10 @@ def _said(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
 
 def _functions(bus: str, entry: model.PCIDevices,
                count: int) -> Iterator[model.PCIDevice]:
-    """What is on one bus."""
+    """The devices on one bus.
+
+    :param count: number of VFs
+    """
     kind = entry.type
     common = {'node': entry.node, 'vendor': (entry.vendor or _VENDOR).lower(),
               'physical_network': entry.physical_network}
@@ -79,10 +82,10 @@ def _functions(bus: str, entry: model.PCIDevices,
 
 
 def build(entries: Iterable[model.PCIDevices]) -> model.PCIConfig:
-    """Lay the devices of a host out.
+    """Work out the PCI devices of a host.
 
     :param entries: ``pci_devices`` of the file, checked
-    :returns: the devices, and what ``[pci] device_spec`` must say of them
+    :returns: the devices, and their entries in ``[pci] device_spec``
     :raises TooManyDevices: if there are more than addresses for them
     """
     buses = _buses()
@@ -105,10 +108,10 @@ def build(entries: Iterable[model.PCIDevices]) -> model.PCIConfig:
 
 
 def alias(entry: model.PCIAlias) -> dict[str, str]:
-    """An alias as ``[pci] alias`` has it.
+    """The entry of an alias in ``[pci] alias``.
 
-    Vendor and product are those of devices of its type, unless it asks for
-    a resource class.
+    Vendor and product default to those of devices of its type, unless it asks
+    for a resource class.
 
     :param entry: its entry in ``pci_aliases``
     """

@@ -12,13 +12,13 @@
 
 """Placement in memory: inventories, traits, aggregates and allocations.
 
-It answers the queries that Nova's scheduler sends -- it reads the query
-string itself, as the service would -- and takes claims all or nothing.  What
-a request asks for without a suffix comes from the compute node itself; each
-suffixed group, such as one PCI device, from any one provider of its tree.
-The candidates of a host are in no particular order, as those of the service.
-Sharing providers and conditions on subtrees are not simulated: no host is a
-candidate for a request with them.
+It answers the queries of Nova's scheduler, from the same query string as the
+service, and allocates all of a claim or nothing.  Resources of the unsuffixed
+request group come from the compute node itself; those of each suffixed group,
+such as one PCI device, from any one provider of its tree.  The allocation
+candidates of a host are in random order, as those of the service can be.
+Sharing providers and conditions on subtrees are not simulated: a request with
+them finds no host.
 """
 
 import collections
@@ -36,17 +36,17 @@ _ANOTHER = 'not the host asked for'
 _TOO_LITTLE = 'without enough '
 _NESTED = 'without devices that together give '
 _KEY = re.compile(r'(resources|required|member_of|in_tree)([\w-]*)')
-# Candidates of one host, where the query has no limit.
+# Most candidates of one host if the query has no limit.
 _MANY = 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a provider has of one resource class.
+    """The inventory of one resource class of a provider.
 
-    :ivar total: amount there is
-    :ivar reserved: amount kept back
-    :ivar ratio: overcommitment
+    :ivar total: total amount
+    :ivar reserved: part of it that cannot be allocated
+    :ivar ratio: allocation ratio
     """
 
     total: int
@@ -55,7 +55,7 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
-        """What may be allocated in all."""
+        """How much can be allocated in all."""
         return int((self.total - self.reserved) * self.ratio)
 
 
@@ -65,11 +65,11 @@ class Provider:
 
     :ivar uuid: its UUID
     :ivar name: its name
-    :ivar inventories: by resource class
+    :ivar inventories: resource class -> inventory
     :ivar traits: its traits
     :ivar aggregates: UUIDs of its aggregates
-    :ivar used: allocated amounts by resource class
-    :ivar parent: UUID of the compute node it is nested in, or None
+    :ivar used: resource class -> allocated amount
+    :ivar parent: UUID of its parent, the compute node; None if it is one
     """
 
     uuid: str
@@ -86,14 +86,17 @@ class Provider:
         return self.parent or self.uuid
 
     def free(self, resource_class: str) -> int:
-        """How much of a resource class can still be allocated."""
+        """How much of a resource class can still be allocated.
+
+        :param resource_class: name of the class
+        """
         inventory = self.inventories.get(resource_class)
         if inventory is None:
             return 0
         return inventory.capacity - self.used.get(resource_class, 0)
 
     def summary(self) -> dict[str, ty.Any]:
-        """The provider as it comes with allocation candidates."""
+        """Its provider summary, as it comes with allocation candidates."""
         return {
             'resources': {
                 name: {'capacity': inventory.capacity,
@@ -105,7 +108,10 @@ class Provider:
         }
 
     def lacks(self, amounts: Mapping[str, int]) -> str | None:
-        """The first resource class of which too little is left."""
+        """The first resource class of which too little is left, or None.
+
+        :param amounts: resource class -> amount
+        """
         for resource_class, amount in amounts.items():
             inventory = self.inventories.get(resource_class)
             # The max_unit of Nova's inventories is their total.
@@ -117,12 +123,12 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Group:
-    """What one request group wants from one provider.
+    """A request group: what one provider must give.
 
-    :ivar amounts: resources by class
-    :ivar required: traits required
-    :ivar forbidden: traits forbidden
-    :ivar members_of: sets of aggregates, one of each needed
+    :ivar amounts: resource class -> amount
+    :ivar required: required traits
+    :ivar forbidden: forbidden traits
+    :ivar members_of: sets of aggregates; the provider must be in one of each
     """
 
     amounts: Mapping[str, int]
@@ -136,7 +142,10 @@ class Group:
         return ', '.join(words)
 
     def misses(self, provider: Provider) -> str | None:
-        """Why a provider cannot give this, or None if it can."""
+        """Why a provider cannot satisfy the group; None if it can.
+
+        :param provider: the provider
+        """
         for trait in self.required:
             if trait not in provider.traits:
                 return f'without the trait {trait}'
@@ -154,11 +163,11 @@ class Group:
 class Query:
     """A query for allocation candidates.
 
-    :ivar root: what the compute node itself must give
-    :ivar groups: what any provider of its tree may give, by suffix
-    :ivar isolated: whether each of those groups needs a provider of its own
-    :ivar tree: the only compute node asked for, or None
-    :ivar limit: how many candidates at most, or None
+    :ivar root: the unsuffixed group, for the compute node itself
+    :ivar groups: suffix -> group, each for any provider of its tree
+    :ivar isolated: whether each of these groups needs a provider of its own
+    :ivar tree: UUID of the only compute node to consider; None for all
+    :ivar limit: most candidates to return; None for no limit
     :ivar unsupported: parts of the query that are not simulated
     """
 
@@ -171,7 +180,10 @@ class Query:
 
     @classmethod
     def parse(cls, text: str) -> 'Query':
-        """Read the query string of ``GET /allocation_candidates``."""
+        """Read the query string of ``GET /allocation_candidates``.
+
+        :param text: the query string
+        """
         amounts: dict[str, dict[str, int]] = {'': {}}
         required: dict[str, set[str]] = {'': set()}
         forbidden: dict[str, set[str]] = {'': set()}
@@ -225,21 +237,28 @@ class Query:
 
 
 class Placement:
-    """The providers and what consumers took of them.
+    """The resource providers and allocations.
 
     The methods that Nova's scheduler calls have the names and parameters of
     its Placement client.
+
+    :ivar providers: UUID -> provider
+    :ivar allocations: UUID of a consumer -> UUID of a provider -> resource
+        class -> amount
     """
 
     def __init__(self) -> None:
         self.providers: dict[str, Provider] = {}
         self._trees: dict[str, list[Provider]] = {}
         self.allocations: dict[str, dict[str, dict[str, int]]] = {}
-        #: Queries of the present request, and how many hosts each found.
+        #: (query, number of hosts found) of each query of this request.
         self.queries: list[tuple[Query, int]] = []
 
     def add(self, provider: Provider) -> None:
-        """Add a resource provider; a nested one after its compute node."""
+        """Add a resource provider; a nested one after its compute node.
+
+        :param provider: the provider
+        """
         self.providers[provider.uuid] = provider
         self._trees.setdefault(provider.root, []).append(provider)
 
@@ -272,7 +291,7 @@ class Placement:
         return requests, summaries, nova_api.ALLOCATION_REQUEST_VERSION
 
     def _candidates(self, root: str, query: Query) -> list[dict]:
-        """The allocation requests that one host can take."""
+        """The allocation candidates of one host, in random order."""
         provider = self.providers[root]
         if self._misses_root(provider, query) is not None:
             return []
@@ -291,7 +310,7 @@ class Placement:
 
     def _choices(self, root: str,
                  query: Query) -> Iterator[tuple[Provider, ...]]:
-        """Every choice of one provider for each suffixed group."""
+        """Yield each choice of one provider for each suffixed group."""
         groups = tuple(query.groups.values())
         able = [[p for p in self._trees[root] if group.misses(p) is None]
                 for group in groups]
@@ -320,10 +339,11 @@ class Placement:
                         alloc_request: Mapping, project_id: str,
                         user_id: str, allocation_request_version: str,
                         consumer_generation: int | None = None) -> bool:
-        """Allocate all that an allocation request says, or nothing.
+        """Allocate all of an allocation request, or nothing.
 
-        A consumer that has allocations keeps them: that is an evacuation,
-        and the source is given back later.
+        A consumer that has allocations keeps them: this is an evacuation, and
+        those on the source are removed later.  Parameters are those of Nova's
+        Placement client.
 
         :returns: whether there was room
         """
@@ -342,7 +362,11 @@ class Placement:
     def delete_allocation_for_instance(self, context: ty.Any, uuid: str,
                                        *args: ty.Any,
                                        **kwargs: ty.Any) -> bool:
-        """Give back all that a consumer has."""
+        """Remove all allocations of a consumer; always true.
+
+        :param context: not used
+        :param uuid: UUID of the consumer
+        """
         for provider, amounts in self.allocations.pop(uuid, {}).items():
             _add(self.providers[provider].used, amounts, -1)
         return True
@@ -350,12 +374,20 @@ class Placement:
     # What the simulator calls
 
     def move(self, source: str, target: str) -> None:
-        """Hand the allocations of one consumer to another, as moves do."""
+        """Give the allocations of one consumer to another, as moves do.
+
+        :param source: UUID of the consumer that has them
+        :param target: UUID of the consumer that gets them
+        """
         held = self.allocations.pop(source, {})
         self.allocations.setdefault(target, {}).update(held)
 
     def remove_provider(self, consumer: str, provider: str) -> None:
-        """Give back what a consumer has of one compute node's tree."""
+        """Remove the allocations of a consumer from one compute node's tree.
+
+        :param consumer: UUID of the consumer
+        :param provider: UUID of the compute node
+        """
         held = self.allocations.get(consumer, {})
         for uuid in [uuid for uuid in held
                      if self.providers[uuid].root == provider]:
@@ -365,13 +397,16 @@ class Placement:
 
     @staticmethod
     def _misses_root(provider: Provider, query: Query) -> str | None:
-        """Why a compute node by itself is no candidate, or None."""
+        """Why a compute node without its nested providers is no candidate.
+
+        :returns: None if it can be one
+        """
         if query.tree is not None and provider.uuid != query.tree:
             return _ANOTHER
         return query.root.misses(provider)
 
     def _misses(self, provider: Provider, query: Query) -> str | None:
-        """Why a compute node is no candidate, or None if it is one."""
+        """Why a compute node is no candidate; None if it is one."""
         why = self._misses_root(provider, query)
         if why is not None:
             return why
@@ -384,7 +419,7 @@ class Placement:
         return None
 
     def explain(self, query: Query) -> str:
-        """Why a query found nothing, for people.
+        """Text on why a query found no host.
 
         :param query: the query
         """
@@ -395,9 +430,10 @@ class Placement:
                 f'{self.missing(query)}')
 
     def missing(self, query: Query) -> str:
-        """What the hosts lack that a query did not find; '' if none does.
+        """Text on what the hosts lack that a query did not find.
 
         :param query: the query
+        :returns: empty if it found all hosts
         """
         missing: dict[str, list[Provider]] = {}
         for root in self._trees:
@@ -421,7 +457,7 @@ class Placement:
 
 def _merged(query: Query, root: str,
             chosen: Sequence[Provider]) -> dict[str, dict[str, int]]:
-    """All that is allocated from each provider."""
+    """UUID of each provider -> resource class -> amount, of one choice."""
     amounts: dict[str, dict[str, int]] = {root: dict(query.root.amounts)}
     for group, provider in zip(query.groups.values(), chosen):
         _add(amounts.setdefault(provider.uuid, {}), group.amounts)

@@ -10,10 +10,10 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Progress of long simulations, on stderr.
+"""Show the progress of long simulations on stderr.
 
-A bar on a terminal, a line every few seconds elsewhere, nothing at all for
-what takes only a moment.
+A bar on a terminal, otherwise a line every few seconds; nothing for a
+simulation of less than :data:`DELAY` seconds.
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ import time
 from rich import console as rich_console
 from rich import progress as rich_progress
 
-DELAY = 2.0
-INTERVAL = 5.0
+DELAY = 2.0  # seconds until anything is shown
+INTERVAL = 5.0  # seconds between two lines
 
 
 class _Lines:
-    """A line of text every few seconds."""
+    """Shows a line of text every few seconds."""
 
     def __init__(self, began: float):
         self._next = began + DELAY
@@ -45,7 +45,7 @@ class _Lines:
 
 
 class _Bar:
-    """A progress bar that shows after a moment."""
+    """Shows a progress bar after a delay."""
 
     def __init__(self, began: float):
         self._began = began
@@ -73,9 +73,9 @@ class _Bar:
 
 @contextlib.contextmanager
 def shown() -> Iterator:
-    """Show progress while inside.
+    """Within this context, progress is shown.
 
-    :returns: a callable that takes (done, total)
+    :returns: context with a function of (servers done, servers in all)
     """
     began = time.monotonic()
     display = _Bar(began) if sys.stderr.isatty() else _Lines(began)

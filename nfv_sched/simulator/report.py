@@ -10,10 +10,10 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What came of a simulation, as tables and as one document.
+"""The result of a simulation as tables, and as one document.
 
-Tables have text in every cell; the document has numbers, lists and nulls.
-Nothing here prints.
+Tables have text in every cell; the document, for JSON and YAML, has numbers,
+lists and nulls.  Nothing here prints.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ from nfv_sched.simulator import network
 from nfv_sched.simulator import outcome
 from nfv_sched.simulator import servers as simulated
 
-#: More hosts than this are summed up in the table of hosts.
+#: If there are more hosts than this, tables have a row for each group.
 MANY_HOSTS = 24
 
 _PAGE_NAMES = {2048: '2M', 1048576: '1G', 4: '4K'}
@@ -52,21 +52,21 @@ class Table:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeState:
-    """What is left on one host NUMA node.
+    """Resources of one host NUMA node, in all and free.
 
-    :ivar host: host
-    :ivar node: NUMA node
+    :ivar host: name of the host, or of a group
+    :ivar node: number of the NUMA node; None for PCI devices without one
     :ivar vswitch: whether the virtual switch runs there
-    :ivar pcpus: dedicated CPUs
-    :ivar pcpus_free: how many of them are free
-    :ivar shared: shared vCPUs it can carry
-    :ivar shared_free: how many of them are free
+    :ivar pcpus: number of dedicated CPUs
+    :ivar pcpus_free: number of free dedicated CPUs
+    :ivar shared: number of shared vCPUs that it can take
+    :ivar shared_free: how many more it can take
     :ivar memory: memory in MiB
-    :ivar memory_free: how much of it is free, in MiB
-    :ivar pages: (page size in KiB, pages for guests, free ones)
-    :ivar devices: PCI devices: kind and physical network to (devices, free
+    :ivar memory_free: free memory in MiB
+    :ivar pages: (page size in KiB, number of pages for guests, of free ones)
+    :ivar devices: (kind, physical network) -> (number of PCI devices, of free
         ones)
-    :ivar places: what else is there, by name
+    :ivar places: names of the places there
     """
 
     host: str
@@ -85,7 +85,7 @@ class NodeState:
 
 
 def _devices(host: compute.ComputeHost):
-    """The devices of each NUMA node of a host; None has those of none."""
+    """NUMA node, or None -> its PCI devices as in ``NodeState.devices``."""
     free = host.free_devices()
     found: dict[int | None, dict[tuple[str, str | None],
                                  tuple[int, int]]] = {}
@@ -98,9 +98,11 @@ def _devices(host: compute.ComputeHost):
 
 
 def node_states(host: compute.ComputeHost) -> list[NodeState]:
-    """What is left on each NUMA node of a host.
+    """The state of each NUMA node of a host.
 
-    Devices that do not tell their NUMA node are on one that is None.
+    PCI devices without NUMA information are on an additional node None.
+
+    :param host: the host
     """
     states = []
     devices = _devices(host)
@@ -126,12 +128,18 @@ def node_states(host: compute.ComputeHost) -> list[NodeState]:
 
 
 def page_name(size_kib: int) -> str:
-    """A short name of a page size: ``2M``."""
+    """A short name of a page size: ``2M``.
+
+    :param size_kib: page size in KiB
+    """
     return _PAGE_NAMES.get(size_kib, f'{size_kib}K')
 
 
 def cpu_list(cpus: Iterable[int]) -> str:
-    """CPUs as people write them: ``4-7,12``."""
+    """Numbers of CPUs as text with ranges: ``4-7,12``.
+
+    :param cpus: numbers of the CPUs
+    """
     ranges: list[list[int]] = []
     for cpu in sorted(cpus):
         if ranges and cpu == ranges[-1][1] + 1:
@@ -150,7 +158,7 @@ def _of(free: int, total: int) -> str:
 
 
 def _policy(wanted: str | None, got: str | None) -> str:
-    """A policy of a server and what it came to: ``strict: local``."""
+    """A policy of a server and its result: ``strict: local``."""
     wanted = wanted or 'none'
     return f'{wanted}: {got}' if got else wanted
 
@@ -178,7 +186,7 @@ def _has_places(result: outcome.Result) -> bool:
 
 def _remark(server: simulated.Server,
             outcomes: Sequence[outcome.Outcome]) -> str:
-    """What is to be said about a server: refusals, claims that failed."""
+    """The remark on a server: why it was refused, and claims that failed."""
     if not outcomes:
         return ''
     last = outcomes[-1]
@@ -197,9 +205,11 @@ def _by_server(result: outcome.Result) -> dict[str, list[outcome.Outcome]]:
 
 
 def servers(result: outcome.Result) -> Table:
-    """One row a server, as it is in the end.
+    """The table of servers, as they are in the end.
 
-    Columns about PCI devices and places are there if any host has such.
+    It has columns about PCI devices and places if any host has such.
+
+    :param result: the result
     """
     outcomes = _by_server(result)
     devices, places = _has_devices(result), _has_places(result)
@@ -220,7 +230,10 @@ def servers(result: outcome.Result) -> Table:
 
 
 def steps(result: outcome.Result) -> Table:
-    """One row for each thing that happened."""
+    """The table of outcomes: a row for each step and server.
+
+    :param result: the result
+    """
     devices, places = _has_devices(result), _has_places(result)
     return Table(
         'steps', 'Steps',
@@ -249,11 +262,11 @@ def _free_devices(state: NodeState) -> str:
 
 
 def hosts(result: outcome.Result, full: bool = False) -> Table:
-    """What is left, one row a NUMA node.
+    """The table of free resources, with a row for each host NUMA node.
 
     :param result: the result
-    :param full: whether many hosts, too, have a row each; else hosts of one
-        group are summed up
+    :param full: whether each host has rows of its own, even if there are more
+        than ``MANY_HOSTS``; else the hosts of a group are summed up
     """
     devices, places = _has_devices(result), _has_places(result)
     columns = ('Host', 'Node', 'vSwitch', *(('Places',) if places else ()),
@@ -308,7 +321,7 @@ def _summed(all_hosts: Sequence[compute.ComputeHost]) -> list[NodeState]:
 
 
 def _span(values: Iterable[float]) -> str:
-    """One number, or the least and the most: ``3-7``."""
+    """Text with the lowest and highest of some numbers: ``3-7``, or ``3``."""
     texts = ['unlimited' if math.isinf(value) else f'{value:.0f}'
              for value in sorted(set(values))]
     return '-'.join(dict.fromkeys([texts[0], texts[-1]]))
@@ -320,16 +333,20 @@ def _known(values: Iterable[int | None]) -> str:
 
 
 def has_network(result: outcome.Result) -> bool:
-    """Whether the cloud says anything of the load by the network."""
+    """Whether the cloud has anything to do with the network load.
+
+    :param result: the result
+    """
     return network.is_told(result.cloud)
 
 
 def network_loads(result: outcome.Result, full: bool = False) -> Table:
-    """What the network puts on the hosts, one row a host.
+    """The table of the network load, with a row for each host.
 
     :param result: the result
-    :param full: whether many hosts, too, have a row each; else those of one
-        group share one, with the least and the most of them
+    :param full: whether each host has a row, even if there are more than
+        ``MANY_HOSTS``; else the hosts of a group share one, with the lowest
+        and highest numbers
     """
     title = 'The network on the hosts'
     groups: dict[str, list[network.Load]] = {}
@@ -459,10 +476,10 @@ def _host_document(host: compute.ComputeHost,
 
 def document(result: outcome.Result,
              keys: Iterable[str]) -> dict[str, ty.Any]:
-    """All of the result as one document for programs.
+    """The result as one document, for JSON and YAML.
 
     :param result: the result
-    :param keys: which of servers, hosts, network and steps it has
+    :param keys: those of servers, hosts, network and steps to put in
     """
     outcomes = _by_server(result)
     doc: dict[str, ty.Any] = {
@@ -495,7 +512,10 @@ def _count(number: int, word: str) -> str:
 
 
 def summary(result: outcome.Result) -> str:
-    """One line for people: servers, hosts, expectations, time."""
+    """One line of text: hosts, servers, outcomes, seconds, expectations.
+
+    :param result: the result
+    """
     done = sum(1 for o in result.outcomes if o.ok)
     refused = len(result.outcomes) - done
     text = (f'{_count(len(result.hosts), "host")}, '

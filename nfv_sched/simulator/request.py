@@ -10,11 +10,11 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Instances and requests, as the API and the conductor make them.
+"""Make instances and requests as the Nova API and nova-conductor do.
 
-Which copy of a request or of a NUMA topology goes where is Nova's: the API's
-fresh topology to the scheduler and to the claim of a boot, the flavor's fresh
-one to the claim of a move, the last known one to the claim of an unshelve.
+As in Nova, the scheduler and the claim of a boot get the NUMA topology that
+the API has made; the claim of a move gets one made anew from the flavor; the
+claim of an unshelve gets the one that the server had last.
 """
 
 from collections.abc import Sequence
@@ -31,8 +31,11 @@ from nfv_sched.simulator import state as states
 
 
 def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
-    """The NUMA topology that the API makes of flavor and image, or None.
+    """The NUMA topology that the API makes of flavor and image.
 
+    :param flavor: the flavor
+    :param image_meta: the image
+    :returns: ``nova.objects.InstanceNUMATopology`` or None
     :raises Refused: if the API refuses them
     """
     try:
@@ -43,12 +46,14 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
 
 def create(state: states.State, server: servers.Server, step: actions.Boot,
            first: servers.Server | None = None) -> None:
-    """Make the instance and its request, as the API does for a boot.
+    """Make instance and request of a server, as the API does for a boot.
 
-    :param server: the server
+    :param state: the cloud
+    :param server: the server; its ``instance`` and ``spec`` are set
     :param step: its boot
-    :param first: the first server of the same request: they share their
-        PCI requests
+    :param first: the first server of the same request; all have the same IDs
+        of PCI requests
+    :raises Refused: if the API refuses flavor or image
     """
     flavor = state.flavors[step.flavor]
     server.image_meta = (
@@ -98,9 +103,10 @@ def create(state: states.State, server: servers.Server, step: actions.Boot,
 
 def ports_of(state: states.State, name: str,
              step: actions.Boot | actions.Attach) -> list[network.Port]:
-    """The ports that a step asks for.
+    """The ports that a step gives to a server.
 
-    :param name: what tells them from those of other servers and steps
+    :param state: the cloud
+    :param name: a name from which their UUIDs are made
     :param step: a boot or an attach
     """
     groups = state.network.security_groups(step.security_groups)
@@ -110,7 +116,12 @@ def ports_of(state: states.State, name: str,
 
 
 def resized_requests(flavor: objects.Flavor, server: servers.Server):
-    """The PCI requests of a resize, as the API makes them."""
+    """The PCI requests of a resize, as the API makes them.
+
+    :param flavor: the new flavor
+    :param server: the server
+    :raises Refused: if the API refuses the flavor
+    """
     try:
         requests = nova_api.move_requests(flavor, server.instance)
         for number, request in enumerate(requests.requests):
@@ -124,7 +135,11 @@ def resized_requests(flavor: objects.Flavor, server: servers.Server):
 
 
 def server_group(state: states.State, name: str) -> objects.InstanceGroup:
-    """A server group with its members and their hosts, as they are now."""
+    """A server group with its present members and their hosts.
+
+    :param state: the cloud
+    :param name: name of the group
+    """
     spec = state.cloud.server_groups[name]
     members = [state.servers[member]
                for member in state.groups.get(name, ())
@@ -144,7 +159,12 @@ def server_group(state: states.State, name: str) -> objects.InstanceGroup:
 
 def renew_group(state: states.State, server: servers.Server,
                 spec: objects.RequestSpec) -> None:
-    """Let a request know who is in its server group now."""
+    """Set the server group of a request to its present members.
+
+    :param state: the cloud
+    :param server: the server
+    :param spec: its request; changed if the server is in a group
+    """
     for name, members in state.groups.items():
         if server.name in members:
             spec.instance_group = server_group(state, name)
@@ -153,7 +173,15 @@ def renew_group(state: states.State, server: servers.Server,
 def set_destination(state: states.State, spec: objects.RequestSpec,
                     host: str | None, zone: str | None,
                     move: bool = False) -> None:
-    """Ask for a host or a zone; a move stays within its cell."""
+    """Set the destination that a request asks for.
+
+    :param state: the cloud
+    :param spec: the request; changed
+    :param host: name of the only host to consider; None for any
+    :param zone: availability zone; None for any
+    :param move: whether it is a move, which stays in the cell of the server
+    :raises Refused: if there is no such availability zone
+    """
     wanted = objects.Destination()
     if move:
         wanted.cell = state.manager.cell
@@ -173,13 +201,20 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
 
 def of_move(state: states.State, server: servers.Server, host: str | None,
             ignore: Sequence[str]) -> objects.RequestSpec:
-    """The request of a move, from the one that Nova stored."""
+    """The request of a move, made from the one that Nova has stored.
+
+    :param state: the cloud
+    :param server: the server
+    :param host: name of the only host to consider; None for any
+    :param ignore: names of hosts that are not considered
+    :raises Refused: if its availability zone does not exist
+    """
     spec = server.spec.obj_clone()
     spec.reset_forced_destinations()
     spec.ignore_hosts = list(ignore)
     set_destination(state, spec, host, spec.availability_zone, move=True)
     spec.ensure_network_information(server.instance)
-    # Only the devices of aliases are asked of Placement.
+    # Placement is only asked for the PCI devices of aliases.
     spec.requested_resources = []
     spec.generate_request_groups_from_pci_requests()
     renew_group(state, server, spec)

@@ -10,15 +10,15 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Nova's scheduler without a database, services and Placement.
+"""Nova's scheduler, without a database, services and Placement.
 
 Candidates, filters, weighers, multi-create, alternates and selections are
-Nova's own code.  Replaced are only its sources: compute nodes, services,
-aggregates and instances come from the simulated hosts, Placement is the
+Nova's own code.  Only its sources are replaced: compute nodes, services,
+aggregates and instances come from the simulated hosts, and Placement is
 :class:`~nfv_sched.simulator.placement.Placement`.
 
-As in Nova, host states are made afresh for every request.  What is kept is
-the parsed NUMA topology of a compute node that has not changed since.
+As in Nova, HostStates are made anew for every request.  Only the parsed record
+of a compute node is kept as long as it does not change.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,11 @@ NOT_ENOUGH = 'There are not enough hosts available.'
 
 
 class _HostState(nova_api.HostState):
-    """A host state that takes a parsed compute node from a cache."""
+    """A HostState that reads its compute node from a cache.
+
+    :param cache: UUID of a compute node -> (version, attributes of HostState)
+    :param version: version of the compute node
+    """
 
     def __init__(self, host: str, node: str, cell_uuid: str, cache: dict,
                  version: int):
@@ -48,8 +52,8 @@ class _HostState(nova_api.HostState):
 
     def update(self, compute=None, service=None, aggregates=None,
                inst_dict=None):
-        # As in Nova, but for a lock by the name of the host, which would be
-        # made anew for each of them: one thread sees a state here.
+        # As in Nova, but without its lock by the name of the host: only one
+        # thread uses a HostState here.
         self._update_from_compute_node(compute)
         self.aggregates = aggregates
         self.service = nova_api.ReadOnlyDict(service)
@@ -59,7 +63,7 @@ class _HostState(nova_api.HostState):
         version, parsed = self._sim_cache.get(compute_node.uuid, (None, None))
         if version == self._sim_version:
             vars(self).update(parsed)
-            # These are changed in place or handed out for that.
+            # Copied, as Nova changes these in place.
             self.stats = dict(self.stats)
             self.supported_instances = list(self.supported_instances)
         else:
@@ -73,10 +77,10 @@ class _HostState(nova_api.HostState):
 
 
 class _CountedFilter:
-    """A filter, and how many hosts it let through.
+    """Wraps a filter and counts the hosts that it passes.
 
-    It stands in for the filter in Nova's filter handler, under the filter's
-    own name, so that Nova's log reads as ever.
+    It replaces the filter in Nova's filter handler, in a class with the name
+    of the filter, so that Nova's log shows the usual names.
     """
 
     def __init__(self, inner: ty.Any, counts: list[tuple[str, int, int]]):
@@ -96,7 +100,11 @@ class _CountedFilter:
 
 
 class HostManager(nova_api.HostManager):
-    """Nova's host manager over simulated hosts."""
+    """Nova's host manager over simulated hosts.
+
+    :param hosts: the hosts by name
+    :param aggregates: the host aggregates
+    """
 
     def __init__(self, hosts: Mapping[str, compute.ComputeHost],
                  aggregates: Sequence[model.Aggregate]):
@@ -104,11 +112,11 @@ class HostManager(nova_api.HostManager):
         self._by_uuid = {host.uuid: host for host in hosts.values()}
         self._order = {name: i for i, name in enumerate(hosts)}
         self._aggregates = aggregates
-        #: Version of a compute node and what was parsed of it, by UUID.
+        #: See :class:`_HostState`.
         self.cache: dict[str, tuple[int, dict]] = {}
         #: (filter, hosts before, hosts after) of the last filtering.
         self.counts: list[tuple[str, int, int]] = []
-        #: Which server of its request the last filtering was for, from 0.
+        #: Number of the server in the last filtering, from 0.
         self.index = 0
         self.cell = objects.CellMapping(
             id=1, uuid=compute.stable_uuid('cell', 'cell1'), name='cell1',
@@ -127,7 +135,7 @@ class HostManager(nova_api.HostManager):
     def aggregates_of(self, host: str) -> list[objects.Aggregate]:
         """The aggregates of a host.
 
-        :param host: its name
+        :param host: name of the host
         """
         return self._get_aggregates_info(host)
 
@@ -171,8 +179,8 @@ class HostManager(nova_api.HostManager):
 
     def _get_host_states(self, context, compute_nodes, services):
         states = super()._get_host_states(context, compute_nodes, services)
-        # Nova's order is that of a set. Any order will do; the same one
-        # every time makes runs repeatable.
+        # Nova's order is that of a set, hence arbitrary. A fixed one makes
+        # runs repeatable.
         return iter(sorted(states, key=lambda s: self._order[s.host]))
 
 
@@ -181,7 +189,7 @@ class Scheduler(nova_api.SchedulerManager):
 
     :param hosts: the host manager
     :param placement: Placement
-    :param known: what filters and weighers know of the network
+    :param known: where filters and weighers read the network load
     """
 
     def __init__(self, hosts: HostManager, placement: placement_mod.Placement,
@@ -207,12 +215,12 @@ class Scheduler(nova_api.SchedulerManager):
 
     def select(self, context: ty.Any, spec: objects.RequestSpec,
                uuids: Sequence[str], alternates: bool = True):
-        """Choose hosts, as the conductor asks the scheduler for them.
+        """Choose hosts, as for a request of nova-conductor.
 
         :param context: request context
-        :param spec: the request; it is left as it is
-        :param uuids: the servers of the request
-        :param alternates: whether alternates are wanted
+        :param spec: the request; not changed
+        :param uuids: UUIDs of the servers of the request
+        :param alternates: whether alternates are returned, too
         :returns: a list of ``nova.objects.Selection`` for each server
         :raises nova.exception.NoValidHost: if a server finds no host; the
             reason says why
@@ -235,7 +243,10 @@ class Scheduler(nova_api.SchedulerManager):
         raise exception.NoValidHost(reason=reason)
 
     def _why(self, wanted: int) -> str:
-        """Why Nova found no host, when Nova itself does not say."""
+        """Text on why Nova found no host, where Nova gives no reason.
+
+        :param wanted: number of servers in the request
+        """
         counts = self.host_manager.counts
         if not counts:
             queries = self._placement.queries
@@ -245,8 +256,8 @@ class Scheduler(nova_api.SchedulerManager):
                             'source of the move, or left out of the request')
                     others = self._placement.missing(query)
                     return f'{text}; {others}' if others else text
-            # A second query is the fallback of pinned guests to hosts that
-            # report no PCPU; it has nothing to add.
+            # A second query is the fallback for pinned guests on hosts without
+            # PCPU inventory; it adds nothing to the reason.
             return self._placement.explain(queries[0][0])
         name, start, end = counts[-1]
         if end == 0:

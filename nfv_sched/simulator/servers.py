@@ -36,12 +36,13 @@ class Refused(Exception):
 class Pending:
     """A resize or cold migration that is not confirmed yet.
 
-    :ivar source: host it came from
-    :ivar flavor: flavor there
+    :ivar source: the source host
+    :ivar flavor: the flavor before
     :ivar flavor_name: name of that flavor
-    :ivar claimed: what it still has there
+    :ivar claimed: what the server still has on the source
     :ivar spec: the request as Nova stored it before
-    :ivar migration: UUID of the migration, which holds the allocations there
+    :ivar migration: UUID of the migration, which holds the allocations on the
+        source
     """
 
     source: compute.ComputeHost
@@ -60,11 +61,11 @@ class Server:
     :ivar flavor_name: name of its flavor
     :ivar status: ACTIVE, REFUSED, VERIFY_RESIZE, SHELVED or DELETED
     :ivar host: its host, or None
-    :ivar reason: why the last thing asked of it was refused, or ''
+    :ivar reason: why its last step was refused; empty if it was done
     :ivar instance: ``nova.objects.Instance``
     :ivar spec: the request as Nova stores it
     :ivar image_meta: its image
-    :ivar pending: a move to be confirmed or reverted
+    :ivar pending: a move that has to be confirmed or reverted, or None
     :ivar claimed: what it has claimed on its host, or None
     :ivar ports: its ports
     """
@@ -95,7 +96,7 @@ class Server:
 
     @property
     def pinned_cpus(self) -> tuple[int, ...]:
-        """Host CPUs its dedicated vCPUs are pinned to."""
+        """Host CPUs to which its vCPUs and emulator threads are pinned."""
         if self.nodes is None:
             return ()
         cpus: set[int] = set()
@@ -106,10 +107,11 @@ class Server:
 
     @property
     def vswitch(self) -> str | None:
-        """``local``, ``partial`` or ``remote`` to the virtual switch.
+        """Whether its NUMA nodes are where the virtual switch runs.
 
-        None where there is nothing to say: no host, no switch declared, or
-        a guest that floats over several NUMA nodes.
+        :returns: ``local`` (all), ``partial`` (some) or ``remote`` (none);
+            None without a host, if the host declares no switch, or for a guest
+            that floats over several NUMA nodes
         """
         if self.host is None:
             return None
@@ -117,7 +119,7 @@ class Server:
 
     @property
     def places(self) -> dict[str, str]:
-        """The same for each place of its host, where there is something."""
+        """Name of each place of its host -> as for :attr:`vswitch`."""
         if self.host is None:
             return {}
         found = {name: self._near(where)
@@ -125,7 +127,7 @@ class Server:
         return {name: near for name, near in found.items() if near}
 
     def _near(self, where: Sequence[int]) -> str | None:
-        """How many of its NUMA nodes are on some of the host's."""
+        """Whether its NUMA nodes are among some of the host's."""
         if not where:
             return None
         nodes = self.nodes
@@ -140,7 +142,7 @@ class Server:
 
     @property
     def cores(self) -> int:
-        """How many physical cores its dedicated vCPUs are on."""
+        """Number of physical cores to which it is pinned."""
         if self.host is None:
             return 0
         return self.host.group.cores_of(self.pinned_cpus)
@@ -148,9 +150,10 @@ class Server:
     @property
     def floating(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]],
                                 ...]:
-        """Its shared vCPUs and the host CPUs they float over.
+        """Its shared vCPUs, and the host CPUs on which they float.
 
-        One pair for each of its NUMA nodes that has shared vCPUs.
+        :returns: (vCPUs, host CPUs) of each of its NUMA nodes with shared
+            vCPUs
         """
         if self.nodes is None:
             return ()
@@ -161,7 +164,7 @@ class Server:
 
     @property
     def devices(self) -> tuple[tuple[str, int | None], ...]:
-        """PCI address and host NUMA node of each of its PCI devices."""
+        """(PCI address, host NUMA node or None) of each PCI device."""
         if self.host is None or self.claimed is None:
             return ()
         return tuple(sorted((device.address, device.numa_node)
@@ -169,11 +172,12 @@ class Server:
 
     @property
     def pci(self) -> str | None:
-        """``local``, ``partial`` or ``remote`` to its PCI devices.
+        """Whether its PCI devices are on its NUMA nodes.
 
-        On a host with several NUMA nodes a device that does not tell its
-        node is not local. None where there is nothing to say: no device, or
-        a guest that floats over several NUMA nodes.
+        :returns: ``local`` (all), ``partial`` (some) or ``remote`` (none);
+            None without devices, or for a guest that floats over several NUMA
+            nodes. A device without NUMA information is local only on a host
+            with one NUMA node.
         """
         devices = self.devices
         if not devices:
@@ -189,7 +193,7 @@ class Server:
 
     @property
     def policy(self) -> policy.NFVPolicy:
-        """What its flavor and image ask of placement."""
+        """The placement policies of its flavor and image."""
         if self.instance is None:
             return policy.NO_POLICY
         return policy.parse(self.instance.flavor.extra_specs,

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""A simulated cloud between two steps."""
+"""The state of a simulated cloud between two steps."""
 
 import typing as ty
 
@@ -38,12 +38,13 @@ class State:
     :ivar images: ``nova.objects.ImageMeta`` by name
     :ivar manager: the host manager of its scheduler
     :ivar scheduler: its scheduler
-    :ivar network: what Neutron and the ledger service know of it
+    :ivar network: its Neutron and ledger service
     :ivar servers: its servers by name, deleted ones included
-    :ivar groups: names of the members of server groups by group
-    :ivar residues: what servers left behind on hosts that are down, by host
-    :ivar notes: claims that failed on the way of the present step
-    :param cloud: what to build
+    :ivar groups: name of each server group -> names of its members
+    :ivar residues: name of each host that is down -> resources that servers
+        which have left still hold there: (instance, flavor, claimed)
+    :ivar notes: texts on the claims that failed in the present step
+    :param cloud: the cloud file
     :raises InputError: if a filter does not exist, an image or an alias is
         bad, or Nova cannot report the PCI devices of a host
     """
@@ -120,7 +121,7 @@ class State:
                 server.status == servers.SHELVED]
 
     def loads(self) -> dict[str, network.Load]:
-        """What the network puts on each host now, by name."""
+        """Name of each host -> its network load now."""
         return self.network.loads(self.owners())
 
 

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""From the dimensions of a host to its CPU sets and NUMA nodes.
+"""Work out the CPU sets and NUMA nodes of a host from its dimensions.
 
 Physical cores are numbered over the whole host, node 0 first.  With *split*
 siblings, as Linux usually numbers them, the threads of core ``c`` are CPUs
@@ -121,9 +121,9 @@ def _node_pages(host: model.HostGroup,
 
 def build(host: model.HostGroup, physnets: ty.Sequence[ty.Iterable[str]]
           ) -> tuple[model.NodeLayout, ...]:
-    """Lay a host out.
+    """Work out the NUMA nodes of a host.
 
-    :param host: the host, with one value a NUMA node of what has one
+    :param host: the host; keys that have a value for each NUMA node are tuples
     :param physnets: physical networks and labels near each NUMA node
     :returns: its NUMA nodes
     :raises LayoutError: if the dimensions contradict each other

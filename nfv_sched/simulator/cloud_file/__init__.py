@@ -10,4 +10,4 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What a cloud file is made of, and what is wrong with one."""
+"""Parse and check cloud files."""

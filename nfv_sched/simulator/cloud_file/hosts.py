@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""From entries of ``hosts`` to hosts with NUMA nodes and devices."""
+"""Check the entries of ``hosts``, and work out NUMA nodes and devices."""
 
 import dataclasses
 import re
@@ -31,11 +31,11 @@ _DEFAULT_PLATFORM_CORES = 1
 
 
 class Hosts:
-    """Checks the hosts of a cloud and works them out.
+    """Checks the hosts of a cloud and works out their NUMA nodes and devices.
 
     :param cloud: the cloud file as read
-    :param found: takes the problems
-    :param defaults: what the file need not say
+    :param found: collects the problems
+    :param defaults: defaults of the configuration
     """
 
     def __init__(self, cloud: model.Cloud, found: problems.Problems,
@@ -54,7 +54,7 @@ class Hosts:
                 'report_in_placement', False)
 
     def groups(self) -> tuple[model.HostGroup, ...]:
-        """All hosts; those with problems are left out."""
+        """All groups of hosts, without those that have problems."""
         groups, seen, total = [], {}, 0
         for i, host in enumerate(self._cloud.hosts):
             path = ('hosts', i)
@@ -113,7 +113,7 @@ class Hosts:
 
     def _check_explicit(self, path: problems.Path,
                         host: model.HostGroup) -> None:
-        """CPU sets are either given, or follow from numbers of cores."""
+        """Check that CPU sets and numbers of cores are not both given."""
         if host.dedicated_cpus is None and host.shared_cpus is None:
             return
         for key in ('platform_cores', 'vswitch_cores',
@@ -124,7 +124,12 @@ class Hosts:
 
     def _check_nodes(self, path: problems.Path, where: ty.Sequence[int],
                      nodes: int) -> None:
-        """There are no NUMA nodes but those of the host."""
+        """Check that the host has some NUMA nodes.
+
+        :param path: path of their list in the file
+        :param where: numbers of the NUMA nodes
+        :param nodes: number of NUMA nodes of the host
+        """
         for i, node in enumerate(where):
             if node >= nodes:
                 self._found.add((*path, i), f'there is no NUMA node {node}; '
@@ -187,7 +192,7 @@ class Hosts:
 
     def _spread(self, path: problems.Path, host: model.HostGroup,
                 nodes: int) -> model.HostGroup:
-        """Give each NUMA node its values, and the host its defaults."""
+        """The host with defaults, and with tuples of values for NUMA nodes."""
         cores = host.vswitch_cores
         if not isinstance(cores, tuple):
             count = _DEFAULT_VSWITCH_CORES if cores is None else cores

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What is wrong with a cloud file: with file, line and field."""
+"""Collect the problems of a cloud file, with file, line and field."""
 
 from collections.abc import Iterable, Mapping, Sequence
 import difflib
@@ -24,7 +24,7 @@ _MAX_ERRORS = 20
 class InputError(Exception):
     """A cloud file that cannot be used.
 
-    :ivar problems: what is wrong, one line each
+    :param problems: texts on what is wrong, one line each
     """
 
     def __init__(self, problems: Sequence[str]):
@@ -33,7 +33,10 @@ class InputError(Exception):
 
 
 def field_name(path: Iterable[str | int]) -> str:
-    """How a field is named in messages: ``hosts[0].cores``."""
+    """The name of a field in messages: ``hosts[0].cores``.
+
+    :param path: keys and positions that lead to the field
+    """
     text = ''
     for part in path:
         if isinstance(part, int):
@@ -46,10 +49,11 @@ def field_name(path: Iterable[str | int]) -> str:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """What somebody may have meant, to be added to a message.
+    """End of a message on an unknown name: a similar name, or all names.
 
-    :param word: a name that is not known
-    :param known: those that are
+    :param word: the unknown name
+    :param known: the known names
+    :returns: empty if no name is similar and too many are known
     """
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1)
@@ -61,10 +65,10 @@ def near(word: str, known: Iterable[str]) -> str:
 
 
 class Problems:
-    """What was found to be wrong with one file.
+    """The problems of one file.
 
-    :ivar path: the file
-    :param marks: line of each field
+    :param path: the file
+    :param marks: path of each field -> its line
     """
 
     def __init__(self, path: str, marks: Mapping[Path, int]):
@@ -76,13 +80,20 @@ class Problems:
         return len(self._found)
 
     def line(self, path: Path) -> int:
-        """The line of a field, or of the nearest field above it."""
+        """The line of a field, or of the nearest field that contains it.
+
+        :param path: path of the field
+        """
         while path and path not in self._marks:
             path = path[:-1]
         return self._marks.get(path, 1)
 
     def add(self, path: Path, message: str) -> None:
-        """Note that something is wrong with a field."""
+        """Add a problem of a field.
+
+        :param path: path of the field
+        :param message: what is wrong
+        """
         line = self.line(path)
         field = field_name(path)
         text = f'{self.path}:{line}: {field + ": " if field else ""}{message}'
@@ -90,9 +101,9 @@ class Problems:
             self._found.append((line, text))
 
     def stop_if_wrong(self) -> None:
-        """Raise what was noted so far.
+        """Raise the problems so far.
 
-        :raises InputError: if anything was
+        :raises InputError: if there are any
         """
         if not self._found:
             return
@@ -104,7 +115,13 @@ class Problems:
 
     def known(self, path: Path, kind: str, name: str,
               names: Iterable[str]) -> bool:
-        """Whether *name* is among *names*; noted if it is not."""
+        """Whether a name exists; adds a problem if not.
+
+        :param path: path of the field with the name
+        :param kind: kind of the object, for the message
+        :param name: the name
+        :param names: the names that exist
+        """
         if name in names:
             return True
         self.add(path, f'there is no {kind} {name!r}{near(name, names)}')

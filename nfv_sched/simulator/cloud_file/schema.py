@@ -10,26 +10,26 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""From types to JSON schemas, and from checked data to values of the types.
+"""Make JSON schemas of types, and values of the types from checked data.
 
-What a cloud file may have is written once, in the types of
+The keys of a cloud file are defined once, by the types in
 :mod:`nfv_sched.simulator.model` and :mod:`nfv_sched.simulator.actions`.  They
-are frozen dataclasses.  The name of a field is a key of the file, its hint
-says what the key may be, its default what it is if it is not there:
+are frozen dataclasses.  The name of a field is the key, its type hint says
+which values are allowed, and its default is used if the key is missing:
 
-* A key without a default must be there.
-* None as a default stands for a key that is not there; nobody can write it.
-  Without a default, None in the hint means that the key may be null.
+* A key without a default is required.
+* The default None means that the key is missing; it cannot be written in the
+  file.  Without a default, None in the hint means that the key may be null.
 * Fields made with :func:`worked_out`, :func:`line` or :func:`own_name` are no
   keys.
 
 Hints are bool, int, float, str, None, Any, Literal, ``tuple[x, ...]`` and
-``frozenset[x]`` (lists of the file), ``Mapping[x, y]``, such dataclasses,
-unions of what JSON tells apart, and ``Annotated`` with any of these:
+``frozenset[x]`` (lists in the file), ``Mapping[x, y]``, such dataclasses,
+unions of types that differ in JSON, and ``Annotated`` with any of these:
 :func:`rule`, :class:`Convert`, :class:`NameOf`, :class:`AsItIs`,
-:data:`ONE_OR_MORE`, and marks that others look for with :func:`keys_with`.
+:data:`ONE_OR_MORE`, and marks that other modules find by :func:`keys_with`.
 
-Nothing here knows a key.
+No key is named in this module.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -50,7 +50,7 @@ _WORDS = {'integer': 'a whole number', 'number': 'a number',
           'string': 'text', 'boolean': 'true or false', 'array': 'a list',
           'object': 'a mapping', 'null': 'null'}
 
-# 2.0 is a whole number to JSON, but not to code that counts with it.
+# JSON schema takes 2.0 for an integer; Python code that counts does not.
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
@@ -59,7 +59,7 @@ _Validator = jsonschema.validators.extend(
 
 
 class _Source(enum.Enum):
-    """Where the value of a field is from that is no key."""
+    """Source of the value of a field that is no key."""
 
     LOADER = 'loader'
     LINE = 'line'
@@ -68,7 +68,9 @@ class _Source(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rule:
-    """What JSON schema says of a value besides its type; see :func:`rule`.
+    """Keywords of JSON schema for a value besides its type.
+
+    Made by :func:`rule`.
 
     :ivar keywords: (keyword, value) pairs
     """
@@ -77,16 +79,16 @@ class Rule:
 
 
 def rule(**keywords: ty.Any) -> Rule:
-    """Bounds and the like, as keywords of JSON schema."""
+    """Annotation with keywords of JSON schema, such as ``minimum``."""
     return Rule(tuple(keywords.items()))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Convert:
-    """What is written becomes something else.
+    """Annotation of a value that is converted when it is read.
 
-    :ivar function: takes what the hint says, returns what it becomes, raises
-        ValueError with what is wrong
+    :ivar function: takes the value of the hinted type, returns the converted
+        one, or raises ValueError with what is wrong
     """
 
     function: Callable[[ty.Any], ty.Any]
@@ -94,9 +96,9 @@ class Convert:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NameOf:
-    """The value is the name of something that must be there.
+    """Annotation of a value that is the name of an object in the file.
 
-    :ivar kind: what it is, for people
+    :ivar kind: kind of the object, for messages
     """
 
     kind: str
@@ -104,31 +106,34 @@ class NameOf:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AsItIs:
-    """The loader itself reads what is there.
+    """Annotation of a value that is not converted: the loader reads it.
 
-    :ivar rule: what little must be so
+    :ivar rule: all that is checked
     """
 
     rule: Rule
 
 
-#: A list of one may be written without the list.
+#: Annotation of a list for which a single item may be written instead.
 ONE_OR_MORE = 'one or more'
 
 
 def worked_out(default: ty.Any) -> ty.Any:
-    """A field that is no key: the loader works it out."""
+    """A field that is no key: the loader sets it.
+
+    :param default: its value until then
+    """
     return dataclasses.field(default=default,
                              metadata={_SOURCE: _Source.LOADER})
 
 
 def line() -> ty.Any:
-    """A field that is no key: the line of the file."""
+    """A field that is no key: the line of the entry in the file."""
     return dataclasses.field(default=0, metadata={_SOURCE: _Source.LINE})
 
 
 def own_name() -> ty.Any:
-    """A field that is no key: the name of an entry of a mapping."""
+    """A field that is no key: the name of the entry in its mapping."""
     return dataclasses.field(default='', metadata={_SOURCE: _Source.NAME})
 
 
@@ -137,7 +142,10 @@ def own_name() -> ty.Any:
 
 @functools.cache
 def keys_of(kind: type) -> Mapping[str, ty.Any]:
-    """The hint of each key of a dataclass."""
+    """Key -> type hint, of a dataclass.
+
+    :param kind: the dataclass
+    """
     hints = ty.get_type_hints(kind, include_extras=True)
     return {field.name: _without_none(hints[field.name])
             if field.default is None else hints[field.name]
@@ -146,7 +154,11 @@ def keys_of(kind: type) -> Mapping[str, ty.Any]:
 
 
 def keys_with(kind: type, mark: ty.Any) -> list[str]:
-    """The keys of a dataclass whose hint has a mark."""
+    """The keys of a dataclass whose hint has a mark.
+
+    :param kind: the dataclass
+    :param mark: the mark
+    """
     return [key for key, hint in keys_of(kind).items()
             if mark in _parts(hint)[1]]
 
@@ -157,7 +169,7 @@ def _without_none(hint: ty.Any) -> ty.Any:
 
 
 def _parts(hint: ty.Any) -> tuple[ty.Any, tuple]:
-    """A hint without its annotations, and these."""
+    """A hint without its annotations, and the annotations."""
     if ty.get_origin(hint) is ty.Annotated:
         return hint.__origin__, hint.__metadata__
     return hint, ()
@@ -208,7 +220,7 @@ def _plain(hint: ty.Any) -> dict[str, ty.Any]:
 
 
 def _either(*schemas: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
-    """One schema for what may be of several types of JSON."""
+    """One schema for values of several JSON types."""
     types_of = []
     for each in schemas:
         kinds = each['type']
@@ -222,12 +234,12 @@ def _either(*schemas: Mapping[str, ty.Any]) -> dict[str, ty.Any]:
 
 def check(found: problems.Problems, hint: ty.Any, data: ty.Any,
           prefix: problems.Path = ()) -> None:
-    """Note where data is not what a type says.
+    """Check data against a type.
 
-    :param found: takes the problems
+    :param found: collects the problems
     :param hint: the type
-    :param data: lists, mappings and scalars of the file
-    :param prefix: where in the file they are
+    :param data: lists, mappings and scalars from the file
+    :param prefix: path of the data in the file
     """
     for error in _validator(hint).iter_errors(data):
         for path, message in _explain(error):
@@ -256,7 +268,7 @@ def _shown(value: ty.Any) -> str:
 
 
 def _explain(error) -> list[tuple[problems.Path, str]]:
-    """A schema error as fields and messages."""
+    """A schema error as (path of the field, message) pairs."""
     path = tuple(error.absolute_path)
     value, wanted = error.instance, error.validator_value
     match error.validator:
@@ -299,11 +311,11 @@ def read(found: problems.Problems, hint: ty.Any, data: ty.Any,
          path: problems.Path = ()) -> ty.Any:
     """Make a value of a type from data that was checked.
 
-    :param found: takes what :class:`Convert` finds wrong, and knows lines
+    :param found: collects the problems of conversions; knows the lines
     :param hint: the type
-    :param data: lists, mappings and scalars of the file
-    :param path: where in the file they are
-    :returns: the value; of no use if something was found wrong
+    :param data: lists, mappings and scalars from the file
+    :param path: path of the data in the file
+    :returns: the value; not to be used if there are problems
     """
     inner, marks = _parts(hint)
     if any(isinstance(mark, AsItIs) for mark in marks):
@@ -353,7 +365,7 @@ def _shape_of(data: ty.Any) -> type:
 
 
 def _shape(hint: ty.Any) -> type:
-    """How a hint is written: a list, a mapping, or else."""
+    """How values of a hint are written: list, dict, or object for others."""
     inner = _parts(hint)[0]
     if ty.get_origin(inner) in (tuple, frozenset):
         return list
@@ -364,12 +376,12 @@ def _shape(hint: ty.Any) -> type:
 
 def names_in(hint: ty.Any, value: ty.Any, path: problems.Path
              ) -> Iterator[tuple[problems.Path, str, str]]:
-    """The names in a value that stand for something else of the file.
+    """The names of other objects of the file in a value.
 
-    :param hint: its type, without unions of several that have such names
+    :param hint: its type; a union may not have several types with names
     :param value: the value
-    :param path: where in the file it is
-    :returns: for each its path, what it is the name of, and the name
+    :param path: path of the value in the file
+    :returns: (path, kind of the object, name) of each
     """
     inner, marks = _parts(hint)
     if value is None:

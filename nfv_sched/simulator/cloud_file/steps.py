@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""The steps of a cloud file: their actions, targets and expectations."""
+"""Read and check the steps of a cloud file."""
 
 from collections.abc import Collection, Iterable, Mapping
 import dataclasses
@@ -29,10 +29,10 @@ _GLOB = re.compile(r'[*?\[]')
 
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
-    """The names that a pattern stands for.
+    """The names that match a pattern.
 
     :param pattern: a name, or a pattern with ``*``, ``?`` or ``[``
-    :param names: those that there are
+    :param names: the names that exist
     """
     if pattern in names:
         return [pattern]
@@ -44,16 +44,16 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 class Steps:
     """Checks the steps of a cloud, one after the other.
 
-    :param cloud: the cloud file, with all but its steps worked out
+    :param cloud: the cloud file; only its steps are not worked out yet
     :param hosts: names of its hosts
-    :param found: takes the problems
+    :param found: collects the problems
     """
 
     def __init__(self, cloud: model.Cloud, hosts: Collection[str],
                  found: problems.Problems):
         self._cloud = cloud
         self._found = found
-        # Names of the servers that are there at the step.
+        # Names of the servers that exist at the step.
         self._servers: dict[str, None] = {}
         self._known: dict[str, Collection[str]] = {
             'flavor': cloud.flavors,
@@ -67,7 +67,7 @@ class Steps:
         }
 
     def read(self, number: int, data: Mapping) -> actions.Step | None:
-        """One entry of ``steps``.
+        """Read one entry of ``steps``.
 
         :param number: position in the file, from 1
         :param data: the entry
@@ -117,7 +117,7 @@ class Steps:
 
     def _targets(self, path: problems.Path, action: str,
                  step: ty.Any) -> tuple[str, ...]:
-        """The servers or hosts a step is about.
+        """Names of the servers or hosts of a step.
 
         :param path: the key of the action
         :param action: the action
@@ -158,7 +158,7 @@ class Steps:
         return found is not None and found.vnic_type != 'normal'
 
     def _check(self, path: problems.Path, step: actions.Step) -> None:
-        """What does not go together."""
+        """Check keys of a step that exclude each other."""
         match step:
             case actions.Boot():
                 for i, name in enumerate(step.networks):

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""The text of a cloud file, and where in it each field is."""
+"""Read and parse the text of a cloud file, with the line of each field."""
 
 import pathlib
 import typing as ty
@@ -24,10 +24,10 @@ _MAX_BYTES = 64 * units.Mi
 
 
 def read(path: str) -> str:
-    """The text of a cloud file.
+    """Read the text of a cloud file.
 
     :param path: the file
-    :raises InputError: if it cannot be read, or is not text
+    :raises InputError: if it cannot be read, is too long, or is not UTF-8 text
     """
     file = pathlib.Path(path)
     try:
@@ -48,10 +48,13 @@ def read(path: str) -> str:
 
 
 class _MarkedLoader(yaml.SafeLoader):
-    """A safe YAML loader that keeps lines and refuses doubled keys."""
+    """A safe YAML loader that keeps lines and refuses duplicate keys."""
 
     def marked(self, marks: dict[problems.Path, int]) -> ty.Any:
-        """The document, with the line of every field put into *marks*."""
+        """Load the document.
+
+        :param marks: gets the path of each field -> its line
+        """
         node = self.get_single_node()
         if node is None:
             return None
@@ -79,7 +82,7 @@ class _MarkedLoader(yaml.SafeLoader):
         self.flatten_mapping(node)
         result = {}
         for key_node, value_node in node.value:
-            # Keys are names, also those YAML takes for numbers.
+            # Keys are texts, also where YAML would read a number.
             if not isinstance(key_node, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(
                     None, None, 'a key that is not a plain name',
@@ -94,8 +97,8 @@ def parse(text: str, path: str) -> tuple[ty.Any, dict[problems.Path, int]]:
     """Parse YAML.
 
     :param text: the YAML
-    :param path: what to call it in messages
-    :returns: the document, and the line of each field
+    :param path: name of the file for messages
+    :returns: (the document, path of each field -> its line)
     :raises InputError: if it is not YAML
     """
     marks: dict[problems.Path, int] = {}

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What single values of a cloud file may be: sizes, CPU sets, names."""
+"""Types of single values of a cloud file: sizes, CPU sets, names."""
 
 import re
 import typing as ty
@@ -19,7 +19,7 @@ from oslo_utils import units
 
 from nfv_sched.simulator.cloud_file import schema
 
-#: Size of the pages that are what huge pages leave, in KiB.
+#: Size of ordinary pages, which fill what huge pages leave, in KiB.
 SMALL_PAGE_KIB = 4
 
 _SIZE = re.compile(r'\s*(\d+(?:\.\d+)?)\s*([kKMGT])(?:iB?)?\s*')
@@ -28,9 +28,10 @@ _CPU_RANGE = re.compile(r'\s*(\^?)\s*(\d+)(?:\s*-\s*(\d+))?\s*')
 
 
 def parse_size(value: int | str) -> int:
-    """A memory size in KiB.
+    """Parse a memory size.
 
     :param value: MiB as a number, or text with a unit: ``96 GiB``, ``2M``
+    :returns: KiB
     :raises ValueError: if it is neither, or no whole number of KiB
     """
     if isinstance(value, int):
@@ -48,7 +49,7 @@ def parse_size(value: int | str) -> int:
 
 
 def parse_cpus(value: int | str) -> frozenset[int]:
-    """A CPU set in the syntax of Nova: ``0-3,^2,8``.
+    """Parse a CPU set in the syntax of Nova: ``0-3,^2,8``.
 
     :param value: the text, or one CPU
     :raises ValueError: if it is no CPU set
@@ -69,15 +70,20 @@ def parse_cpus(value: int | str) -> frozenset[int]:
 
 
 def parse_text(value: str | int | float | bool) -> str:
-    """A value as text; true and false are small."""
+    """A value as text; booleans as ``true`` and ``false``.
+
+    :param value: a scalar of YAML
+    """
     if isinstance(value, bool):
         return 'true' if value else 'false'
     return str(value)
 
 
 def parse_mib(value: int | str) -> int:
-    """A memory size in MiB, as :func:`parse_size` takes it.
+    """Parse a memory size.
 
+    :param value: as for :func:`parse_size`
+    :returns: MiB
     :raises ValueError: if it is none, or no whole number of MiB
     """
     kib = parse_size(value)
@@ -87,16 +93,20 @@ def parse_mib(value: int | str) -> int:
 
 
 def parse_gib(value: int | str) -> int:
-    """A disk size in GiB, rounded up; a bare number is GiB.
+    """Parse a disk size.
 
+    :param value: GiB as a number, or text with a unit
+    :returns: GiB, rounded up
     :raises ValueError: if it is no size
     """
     return value if isinstance(value, int) else -(-parse_mib(value) // 1024)
 
 
 def parse_page(value: str) -> int:
-    """A page size in KiB; a bare number is KiB.
+    """Parse a page size.
 
+    :param value: KiB without a unit, or text with a unit
+    :returns: KiB
     :raises ValueError: if it is no page size
     """
     kib = parse_size(f'{value}K' if value.isdigit() else value)
@@ -106,8 +116,10 @@ def parse_page(value: str) -> int:
 
 
 def parse_huge_page(value: str) -> int:
-    """A page size in KiB of more than 4 KiB.
+    """Parse a page size of more than 4 KiB.
 
+    :param value: as for :func:`parse_page`
+    :returns: KiB
     :raises ValueError: if it is none
     """
     kib = parse_page(value)
@@ -117,9 +129,11 @@ def parse_huge_page(value: str) -> int:
 
 
 def parse_device_node(value: str) -> int | None:
-    """The NUMA node of a device; None for a device that does not tell.
+    """Parse the NUMA node of a device.
 
-    :raises ValueError: if it is neither a number nor none
+    :param value: a number, ``none`` or ``null``
+    :returns: None for a device without NUMA information
+    :raises ValueError: if it is anything else
     """
     if value.isdigit():
         return int(value)
@@ -129,18 +143,22 @@ def parse_device_node(value: str) -> int | None:
 
 
 def within(least: int, most: int) -> schema.Rule:
-    """Bounds of a number, both included."""
+    """Annotation with the bounds of a number.
+
+    :param least: lowest value
+    :param most: highest value
+    """
     return schema.rule(minimum=least, maximum=most)
 
 
-#: What must have at least one entry.
+#: Annotations of lists and mappings with at least one entry.
 SOME_ITEMS = schema.rule(minItems=1)
 SOME_KEYS = schema.rule(minProperties=1)
 
 Name = ty.Annotated[str, schema.rule(minLength=1)]
 Count = ty.Annotated[int, schema.rule(minimum=0)]
 Positive = ty.Annotated[int, schema.rule(minimum=1)]
-#: How much of something the network puts on a host.
+#: Number of ports, rules, DHCP servers or routers.
 Load = ty.Annotated[int, within(0, 100_000)]
 Ratio = ty.Annotated[float, schema.rule(exclusiveMinimum=0, maximum=10_000),
                      schema.Convert(float)]
@@ -162,12 +180,12 @@ DeviceNode = ty.Annotated[str, schema.Convert(parse_device_node)]
 Nodes = tuple[Count, ...]
 Names = ty.Annotated[tuple[Name, ...], SOME_ITEMS, schema.ONE_OR_MORE]
 
-#: Mark of what may be given once for all NUMA nodes, or one by one.
+#: Mark of keys with one value for all NUMA nodes, or a list of values.
 PER_NODE = 'per NUMA node'
 _T = ty.TypeVar('_T')
 PerNode = ty.Annotated[_T | tuple[_T, ...], SOME_ITEMS, PER_NODE]
 
-#: Mark of what is said of PCI devices to Nova as it is written.
+#: Mark of keys of PCI devices that Nova gets unchanged.
 FOR_NOVA = 'for Nova'
 
 FlavorName = ty.Annotated[Name, schema.NameOf('flavor')]

@@ -10,4 +10,8 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What a step of a cloud file does: one function for each action."""
+"""The functions that do the steps of a cloud file, one for each action.
+
+Each takes the state of the cloud, a server (or host) and the step, and raises
+``servers.Refused`` if Nova refuses it.
+"""

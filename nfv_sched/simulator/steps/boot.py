@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Boots, of one server or of several with one request."""
+"""Boot one server, or several with one request."""
 
 from collections.abc import Iterator
 
@@ -33,9 +33,14 @@ def boot(state: states.State, server: servers.Server,
 
 def boot_together(state: states.State,
                   step: actions.Boot) -> Iterator[servers.Server]:
-    """Boot several servers with one request: all or none.
+    """Boot several servers with one request.
 
-    :returns: the servers, each when it is booted or refused
+    The scheduler finds hosts for all of them or for none; a claim can then
+    fail for a single one.
+
+    :param state: the cloud
+    :param step: the boot
+    :returns: generator of the servers, each when it is booted or refused
     """
     booted = [servers.Server(name, step.flavor) for name in step.targets]
     state.servers.update((server.name, server) for server in booted)

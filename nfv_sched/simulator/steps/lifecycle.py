@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""What else is done to a server: shelve, unshelve, rebuild, delete."""
+"""Shelve, unshelve, rebuild and delete servers."""
 
 import typing as ty
 

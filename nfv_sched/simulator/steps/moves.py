@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Cold migrations, resizes and live migrations."""
+"""Cold-migrate, resize and live-migrate servers."""
 
 from collections.abc import Sequence
 
@@ -47,7 +47,13 @@ def _move(state: states.State, server: servers.Server,
           step: actions.ColdMigrate | actions.Resize,
           flavor: objects.Flavor, flavor_name: str, kind: str,
           ignore: Sequence[str]) -> None:
-    """A cold migration or resize up to VERIFY_RESIZE, and on."""
+    """Move a server; then confirm or revert it if the step says so.
+
+    :param flavor: its new flavor
+    :param flavor_name: name of that flavor
+    :param kind: ``migration`` or ``resize``
+    :param ignore: names of hosts that are not considered
+    """
     stored = server.spec
     if kind == 'resize':
         server.spec = stored.obj_clone()

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Hosts that fail and come back, and evacuations from them."""
+"""Stop and start compute services, and evacuate servers."""
 
 from nfv_sched.simulator import actions
 from nfv_sched.simulator import compute
@@ -33,7 +33,7 @@ def evacuate(state: states.State, server: servers.Server,
         lambda host, limits: host.move_claim(
             state.context, server.instance, server.instance.flavor,
             server.image_meta, 'evacuation', limits))
-    # The dead host still counts it until its nova-compute is back.
+    # The source still counts it until its nova-compute is up again.
     conductor.leave(state, source, server, server.instance.flavor, old)
     conductor.settle(state, server, host, claimed)
 
@@ -44,7 +44,10 @@ def host_down(state: states.State, host: compute.ComputeHost) -> None:
 
 
 def host_up(state: states.State, host: compute.ComputeHost) -> None:
-    """Start the compute service again; it cleans up what has left."""
+    """Start a compute service; it frees resources of servers that have left.
+
+    Their allocations from the host are removed, too.
+    """
     host.down = False
     for instance, flavor, claimed in state.residues.pop(
             host.name, ()):

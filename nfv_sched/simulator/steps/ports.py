@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Ports that a server gets or loses while it runs."""
+"""Attach ports to servers that run, and detach them."""
 
 from nfv_sched.simulator import actions
 from nfv_sched.simulator import conductor
@@ -30,7 +30,7 @@ def attach(state: states.State, server: servers.Server,
 
 def detach(state: states.State, server: servers.Server,
            step: actions.Detach) -> None:
-    """Detach the ports of a server that it got last on a network."""
+    """Detach the latest ports of a server on a network."""
     conductor.needs(server)
     name, count = step.networks[0], len(step.networks)
     found = [port for port in server.ports if port.network.name == name]
@@ -43,7 +43,7 @@ def detach(state: states.State, server: servers.Server,
 
 
 def _plug(server: servers.Server, ports: list[network.Port]) -> None:
-    """Give a server its new ports; Nova asks no scheduler."""
+    """Set the ports of a server; Nova does not ask the scheduler for this."""
     conductor.needs(server)
     conductor.needs_service(server.host)
     server.ports = ports
