@@ -30,7 +30,7 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
     resource_class = names.RULES
     order = reasons.SECURITY_RULES
     noun = 'security-group rules'
-    # Of all ports of the switch.
+    # Rules of all ports of the switch.
     carried = operator.attrgetter('rules')
 
     def concerns(self, request):

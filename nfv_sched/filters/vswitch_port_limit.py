@@ -34,7 +34,7 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
     resource_class = names.PORTS
     order = reasons.VSWITCH_PORTS
     noun = 'vSwitch ports'
-    # Without the physical ones.
+    # All ports of the switch except the physical ones.
     carried = operator.attrgetter('vswitch_ports')
 
     def concerns(self, request):

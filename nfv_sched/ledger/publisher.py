@@ -683,9 +683,9 @@ class Publisher:
         return found
 
     def look_again(self) -> None:
-        """Look at all hosts in the next round.
+        """Make the next round read all hosts from Placement.
 
-        What was right in the last one is not looked at in every one.
+        Otherwise hosts that were right are read only every ``ROUNDS`` rounds.
         """
         self._known.clear()
 

@@ -137,10 +137,10 @@ def numa_topology(node: ComputeNode):
 
 
 def flavors():
-    """The flavors of the cloud, those included that tenants do not see.
+    """All flavors of the cloud, also those that are not public.
 
     :returns: ``nova.objects.Flavor`` each
-    :raises Exception: whatever the database of the API raises
+    :raises Exception: any error of the API database
     """
     from nova import context as nova_context
     return objects.FlavorList.get_all(nova_context.get_admin_context())

@@ -265,9 +265,9 @@ def aggregate_limit(host_state, name: str, default: float) -> float:
 
 
 def _kind_of(host_state) -> tuple[int, ...]:
-    """What hosts with the same aggregates have in common, and no others.
+    """The IDs of a host's aggregate objects, to group hosts by.
 
-    Kept with the host: Nova makes both anew for each request.
+    Kept on the HostState: Nova makes both anew for each request.
     """
     kind = tuple(map(id, host_state.aggregates or ()))
     if hasattr(host_state, '__dict__'):
