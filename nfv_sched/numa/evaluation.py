@@ -356,17 +356,17 @@ class Evaluation:
 
     @property
     def many_permutations(self) -> bool:
-        """Whether the claim could take unreasonably long on this host."""
+        """See :func:`many_permutations`."""
         return many_permutations(
             len(self.host.cells), len(self.guest.cells))
 
 
 @functools.cache
 def many_permutations(host_cells: int, guest_cells: int) -> bool:
-    """Whether a claim could take unreasonably long.
+    """Whether a claim could have to try over ``MAX_CLAIM_TRIES`` permutations.
 
-    :param host_cells: NUMA nodes of the host
-    :param guest_cells: NUMA nodes of the guest
+    :param host_cells: number of NUMA nodes of the host
+    :param guest_cells: number of NUMA nodes of the guest
     """
     return math.perm(host_cells, guest_cells) > MAX_CLAIM_TRIES
 
