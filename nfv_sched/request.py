@@ -22,7 +22,6 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.network import demand as network_demand
-from nfv_sched.network import sources as network_sources
 from nfv_sched.nova import fields
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import pci
@@ -105,8 +104,8 @@ class RequestNote:
     :ivar taken: (host, UUID of the server) of each host on which room was
         taken; see ``network.turn.Contested``
     :ivar placed: UUIDs of the servers of the request that Nova has placed
-    :ivar sources: ``network.sources.Sources``: where the network load of
-        hosts is read
+    :ivar sources: ``network.sources.Sources``, where the network load of
+        hosts is read; None for those of the process
     """
 
     __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
@@ -129,7 +128,7 @@ class RequestNote:
         self.network: ty.Any = None
         self.taken: list[tuple[str, str]] = []
         self.placed: set[str] = set()
-        self.sources = network_sources.PROCESS
+        self.sources: ty.Any = None
         self._key: tuple = ()
         self._extra_specs: dict = {}
         self._pristine: topology.Guest | None = None

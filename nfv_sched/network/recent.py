@@ -77,6 +77,8 @@ class Entry(ty.NamedTuple):
     :ivar shown: whether a reading has shown ports of the guest
     :ivar project: UUID of its project; empty if not known
     :ivar taken: when the room was taken, before Nova's claim
+    :ivar before: of room that is taken, the entry of the same guest that was
+        there, as when it is resized on its host; None if there was none
     """
 
     ports: int
@@ -89,6 +91,7 @@ class Entry(ty.NamedTuple):
     shown: bool = False
     project: str = ''
     taken: float = 0.0
+    before: 'Entry | None' = None
 
     def in_flight(self, now: float) -> bool:
         """Whether the guest is not placed yet, but may still be.
@@ -115,7 +118,10 @@ class Entry(ty.NamedTuple):
         :param now: seconds of ``time.monotonic()``
         :returns: this entry if nothing has changed
         """
-        if self.lost(now) or self.when + _LOST_SECONDS < now:
+        if self.lost(now):
+            return self.before and self.before.after(
+                snapshot, host, instance, now)
+        if self.when + _LOST_SECONDS < now:
             return None
         if self.holder is not None or snapshot.taken <= self.when:
             return self
@@ -235,9 +241,10 @@ class Memory:
         entries = self._hosts.get(host, {})
         before = entries.get(instance)
         # Replaced, not changed: others may be reading it.
-        self._hosts[host] = {**entries, instance: entry._replace(
-            taken=now if before is None or before.holder is None
-            else before.taken)}
+        taken = now
+        if before is not None and before.in_flight(now):
+            taken = before.taken
+        self._hosts[host] = {**entries, instance: entry._replace(taken=taken)}
         if now - self._swept > _LOST_SECONDS:
             self._swept = now
             self._sweep(now - _LOST_SECONDS)
@@ -278,9 +285,12 @@ class Memory:
             if ports < demand.vswitch_ports or rules < demand.rules:
                 return ports, rules
             now = time.monotonic()
+            before = self._hosts.get(host, {}).get(instance)
+            if before is not None and before.holder is not None:
+                before = before.before
             self._add(host, instance, Entry(
                 demand.vswitch_ports, demand.rules, now, now + TAKE_SECONDS,
-                holder))
+                holder, before=before))
             return None
 
     def release(self, host: str, instance: str) -> None:
@@ -291,7 +301,7 @@ class Memory:
         """
         entry = self._hosts.get(host, {}).get(instance)
         if entry is not None:
-            self._change(host, {instance: (entry, None)})
+            self._change(host, {instance: (entry, entry.before)})
 
     def unshown(self, host: str, asked: float, answered: float,
                 without: str | None = None) -> Unshown:
@@ -305,7 +315,9 @@ class Memory:
         ports = rules = more_ports = more_rules = 0
         now = time.monotonic()
         for instance, entry in self._hosts.get(host, {}).items():
-            if instance == without or entry.lost(now) or (
+            if entry.lost(now):
+                entry = entry.before
+            if entry is None or instance == without or (
                     entry.holder is None and entry.when < asked):
                 continue
             more_ports += entry.ports
@@ -380,12 +392,12 @@ class Memory:
                 continue
             seen = guests.get(instance)
             if seen is None:
-                ports += entry.ports
-                rules += entry.rules
+                ports += after.ports
+                rules += after.rules
             else:
                 # Its ports are bound one after the other.
-                ports += max(entry.ports - len(seen.ports), 0)
-                rules += max(entry.rules - seen.rules, 0)
+                ports += max(after.ports - len(seen.ports), 0)
+                rules += max(after.rules - seen.rules, 0)
         return ports, rules, changed
 
     def review(

@@ -11,9 +11,9 @@
 #    under the License.
 """Where filters and weighers read the network load of hosts.
 
-A process has one :class:`Sources`, to which the note of each request refers.
-The simulator, which has figures of its own, gives the note another object
-before the first filter runs.
+A process has one :class:`Sources`.  The simulator, which has figures of its
+own, gives the note of each request another object before the first filter
+runs.
 """
 
 import typing as ty
@@ -22,6 +22,7 @@ from nfv_sched.network import demand
 from nfv_sched.network import neutron
 from nfv_sched.network import recent
 from nfv_sched.network import usage
+from nfv_sched.request import RequestNote
 
 
 class Figures(ty.Protocol):
@@ -58,3 +59,11 @@ class Sources:
 
 #: The sources of this process.
 PROCESS = Sources()
+
+
+def of(note: RequestNote) -> Sources:
+    """The sources that a request reads.
+
+    :param note: the note of the request
+    """
+    return note.sources or PROCESS

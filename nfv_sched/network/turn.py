@@ -22,6 +22,9 @@ import math
 import typing as ty
 import weakref
 
+from nova import exception
+from oslo_log import log as logging
+
 from nfv_sched.ledger import names
 from nfv_sched.network import recent
 from nfv_sched.nova import scheduler
@@ -29,6 +32,8 @@ from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched.request import note_of
 from nfv_sched.request import RequestNote
+
+LOG = logging.getLogger(__name__)
 
 Refusal = Callable[[float], reasons.Reason]
 
@@ -71,12 +76,27 @@ class Contested(list):
     __slots__ = ('network', 'host')
 
     def __bool__(self):
-        return len(self) > 0 and self._take()
+        if not len(self):
+            return False
+        try:
+            return self._take()
+        except exception.NoValidHost:
+            raise
+        except Exception:
+            LOG.exception('Room on a host cannot be taken; Nova claims it '
+                          'all the same')
+            return True
 
     def _take(self) -> bool:
         network, host_state = self.network, self.host()
         if host_state is None or network.instance is None:
             return True
+        note = network.note
+        if network.instance in note.placed:
+            return True  # Nova looks for alternates
+        if note.taken and note.taken[-1][1] == network.instance:
+            # Placement has refused the host before this one.
+            network.recent.release(*note.taken.pop())
         ports, rules = [
             network.standings[name](host_state)
             if name in network.standings else _NO_LIMIT
@@ -88,12 +108,6 @@ class Contested(list):
                 ports.in_ledger, rules.in_ledger)
         elif not network.fresh:
             return True
-        note = network.note
-        if network.instance in note.placed:
-            return True  # Nova looks for alternates
-        if note.taken and note.taken[-1][1] == network.instance:
-            # Placement has refused the host before this one.
-            network.recent.release(*note.taken.pop())
         network.asked.add(host_state.host)
         left = network.recent.take(
             network.snapshot if network.fresh else None, host_state.host,
@@ -125,7 +139,7 @@ def give_back(request_note: RequestNote) -> None:
     if request_note.instance in request_note.placed:
         return  # the server is placed; Nova filters again for alternates
     for host, instance in taken:
-        request_note.sources.recent.release(host, instance)
+        request_note.network.recent.release(host, instance)
     request_note.taken = []
 
 

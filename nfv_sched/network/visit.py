@@ -24,6 +24,7 @@ import typing as ty
 from nfv_sched.ledger import reader
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import limits as network_limits
+from nfv_sched.network import sources
 from nfv_sched.network import turn
 from nfv_sched.network import usage
 from nfv_sched.nova import scheduler
@@ -72,8 +73,9 @@ class NetworkNote:
         self.request = request
         self.instance = request_note.instance
         options = CONF.nfv_sched
-        figures = request_note.sources.figures
-        self.recent = request_note.sources.recent
+        known = sources.of(request_note)
+        figures = known.figures
+        self.recent = known.recent
         self.snapshot = figures.get()
         self.fresh = figures.is_fresh(self.snapshot)
         self.deny = not self.fresh and options.stale_snapshot_policy == 'deny'

@@ -36,6 +36,7 @@ from oslo_log import log as logging
 LOG = logging.getLogger(__name__)
 
 _KIND = '_nfv_sched_kind'
+_CONSUME = '_nfv_sched_consume'
 _TELLS = '_nfv_sched_tells'
 _LOOKED_AT = 100  # latest servers of each cell that are read
 _CELL_SECONDS = 2  # seconds that a request waits for the database of a cell
@@ -100,18 +101,23 @@ class _Consume:
     It calls the method, and the watchers before and after it.
     """
 
-    __slots__ = ('_host', 'watchers')
+    __slots__ = ('_host', '_before', 'watchers')
 
     def __init__(self, host_state):
         # A strong reference would keep the host longer than its request.
         self._host = weakref.ref(host_state)
+        # What somebody else has put there.
+        self._before = host_state.__dict__.get('consume_from_request')
         self.watchers: list[Watcher] = []
 
     def __call__(self, spec_obj):
         host_state = self._host()
         for watcher in self.watchers:
             _run_hook(watcher.before_placed, host_state)
-        type(host_state).consume_from_request(host_state, spec_obj)
+        if self._before is None:
+            type(host_state).consume_from_request(host_state, spec_obj)
+        else:
+            self._before(spec_obj)
         for watcher in self.watchers:
             _run_hook(watcher.after_placed, host_state, spec_obj)
 
@@ -121,15 +127,17 @@ def when_placed(host_state, watcher: Watcher) -> None:
 
     That is when Nova calls ``HostState.consume_from_request``, right after the
     claim in Placement.  A HostState belongs to one request, so it is enough to
-    replace the method on this object.  Calling this again with the same
+    wrap the method on this object.  Calling this again with the same
     watcher changes nothing.
 
     :param host_state: ``nova.scheduler.host_manager.HostState``
     :param watcher: is called each time, after those added before
     """
-    consume = host_state.__dict__.get('consume_from_request')
-    if consume.__class__ is not _Consume:
-        consume = host_state.consume_from_request = _Consume(host_state)
+    # Not looked for where it was put: others may have wrapped it since.
+    consume = host_state.__dict__.get(_CONSUME)
+    if consume is None:
+        consume = host_state.__dict__[_CONSUME] = _Consume(host_state)
+        host_state.consume_from_request = consume
     if watcher not in consume.watchers:
         consume.watchers.append(watcher)
 
@@ -264,12 +272,20 @@ def aggregate_limit(host_state, name: str, default: float) -> float:
         for number in aggregate_numbers(host_state, name) or [default]])
 
 
+def _aggregates_of(host_state) -> tuple:
+    """The aggregates of a host; none if they cannot be read."""
+    try:
+        return tuple(host_state.aggregates or ())
+    except Exception:  # whoever looks for a value in them says so
+        return ()
+
+
 def _kind_of(host_state) -> tuple[int, ...]:
     """The IDs of a host's aggregate objects, to group hosts by.
 
     Kept on the HostState: Nova makes both anew for each request.
     """
-    kind = tuple(map(id, host_state.aggregates or ()))
+    kind = tuple(map(id, _aggregates_of(host_state)))
     if hasattr(host_state, '__dict__'):
         host_state.__dict__[_KIND] = kind
     return kind
@@ -304,7 +320,7 @@ class PerAggregates(ty.Generic[T]):
             kind = _kind_of(host_state)
         known = self._known.get(kind)
         if known is None:
-            self._aggregates += host_state.aggregates or ()
+            self._aggregates += _aggregates_of(host_state)
             known = self._known[kind] = self._work_out(host_state)
         return known
 

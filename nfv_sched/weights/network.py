@@ -19,6 +19,7 @@ from oslo_log import log as logging
 from nfv_sched import conf
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import recent
+from nfv_sched.network import sources
 from nfv_sched.network import usage
 from nfv_sched.nova import scheduler
 from nfv_sched import request
@@ -55,7 +56,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
         loads = None
         self.read_multipliers()
         try:
-            known = request.note_of(weight_properties).sources
+            known = sources.of(request.note_of(weight_properties))
             snapshot = known.figures.get()
             if known.figures.is_fresh(snapshot):
                 loads = self.loads(

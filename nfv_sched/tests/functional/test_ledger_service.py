@@ -373,7 +373,7 @@ class PublicationTest(LedgerTestCase):
         self.bind('host1', 3, uuids.guest)
         self.publish(made)
         self.release(uuids.guest)
-        for _ in range(publisher._ROUNDS + 1):
+        for _ in range(publisher.ROUNDS + 1):
             self.publish(made)
         self.assertEqual((20, 5), self.inventory('host1'))
 
@@ -864,7 +864,7 @@ class ReturnTest(LedgerTestCase):
         self.assertEqual((6, 0), self.claimed(server))
         self.assertEqual((4, 0), self.claimed(uuids.migration))
         self.release(uuids.migration)
-        self.rounds(publisher._ROUNDS)
+        self.rounds(publisher.ROUNDS)
         self.assertEqual((2, 0), self.claimed(server))
 
     def test_dry_run(self):

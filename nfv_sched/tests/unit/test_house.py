@@ -19,6 +19,8 @@ from collections.abc import Iterator
 import functools
 import pathlib
 import re
+import subprocess
+import sys
 
 import fixtures
 
@@ -185,6 +187,15 @@ class HouseTest(base.TestCase):
     def test_what_is_imported_of_nova(self):
         """What Nova may change is behind an adapter."""
         self.assertEqual([], beyond_adapters(ROOT))
+
+    def test_what_the_numa_filters_do_without(self):
+        """They work where Neutron's client cannot be imported."""
+        code = ('import sys; import nfv_sched.filters.nfv_topology, '
+                'nfv_sched.weights.shared_vcpu; '
+                'print("openstack" in sys.modules)')
+        self.assertEqual('False', subprocess.run(
+            [sys.executable, '-W', 'ignore', '-c', code], check=True,
+            capture_output=True, text=True).stdout.strip())
 
     def test_private_names(self):
         """Tests use what everybody may use."""

@@ -12,6 +12,7 @@
 """What this process has placed and Neutron does not show yet."""
 
 import time
+import weakref
 
 import fixtures
 
@@ -21,6 +22,10 @@ from nfv_sched.tests import base
 from nfv_sched.tests.unit.network import snapshots
 
 TWO = demand.NetworkDemand(vswitch_ports=2, rules=10)
+
+
+class Holder(list):
+    """What a weak reference can refer to."""
 
 
 class MemoryTest(base.TestCase):
@@ -50,6 +55,42 @@ class MemoryTest(base.TestCase):
         for instance in 'vm1', 'vm2', 'vm1':
             self.recent.add('host1', instance, TWO)
         self.assertEqual((4, 20), self.unseen(snapshots.snapshot()))
+
+    def take(self, instance, answer=None):
+        """Take room for two ports where there are ten.
+
+        :returns: what keeps it, for as long as it is kept
+        """
+        holder = Holder()
+        self.assertIsNone(self.recent.take(
+            snapshots.snapshot(), 'host1', instance, TWO, 10, 100,
+            weakref.ref(holder), answer))
+        return holder
+
+    def test_taken_again_where_it_is(self):
+        """A guest that is not resized on its host stays there."""
+        five = demand.NetworkDemand(vswitch_ports=5, rules=50)
+        for end in 'given back', 'forgotten':
+            self.recent.add('host1', 'vm', five)
+            holder = self.take('vm')
+            again = self.take('vm')
+            self.assertEqual((2, 10), self.unseen(snapshots.snapshot()))
+            if end == 'given back':
+                self.recent.release('host1', 'vm')
+            del holder, again
+            unshown = self.recent.unshown('host1', 0.0, 0.0)
+            self.assertEqual((5, 50), unshown[2:])
+            self.assertEqual((5, 50), self.unseen(snapshots.snapshot()))
+            self.recent.clear()
+
+    def test_taken_long_ago(self):
+        """It is not known by the time at which somebody else took it."""
+        self.take('vm')
+        answered = time.monotonic()
+        holder = self.take('vm')
+        self.assertEqual(
+            (2, 10), self.recent.unshown('host1', 0.0, answered)[:2])
+        del holder
 
     def test_shown(self):
         """What Neutron shows is not remembered any longer."""

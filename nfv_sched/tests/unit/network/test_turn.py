@@ -22,6 +22,7 @@ import textwrap
 from nova.scheduler import host_manager
 from nova.scheduler import manager
 
+from nfv_sched.network import turn
 from nfv_sched.tests import base
 
 _CANDIDATES = 'allocation_candidates'
@@ -75,3 +76,16 @@ class NovaTest(base.TestCase):
             tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
             self.assertEqual(
                 known, sum(map(_is_candidates, ast.walk(tree))), cls)
+
+
+class ContestedTest(base.TestCase):
+
+    def test_nothing_is_raised_into_the_claim(self):
+        """What goes wrong there does not keep Nova from its claim."""
+        contested = turn.Contested([{}])
+        contested.network = None
+        contested.host = object
+        self.assertTrue(contested)
+        self.assertIn('Room on a host cannot be taken', self.log.output)
+        del contested[:]
+        self.assertFalse(contested)

@@ -17,6 +17,8 @@ import fixtures
 from nfv_sched.ledger import names
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.simulator import nova_api
+from nfv_sched.tests import base as unit_base
+from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.simulator import base
 from nfv_sched.tests.unit.simulator import test_network
 
@@ -111,3 +113,70 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         self.boot()
         self.assertEqual(1, len(self.calls))
         self.assertIsNotNone(self.calls[0][1])
+
+
+class Watcher(nova_scheduler.Watcher):
+    """Notes what it is told."""
+
+    def __init__(self, name, calls):
+        self.name = name
+        self.calls = calls
+
+    def before_placed(self, host_state):
+        self.calls.append(f'{self.name} before')
+
+    def after_placed(self, host_state, spec_obj):
+        self.calls.append(f'{self.name} after')
+
+
+class PlacedTest(unit_base.TestCase):
+    """Whoever else wraps the method of a host is called, too."""
+
+    def test_others_in_between(self):
+        calls = []
+        host, spec = clouds.host(), clouds.spec()
+
+        def wrap(name):
+            method = host.consume_from_request
+
+            def consume_from_request(spec_obj):
+                calls.append(name)
+                method(spec_obj)
+
+            host.consume_from_request = consume_from_request
+
+        wrap('other')
+        first, second = (Watcher(name, calls) for name in ('first', 'second'))
+        nova_scheduler.when_placed(host, first)
+        wrap('another')
+        nova_scheduler.when_placed(host, second)
+        nova_scheduler.when_placed(host, second)
+        host.consume_from_request(spec)
+        self.assertEqual(
+            ['another', 'first before', 'second before', 'other',
+             'first after', 'second after'], calls)
+        self.assertEqual(1, host.num_instances)
+
+    def test_one_that_raises(self):
+        host, calls = clouds.host(), []
+        broken = Watcher('broken', None)
+        nova_scheduler.when_placed(host, broken)
+        nova_scheduler.when_placed(host, Watcher('sound', calls))
+        host.consume_from_request(clouds.spec())
+        self.assertEqual(['sound before', 'sound after'], calls)
+        self.assertEqual(1, host.num_instances)
+        self.assertIn('cannot be noted', self.log.output)
+
+
+class AggregatesTest(unit_base.TestCase):
+
+    def test_odd(self):
+        """What cannot be read is no aggregate."""
+        values = nova_scheduler.PerAggregates(
+            lambda host: nova_scheduler.aggregate_limit(host, 'limit', 7.0))
+        for odd in (5, None, [None], [object()]):
+            host = clouds.host()
+            host.aggregates = odd
+            self.assertEqual(7.0, values.of(host))
+            self.assertEqual(2.0, nova_scheduler.weight_multiplier(
+                host, 'multiplier', 2.0))
