@@ -1,0 +1,295 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Replace the names and UUIDs of a cloud, so that it can be given away.
+
+Each name gets another one, the same wherever it is used; which, is drawn anew
+each time and kept nowhere.  What a tool needs stays: amounts, extra specs,
+properties of images, traits, PCI addresses, labels of nfv-sched, options.
+What people have written is dropped: faults, reasons why a service is disabled,
+and hints of schedulers other than those for servers and groups.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+import dataclasses
+import random
+import re
+import uuid
+
+from nfv_sched.cloud import snapshot
+from nfv_sched.ledger import names as ledger_names
+
+_IDS = re.compile(r'\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b'
+                  r'|\b[0-9a-f]{32}\b', re.IGNORECASE)
+_CELL = re.compile(r'\bCell \S+')
+_NO_NAME = re.compile(r'[^0-9A-Z_]+')
+
+# Scheduler hints of Nova whose values are UUIDs of servers and groups.
+_HINTS = ('group', 'same_host', 'different_host')
+_PHYSNET_TRAIT = 'CUSTOM_PHYSNET_'
+# Metadata of aggregates that has names, or UUIDs, separated by commas.
+_ZONE = 'availability_zone'
+_TENANT = 'filter_tenant_id'
+_PROJECTS = 'num_proj_'  # in the statistics of a host
+# Tags of devices that say which one in the world it is.
+_SERIAL = ('card_serial_number', 'serial_number', 'mac_address',
+           'pf_mac_address')
+_DROPPED = 'dropped'
+
+
+def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
+    """A cloud without names.
+
+    :param cloud: any cloud
+    :returns: the same, with other names and UUIDs in another order
+    """
+    return _Anonymizer(cloud).cloud()
+
+
+class _Names:
+    """New names for old ones: a word and a number, drawn at random."""
+
+    def __init__(self, word: str, known: Iterable[str],
+                 kept: Iterable[str] = ('',)):
+        self._word = word
+        old = sorted(set(known).difference(kept))
+        self._new = dict(zip(old, random.SystemRandom().sample(
+            range(1, len(old) + 1), len(old))))
+        self._kept = frozenset(kept)
+
+    def __call__(self, name: str) -> str:
+        if name in self._kept:
+            return name
+        number = self._new.setdefault(name, len(self._new) + 1)
+        return f'{self._word}{number}'
+
+
+class _Anonymizer:
+
+    def __init__(self, cloud: snapshot.Cloud):
+        self._cloud = cloud
+        self._uuids: dict[str, str] = {}
+        hosts, servers = cloud.hosts, cloud.servers
+        self._host = _Names('host', [
+            *(host.name for host in hosts),
+            *(server.host for server in servers if server.host),
+            *(name for aggregate in cloud.aggregates
+              for name in aggregate.hosts)])
+        self._hypervisor = _Names(
+            'node', (host.hypervisor for host in hosts))
+        self._cell = _Names(
+            'cell', (each.cell for each in (*hosts, *servers)),
+            ('', 'cell0'))
+        defaults = cloud.options.get('DEFAULT', {})
+        self._zone = _Names(
+            'zone', [*(host.zone for host in hosts),
+                     *(server.zone for server in servers if server.zone)],
+            ('', 'nova', defaults.get('default_availability_zone', 'nova')))
+        self._server = _Names('server', (server.name for server in servers))
+        self._flavor = _Names('flavor', [
+            *(flavor.name for flavor in cloud.flavors),
+            *(server.flavor.name for server in servers)])
+        self._aggregate = _Names('aggregate', [
+            *(aggregate.name for aggregate in cloud.aggregates),
+            *(name for host in hosts for name in host.aggregates)])
+        self._group = _Names('group', (group.name for group in cloud.groups))
+        self._physnet = _Names('physnet', (
+            name for name in self._all_physnets()
+            if not self._is_label(name)))
+        self._traits = {
+            _trait_part(name): _trait_part(self._physnet(name))
+            for name in self._all_physnets() if not self._is_label(name)}
+        for host in hosts:
+            # The tools find the ledger of a host by this.
+            self._uuids[ledger_names.provider_uuid(host.uuid)] = (
+                ledger_names.provider_uuid(self._uuid(host.uuid)))
+
+    def _all_physnets(self) -> set[str]:
+        found = {name for host in self._cloud.hosts
+                 for node in host.nodes or () for name in node.physnets}
+        found.update(
+            name for host in self._cloud.hosts for device in host.devices
+            if (name := device.tags.get('physical_network')))
+        found.update(
+            port.physnet for server in self._cloud.servers
+            for port in server.ports or () if port.physnet)
+        return found
+
+    def _is_label(self, name: str) -> bool:
+        options = self._cloud.options.get('nfv_sched', {})
+        return name.startswith((
+            'nfv_', options.get('vswitch_label') or 'nfv_',
+            options.get('node_label_prefix') or 'nfv_'))
+
+    def _uuid(self, old: str) -> str:
+        """Another UUID; of projects, in their way of writing."""
+        if not old:
+            return old
+        new = self._uuids.get(old)
+        if new is None:
+            drawn = uuid.uuid4()
+            new = self._uuids[old] = (
+                str(drawn) if '-' in old or len(old) != 32 else drawn.hex)
+        return new
+
+    def _without_ids(self, text: str) -> str:
+        return _IDS.sub(lambda found: self._uuid(found[0]), text)
+
+    def cloud(self) -> snapshot.Cloud:
+        """The cloud without names."""
+        cloud = self._cloud
+        return dataclasses.replace(
+            cloud, anonymous=True, source='',
+            missing=tuple(self._sentence(text) for text in cloud.missing),
+            hosts=tuple(sorted(
+                map(self._whole_host, cloud.hosts),
+                key=lambda host: (host.name, host.hypervisor))),
+            servers=tuple(sorted(
+                map(self._whole_server, cloud.servers),
+                key=lambda server: server.uuid)),
+            flavors=tuple(sorted(
+                map(self._whole_flavor, cloud.flavors),
+                key=lambda flavor: flavor.name)),
+            aggregates=tuple(sorted(
+                map(self._whole_aggregate, cloud.aggregates),
+                key=lambda aggregate: aggregate.name)),
+            groups=tuple(sorted(
+                map(self._whole_group, cloud.groups),
+                key=lambda group: group.uuid)))
+
+    def _sentence(self, text: str) -> str:
+        """What is missing, without the error, which may name anything."""
+        return _CELL.sub('A cell', text.partition(':')[0])
+
+    def _whole_host(self, host: snapshot.Host) -> snapshot.Host:
+        return dataclasses.replace(
+            host, name=self._host(host.name),
+            hypervisor=self._hypervisor_name(host),
+            uuid=self._uuid(host.uuid), cell=self._cell(host.cell),
+            zone=self._zone(host.zone),
+            disabled_reason=host.disabled_reason and _DROPPED,
+            aggregates=tuple(map(self._aggregate, host.aggregates)),
+            stats={self._statistic(name): text
+                   for name, text in host.stats.items()},
+            nodes=None if host.nodes is None else tuple(
+                dataclasses.replace(node, physnets=frozenset(
+                    map(self._label, node.physnets)))
+                for node in host.nodes),
+            devices=tuple(map(self._device, host.devices)),
+            providers=tuple(self._provider(host, provider)
+                            for provider in host.providers))
+
+    def _hypervisor_name(self, host: snapshot.Host) -> str:
+        if host.hypervisor == host.name:
+            return self._host(host.name)
+        return self._hypervisor(host.hypervisor)
+
+    def _statistic(self, name: str) -> str:
+        if name.startswith(_PROJECTS):
+            return _PROJECTS + self._uuid(name.removeprefix(_PROJECTS))
+        return self._without_ids(name)
+
+    def _label(self, physnet: str) -> str:
+        return physnet if self._is_label(physnet) else self._physnet(physnet)
+
+    def _device(self, device: snapshot.Device) -> snapshot.Device:
+        tags = {name: self._without_ids(text)
+                for name, text in device.tags.items() if name not in _SERIAL}
+        if 'physical_network' in tags:
+            tags['physical_network'] = self._label(
+                device.tags['physical_network'])
+        return dataclasses.replace(
+            device, tags=tags,
+            server=device.server and self._uuid(device.server),
+            request=device.request and self._uuid(device.request))
+
+    def _provider(self, host: snapshot.Host,
+                  provider: snapshot.Provider) -> snapshot.Provider:
+        name = self._hypervisor_name(host)
+        if provider.name != host.hypervisor:
+            # Those of devices and of the ledger begin with the hypervisor.
+            rest = provider.name.removeprefix(host.hypervisor)
+            name += rest if rest != provider.name and rest[0] in '_:' else (
+                '_' + self._uuid(provider.uuid)[:8])
+        return dataclasses.replace(
+            provider, uuid=self._uuid(provider.uuid), name=name,
+            parent=provider.parent and self._uuid(provider.parent),
+            traits=frozenset(map(self._trait, provider.traits)),
+            aggregates=frozenset(map(self._uuid, provider.aggregates)))
+
+    def _trait(self, name: str) -> str:
+        if name.startswith(_PHYSNET_TRAIT):
+            part = name.removeprefix(_PHYSNET_TRAIT)
+            return _PHYSNET_TRAIT + (
+                self._traits.get(part)
+                or _trait_part(self._physnet(part)))
+        return name
+
+    def _whole_server(self, server: snapshot.Server) -> snapshot.Server:
+        return dataclasses.replace(
+            server, uuid=self._uuid(server.uuid),
+            name=self._server(server.name),
+            host=server.host and self._host(server.host),
+            cell=self._cell(server.cell),
+            project=self._uuid(server.project), fault=None,
+            flavor=self._whole_flavor(server.flavor),
+            image={name: self._without_ids(text)
+                   for name, text in server.image.items()},
+            ports=None if server.ports is None else tuple(
+                dataclasses.replace(
+                    port, id=self._uuid(port.id),
+                    network=self._uuid(port.network),
+                    physnet=port.physnet and self._label(port.physnet))
+                for port in server.ports),
+            group=server.group and self._uuid(server.group),
+            zone=server.zone and self._zone(server.zone),
+            hints={name: tuple(map(self._uuid, values))
+                   for name, values in server.hints.items()
+                   if name in _HINTS},
+            allocations=None if server.allocations is None else {
+                self._uuid(provider): amounts
+                for provider, amounts in server.allocations.items()})
+
+    def _whole_flavor(self, flavor: snapshot.Flavor) -> snapshot.Flavor:
+        return dataclasses.replace(
+            flavor, name=self._flavor(flavor.name),
+            id=self._uuid(flavor.id))
+
+    def _whole_aggregate(
+            self, aggregate: snapshot.Aggregate) -> snapshot.Aggregate:
+        return dataclasses.replace(
+            aggregate, name=self._aggregate(aggregate.name),
+            uuid=self._uuid(aggregate.uuid),
+            metadata={name: self._metadata(name, text)
+                      for name, text in aggregate.metadata.items()},
+            hosts=tuple(sorted(map(self._host, aggregate.hosts))))
+
+    def _metadata(self, name: str, text: str) -> str:
+        if name == _ZONE:
+            return self._zone(text)
+        if name.startswith(_TENANT):
+            return _each(text, self._uuid)
+        return self._without_ids(text)
+
+    def _whole_group(self, group: snapshot.Group) -> snapshot.Group:
+        return dataclasses.replace(
+            group, uuid=self._uuid(group.uuid), name=self._group(group.name),
+            members=tuple(map(self._uuid, group.members)))
+
+
+def _each(text: str, change: Callable[[str], str]) -> str:
+    return ','.join(change(part.strip()) for part in text.split(','))
+
+
+def _trait_part(name: str) -> str:
+    """A physical network as the trait of Neutron has it."""
+    return _NO_NAME.sub('_', name.upper())

@@ -1,0 +1,183 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What is left of names in a cloud that is given away."""
+
+import dataclasses
+import json
+
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nfv_sched.cloud import anonymize
+from nfv_sched.cloud import codec
+from nfv_sched.cloud import snapshot
+from nfv_sched.ledger import names as ledger_names
+from nfv_sched.tests import base
+
+PROJECT = '0123456789abcdef0123456789abcdef'
+SPECS = {'hw:cpu_policy': 'dedicated', 'nfv:vswitch_numa_affinity': 'strict'}
+FLAVOR = snapshot.Flavor(
+    name='acme.router', id='42', vcpus=2, memory=512, extra_specs=SPECS)
+
+
+def host(name: str, **fields) -> snapshot.Host:
+    """A host with all that has names."""
+    uuid = getattr(uuids, name)
+    ledger = ledger_names.provider_uuid(uuid)
+    return snapshot.Host(
+        name=name, hypervisor=f'{name}.acme.example', uuid=uuid,
+        cell='acme-cell', enabled=False, disabled_reason='ask Bob of Acme',
+        zone='acme-west', aggregates=('acme-racks',),
+        stats={f'num_proj_{PROJECT}': '2', 'num_instances': '2'},
+        nodes=(snapshot.Node(
+            number=0, memory=1024, dedicated=frozenset({0, 1}),
+            physnets=frozenset({'acme-net', 'nfv_node0', 'nfv_vswitch'})),),
+        devices=(snapshot.Device(
+            address='0000:81:00.1', vendor='8086', product='154c',
+            kind='type-VF', server=uuids.first, request=uuids.request,
+            tags={'physical_network': 'acme-net', 'rp_uuid': ledger,
+                  'card_serial_number': 'ACME1'}),),
+        providers=(
+            snapshot.Provider(
+                uuid=uuid, name=f'{name}.acme.example',
+                traits=frozenset({'HW_CPU_X86_AVX2',
+                                  'CUSTOM_PHYSNET_ACME_NET'}),
+                aggregates=frozenset({uuids.aggregate})),
+            snapshot.Provider(
+                uuid=ledger, name=f'{name}.acme.example_nfv_ledger',
+                parent=uuid),
+            snapshot.Provider(
+                uuid=getattr(uuids, name + 'rp'), name='acme-bridge',
+                parent=uuid)),
+        network=snapshot.HostNetwork(vswitch_ports=3), **fields)
+
+
+CLOUD = snapshot.Cloud(
+    taken='2026-01-02T03:04:05Z', source='acme', missing=(
+        'Cell acme-far cannot be read: no route to db.acme.example',
+        f'Cell {uuids.cell}(acme-far) does not answer in time',
+        'Neutron cannot be read: http://neutron.acme.example'),
+    options={'nfv_sched': {'vswitch_label': 'nfv_vswitch'}},
+    hosts=(host('acme-1'), host('acme-2')),
+    servers=(
+        snapshot.Server(
+            uuid=uuids.first, name='acme-vm', host='acme-1',
+            cell='acme-cell', project=PROJECT, flavor=FLAVOR,
+            image={'hw_numa_nodes': '1'},
+            ports=(snapshot.Port(
+                id=uuids.port, network=uuids.network, physnet='acme-net',
+                device='0000:81:00.1'),),
+            group=uuids.group, zone='acme-west',
+            hints={'group': (uuids.group,), 'query': ('acme-1',)},
+            devices=('0000:81:00.1',),
+            allocations={uuids.acme: {'PCPU': 2}}),
+        snapshot.Server(
+            uuid=uuids.second, name='acme-vm', cell='cell0', state='error',
+            fault='acme-1 is full', flavor=FLAVOR, project=PROJECT,
+            hints={'different_host': (uuids.first,)})),
+    flavors=(FLAVOR,),
+    aggregates=(snapshot.Aggregate(
+        name='acme-racks', uuid=uuids.aggregate, hosts=('acme-1', 'acme-2'),
+        metadata={'availability_zone': 'acme-west', 'pinned': 'true',
+                  'filter_tenant_id': f'{PROJECT}, {uuids.other}'}),),
+    groups=(snapshot.Group(
+        uuid=uuids.group, name='acme-pair', policy='anti-affinity',
+        members=(uuids.first,)),))
+
+
+class AnonymizeTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = anonymize.anonymize(CLOUD)
+
+    def test_no_name_is_left(self):
+        text = json.dumps(codec.encode(self.cloud)).lower()
+        for name in ('acme', 'bob', PROJECT, '"42"', *(
+                getattr(uuids, name) for name in (
+                    'acme-1', 'first', 'request', 'port', 'network', 'group',
+                    'aggregate', 'other', 'cell'))):
+            self.assertNotIn(name, text)
+        self.assertNotIn(ledger_names.provider_uuid(
+            getattr(uuids, 'acme-1')), text)
+        self.assertTrue(self.cloud.anonymous)
+
+    def test_same_everywhere(self):
+        cloud = self.cloud
+        self.assertEqual({'host1', 'host2'},
+                         {each.name for each in cloud.hosts})
+        first = next(each for each in cloud.servers if each.host)
+        second = next(each for each in cloud.servers if not each.host)
+        mine = next(each for each in cloud.hosts if each.name == first.host)
+        self.assertEqual(first.uuid, mine.devices[0].server)
+        self.assertEqual((first.uuid,), cloud.groups[0].members)
+        self.assertEqual(cloud.groups[0].uuid, first.group)
+        self.assertEqual({'group': (first.group,)}, first.hints)
+        self.assertEqual({'different_host': (first.uuid,)}, second.hints)
+        self.assertEqual(first.project, second.project)
+        self.assertEqual(32, len(first.project))
+        self.assertEqual(first.flavor, cloud.flavors[0])
+        self.assertEqual(mine.zone, first.zone)
+        aggregate, = cloud.aggregates
+        self.assertEqual(
+            ('host1', 'host2'), aggregate.hosts)
+        self.assertEqual((aggregate.name,), mine.aggregates)
+        self.assertEqual(mine.zone, aggregate.metadata['availability_zone'])
+        self.assertEqual(
+            first.project,
+            aggregate.metadata['filter_tenant_id'].split(',')[0])
+        self.assertIn(f'num_proj_{first.project}', mine.stats)
+        root, ledger, _other = mine.providers
+        self.assertEqual((mine.uuid, mine.hypervisor),
+                         (root.uuid, root.name))
+        self.assertEqual({aggregate.uuid}, root.aggregates)
+        self.assertEqual(
+            (ledger_names.provider_uuid(mine.uuid), root.uuid,
+             f'{mine.hypervisor}_nfv_ledger'),
+            (ledger.uuid, ledger.parent, ledger.name))
+        self.assertEqual(ledger.uuid, mine.devices[0].tags['rp_uuid'])
+        physnet = first.ports[0].physnet
+        self.assertEqual(
+            {'nfv_node0', 'nfv_vswitch', physnet}, mine.nodes[0].physnets)
+        self.assertEqual(
+            physnet, mine.devices[0].tags['physical_network'])
+        self.assertEqual(
+            {'HW_CPU_X86_AVX2', f'CUSTOM_PHYSNET_{physnet.upper()}'},
+            root.traits)
+
+    def test_what_stays(self):
+        cloud = self.cloud
+        self.assertEqual(SPECS, cloud.flavors[0].extra_specs)
+        self.assertEqual('true', cloud.aggregates[0].metadata['pinned'])
+        self.assertEqual(CLOUD.options, cloud.options)
+        self.assertEqual({'cell1', 'cell0'},
+                         {each.cell for each in cloud.servers})
+        for one, other in zip(CLOUD.hosts, cloud.hosts):
+            self.assertEqual(one.network, other.network)
+            self.assertEqual(one.devices[0].address,
+                             other.devices[0].address)
+            self.assertEqual(
+                one.nodes, tuple(dataclasses.replace(
+                    node, physnets=one.nodes[0].physnets)
+                    for node in other.nodes))
+        self.assertEqual(
+            ('A cell cannot be read', 'A cell does not answer in time',
+             'Neutron cannot be read'), cloud.missing)
+
+    def test_another_time_another_name(self):
+        self.assertNotEqual(
+            self.cloud.groups[0].uuid,
+            anonymize.anonymize(CLOUD).groups[0].uuid)
+
+    def test_nothing_there(self):
+        empty = snapshot.Cloud(taken='2026-01-02T03:04:05Z')
+        self.assertEqual(dataclasses.replace(empty, anonymous=True),
+                         anonymize.anonymize(empty))
