@@ -10,10 +10,10 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Show the progress of long simulations on stderr.
+"""Show the progress of long work on stderr.
 
-A bar on a terminal, otherwise a line every few seconds; nothing for a
-simulation of less than :data:`DELAY` seconds.
+A bar on a terminal, otherwise a line every few seconds; nothing for
+what takes less than :data:`DELAY` seconds.
 """
 
 from collections.abc import Iterator
@@ -34,11 +34,11 @@ class _Lines:
     def __init__(self, began: float):
         self._next = began + DELAY
 
-    def update(self, done: int, total: int, now: float) -> None:
+    def update(self, done: int, total: int, what: str, now: float) -> None:
         if now < self._next:
             return
         self._next = now + INTERVAL
-        print(f'{done} of {total} servers done', file=sys.stderr, flush=True)
+        print(f'{done} of {total} {what} done', file=sys.stderr, flush=True)
 
     def close(self) -> None:
         pass
@@ -52,7 +52,7 @@ class _Bar:
         self._bar: rich_progress.Progress | None = None
         self._task = rich_progress.TaskID(0)
 
-    def update(self, done: int, total: int, now: float) -> None:
+    def update(self, done: int, total: int, what: str, now: float) -> None:
         if self._bar is None:
             if now < self._began + DELAY:
                 return
@@ -62,9 +62,11 @@ class _Bar:
                 rich_progress.MofNCompleteColumn(),
                 rich_progress.TimeRemainingColumn(),
                 console=rich_console.Console(stderr=True), transient=True)
-            self._task = self._bar.add_task('Servers', total=total)
+            self._task = self._bar.add_task('', total=total)
             self._bar.start()
-        self._bar.update(self._task, completed=done)
+        self._bar.update(
+            self._task, completed=done, total=total,
+            description=what[:1].upper() + what[1:])
 
     def close(self) -> None:
         if self._bar is not None:
@@ -75,12 +77,13 @@ class _Bar:
 def shown() -> Iterator:
     """Within this context, progress is shown.
 
-    :returns: context with a function of (servers done, servers in all)
+    :returns: context with a function of (done, in all, and of what: plural
+        noun; servers, if left out)
     """
     began = time.monotonic()
     display = _Bar(began) if sys.stderr.isatty() else _Lines(began)
     try:
-        yield lambda done, total: display.update(done, total,
-                                                 time.monotonic())
+        yield lambda done, total, what='servers': display.update(
+            done, total, what, time.monotonic())
     finally:
         display.close()
