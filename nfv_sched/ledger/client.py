@@ -95,6 +95,19 @@ class Provider:
     generation: int
 
 
+class Member(ty.NamedTuple):
+    """Any provider, as a member of its tree.
+
+    :ivar parent: UUID of the one above; None for a root
+    :ivar root: UUID of the topmost one
+    """
+
+    uuid: str
+    name: str
+    parent: str | None
+    root: str
+
+
 def name_of(hypervisor: str, uuid: str) -> str:
     """The name of a provider of the ledger, cut to Placement's length.
 
@@ -229,6 +242,30 @@ class Client:
         if names.TRAIT in traits:
             self._set_traits(uuid, generation, [
                 trait for trait in traits if trait != names.TRAIT])
+
+    def members(self) -> list[Member]:
+        """All providers of Placement, those of the ledger among them."""
+        return self._request(
+            'GET', '/resource_providers', read=lambda answer: [
+                _member(found)
+                for found in _list(answer['resource_providers'])])
+
+    def traits(self, uuid: str) -> list[str]:
+        """The traits of a provider.
+
+        :param uuid: UUID of the provider
+        """
+        return self._traits(uuid)[1]
+
+    def aggregates(self, uuid: str) -> list[str]:
+        """UUIDs of the aggregates of a provider.
+
+        :param uuid: UUID of the provider
+        """
+        return self._request(
+            'GET', f'/resource_providers/{uuid}/aggregates',
+            read=lambda answer: [
+                _text(found) for found in _list(answer['aggregates'])])
 
     def _traits(self, uuid: str) -> tuple[int, list[str]]:
         return self._request(
@@ -398,6 +435,14 @@ def _provider(found: dict) -> Provider:
     return Provider(
         _text(found['uuid']), _text(found['name']),
         '' if parent is None else _text(parent), _number(found['generation']))
+
+
+def _member(found: dict) -> Member:
+    parent = found['parent_provider_uuid']
+    return Member(
+        _text(found['uuid']), _text(found['name']),
+        None if parent is None else _text(parent),
+        _text(found['root_provider_uuid']))
 
 
 def _generation(answer: dict) -> int:
