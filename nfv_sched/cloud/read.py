@@ -1,0 +1,594 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Read a cloud as it is now: Nova's databases, Placement, Neutron.
+
+Everything is read and nothing written.  What cannot be read is named, and the
+rest is there; only without Nova's API database there is nothing.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from concurrent import futures
+import contextlib
+import dataclasses
+import datetime
+import functools
+import importlib.metadata
+import json
+import typing as ty
+
+from nfv_sched.cloud import snapshot
+from nfv_sched.ledger import client as placement_client
+from nfv_sched.network import neutron
+from nfv_sched.network import usage
+from nfv_sched.nova import records
+
+#: Options that decide where servers go; no passwords, no URLs.  Of section
+#: ``nfv_sched`` all are read, and all weight multipliers.
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    'DEFAULT': (
+        'cpu_allocation_ratio', 'ram_allocation_ratio',
+        'disk_allocation_ratio', 'initial_cpu_allocation_ratio',
+        'initial_ram_allocation_ratio', 'initial_disk_allocation_ratio',
+        'default_availability_zone', 'default_schedule_zone'),
+    'compute': ('packing_host_numa_cells_allocation_strategy',),
+    'filter_scheduler': (
+        'enabled_filters', 'available_filters', 'weight_classes',
+        'host_subset_size', 'max_io_ops_per_host',
+        'max_instances_per_host', 'pci_in_placement',
+        'shuffle_best_same_weighed_hosts',
+        'image_properties_default_architecture',
+        'aggregate_image_properties_isolation_namespace',
+        'aggregate_image_properties_isolation_separator',
+        'restrict_isolated_hosts_to_isolated_images'),
+    'pci': ('alias',),
+    'scheduler': (
+        'max_placement_results', 'max_attempts',
+        'limit_tenants_to_placement_aggregate',
+        'placement_aggregate_required_for_tenants',
+        'query_placement_for_image_type_support',
+        'query_placement_for_routed_network_aggregates',
+        'enable_isolated_aggregate_filtering',
+        'image_metadata_prefilter'),
+    'workarounds': ('disable_fallback_pcpu_query',),
+}
+_MULTIPLIER = '_weight_multiplier'
+
+# Image properties that have no part in placement.
+_OTHER_IMAGE_PROPERTIES = ('base_image_ref', 'owner', 'boot_roles', 'stores',
+                           'disk_format', 'container_format')
+# Prefixes of those that describe where an image came from.
+_OTHER_IMAGE_PREFIXES = ('owner_', 'user_id', 'instance_uuid', 'clean_',
+                         'image_', 'os_glance_', 'os_hash_')
+
+
+def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
+    """Read a cloud.
+
+    :param conf: configuration object of Nova, after
+        ``nova.database.read_configuration``
+    :param progress: called with what is read, how much is done, and how much
+        there is
+    :returns: the cloud; its ``missing`` says what could not be read
+    :raises Exception: any error of the API database
+    """
+    if progress is None:
+        progress = _silent
+    taken = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
+    missing: list[str] = []
+    aggregates = records.aggregates()
+    groups = records.groups()
+    flavors = [_flavor(row) for row in records.flavors()]
+    cells = records.Cells()
+    hosts = _hosts(conf, cells, aggregates)
+    progress('hosts', len(hosts), len(hosts))
+    servers = _servers(cells, groups, _devices_of(hosts), progress)
+    missing += cells.failures
+    network = _read_neutron(conf, missing, progress)
+    places = _read_placement(
+        conf, [host.uuid for host in hosts], missing, progress)
+    unread = {host.name for host in hosts
+              if places is not None and host.uuid in places.failed}
+    return snapshot.Cloud(
+        taken=taken, source="Nova's databases, Placement and Neutron",
+        nova=_release('nova'), nfv_sched=_release('nfv-sched'),
+        missing=tuple(missing), options=_options(conf),
+        hosts=tuple(sorted(
+            (_whole_host(fields, places, network) for fields in hosts),
+            key=lambda host: (host.name, host.hypervisor))),
+        servers=tuple(sorted(
+            (_whole_server(server, places, unread, network)
+             for server in servers),
+            key=lambda server: server.uuid)),
+        flavors=tuple(sorted(flavors, key=lambda flavor: flavor.name)),
+        aggregates=tuple(snapshot.Aggregate(
+            name=row.name, uuid=row.uuid, metadata=row.metadata,
+            hosts=tuple(row.hosts)) for row in aggregates),
+        groups=tuple(snapshot.Group(
+            uuid=row.uuid, name=row.name, policy=row.policy,
+            rules=_texts(records.plain(row.rules) or {}),
+            members=tuple(row.members)) for row in groups))
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    pass
+
+
+def _release(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ''
+
+
+def _texts(values: Mapping) -> dict[str, str]:
+    return {str(key): value if isinstance(value, str) else json.dumps(value)
+            for key, value in values.items() if value is not None}
+
+
+def _options(conf) -> dict[str, dict[str, ty.Any]]:
+    found: dict[str, dict[str, ty.Any]] = {}
+    for section, names in _OPTIONS.items():
+        group = conf if section == 'DEFAULT' else conf[section]
+        found[section] = {name: group[name] for name in names
+                          if name in group}
+    found['filter_scheduler'].update(
+        (name, value) for name, value in conf.filter_scheduler.items()
+        if name.endswith(_MULTIPLIER))
+    found['nfv_sched'] = dict(conf.nfv_sched)
+    return found
+
+
+# Nova
+
+
+def _hosts(conf, cells: records.Cells, aggregates) -> list[snapshot.Host]:
+    """The hosts, by Nova alone."""
+    of_host: dict[str, list] = {}
+    for aggregate in aggregates:
+        for name in aggregate.hosts:
+            of_host.setdefault(name, []).append(aggregate)
+    hosts = []
+    for found in cells.hosts():
+        for compute in found.computes:
+            own = of_host.get(compute.host, [])
+            service = found.services.get(compute.host)
+            hosts.append(_host(
+                compute, found.cell, found.devices.get(compute.id, []),
+                aggregates=tuple(aggregate.name for aggregate in own),
+                zone=next(
+                    (aggregate.metadata['availability_zone']
+                     for aggregate in own
+                     if aggregate.metadata.get('availability_zone')),
+                    conf.default_availability_zone),
+                # A compute node without service is of no use.
+                enabled=service is not None and not service.disabled,
+                disabled_reason=service and service.disabled_reason,
+                up=service is not None and cells.is_up(service)))
+    return hosts
+
+
+def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
+    topology = records.plain(row.numa_topology)
+    pools = _pools(row.pci_stats)
+    return snapshot.Host(
+        name=row.host, hypervisor=row.hypervisor_hostname or row.host,
+        uuid=row.uuid or '', cell=cell,
+        hypervisor_type=row.hypervisor_type,
+        hypervisor_version=row.hypervisor_version,
+        cpu_info=row.cpu_info or '',
+        stats=_texts(records.plain(row.stats) or {}),
+        vcpus=row.vcpus, vcpus_used=row.vcpus_used, memory=row.memory_mb,
+        memory_used=row.memory_mb_used, disk=row.local_gb,
+        disk_used=row.local_gb_used,
+        disk_available_least=row.disk_available_least,
+        cpu_ratio=row.cpu_allocation_ratio or None,
+        memory_ratio=row.ram_allocation_ratio or None,
+        disk_ratio=row.disk_allocation_ratio or None,
+        nodes=None if topology is None else tuple(
+            _node(cell) for cell in topology['cells']),
+        devices=tuple(_device(device, pools) for device in devices),
+        **service)
+
+
+def _node(cell: Mapping) -> snapshot.Node:
+    """A NUMA node of a host.
+
+    :param cell: ``nova.objects.NUMACell`` without versions
+    """
+    network = cell.get('network_metadata') or {}
+    return snapshot.Node(
+        number=cell['id'], socket=cell.get('socket'),
+        shared=frozenset(cell['cpuset']),
+        dedicated=frozenset(cell.get('pcpuset') or ()),
+        pinned=frozenset(cell.get('pinned_cpus') or ()),
+        siblings=tuple(sorted(
+            (frozenset(threads) for threads in cell.get('siblings') or ()
+             if len(threads) > 1), key=min)),
+        memory=cell['memory'], memory_used=cell.get('memory_usage', 0),
+        shared_used=cell.get('cpu_usage', 0),
+        pages=tuple(snapshot.Pages(
+            size=pages['size_kb'], total=pages['total'],
+            used=pages.get('used', 0), reserved=pages.get('reserved', 0))
+            for pages in cell.get('mempages') or ()),
+        physnets=frozenset(network.get('physnets') or ()),
+        tunneled=bool(network.get('tunneled')))
+
+
+def _pools(text: str | None) -> list[Mapping]:
+    found = records.plain(text)
+    if isinstance(found, Mapping):
+        found = found.get('objects')
+    return [pool for pool in found or ()
+            if isinstance(pool.get('tags'), Mapping)]
+
+
+def _device(row, pools: list[Mapping]) -> snapshot.Device:
+    return snapshot.Device(
+        address=row.address, vendor=row.vendor_id, product=row.product_id,
+        kind=row.dev_type, node=row.numa_node, status=row.status,
+        parent=row.parent_addr, server=row.instance_uuid,
+        request=row.request_id, tags=_tags(row, pools))
+
+
+def _tags(row, pools: list[Mapping]) -> dict[str, str]:
+    """The tags that all pools have in which a device can be.
+
+    Nova stores the tags of pools only, and a pool only as long as a device in
+    it is free.
+    """
+    extra = records.plain(row.extra_info) or {}
+    common: dict[str, str] | None = None
+    for pool in pools:
+        tags = _texts(pool['tags'])
+        address = tags.get('address')
+        interface = tags.get('parent_ifname')
+        if (
+            (pool['vendor_id'], pool['product_id'], pool.get('numa_node'))
+            != (row.vendor_id, row.product_id, row.numa_node)
+            or tags.pop('dev_type', row.dev_type) != row.dev_type
+            or address and address not in (row.address, row.parent_addr)
+            or interface and interface != extra.get('parent_ifname')
+        ):
+            continue
+        common = tags if common is None else dict(
+            common.items() & tags.items())
+    return common or {}
+
+
+class _Server(ty.NamedTuple):
+    """A server, by Nova alone.
+
+    :ivar value: without ports and allocations
+    :ivar interfaces: ID of a port -> what Nova keeps of it
+    """
+
+    value: snapshot.Server
+    interfaces: dict[str, snapshot.Port]
+
+
+def _devices_of(
+    hosts: list[snapshot.Host],
+) -> dict[tuple[str, str | None], list[str]]:
+    """(UUID of a server, host) -> its PCI addresses there.
+
+    While it moves, a server has devices on two hosts.
+    """
+    found: dict[tuple[str, str | None], list[str]] = {}
+    for host in hosts:
+        for device in host.devices:
+            if device.server is not None:
+                found.setdefault(
+                    (device.server, host.name), []).append(device.address)
+    return found
+
+
+def _servers(cells: records.Cells, groups, devices,
+             progress: records.Progress) -> list[_Server]:
+    """The servers of all cells.
+
+    :param groups: rows of the server groups
+    :param devices: see :func:`_devices_of`
+    :param progress: called from time to time
+    """
+    group_of = {member: group.uuid for group in groups
+                for member in group.members}
+    # Servers of a flavor share it; there are many.
+    flavor = functools.lru_cache(maxsize=4096)(_booted_flavor)
+    found = {row.columns.uuid: row for row in cells.servers(progress)}
+    specs = {uuid: _asked(records.plain(spec))
+             for uuid, spec in records.request_specs(found, progress)}
+    return [_server(row, flavor, group_of.get(uuid),
+                    specs.get(uuid, _Asked(None, {})),
+                    devices.get((uuid, row.columns.host), ()))
+            for uuid, row in found.items()]
+
+
+class _Asked(ty.NamedTuple):
+    """What a request spec has besides flavor and image."""
+
+    zone: str | None
+    hints: dict[str, tuple[str, ...]]
+
+
+def _asked(spec: Mapping) -> _Asked:
+    return _Asked(spec.get('availability_zone'), {
+        name: tuple(map(str, values if isinstance(values, list)
+                        else [values]))
+        for name, values in (spec.get('scheduler_hints') or {}).items()})
+
+
+def _server(row: records.ServerRow, flavor, group: str | None,
+            asked: _Asked, devices: Iterable[str]) -> _Server:
+    columns = row.columns
+    topology = records.plain(columns.numa_topology)
+    value = snapshot.Server(
+        uuid=columns.uuid, name=columns.display_name or '',
+        host=columns.host, cell=row.cell, project=columns.project_id or '',
+        state=columns.vm_state or '', task=columns.task_state,
+        fault=row.fault, created=records.iso(columns.created_at),
+        flavor=flavor(columns.flavor) if columns.flavor else
+        snapshot.Flavor(
+            name='', vcpus=columns.vcpus or 0, memory=columns.memory_mb or 0,
+            disk=columns.root_gb or 0, ephemeral=columns.ephemeral_gb or 0),
+        image={name: text for name, text in row.image.items()
+               if name not in _OTHER_IMAGE_PROPERTIES
+               and not name.startswith(_OTHER_IMAGE_PREFIXES)},
+        # Without a host they are numbered as the flavor has them.
+        nodes=None if topology is None or columns.host is None else tuple(
+            _guest_node(cell) for cell in topology['cells']),
+        emulator_threads=topology and topology.get(
+            'emulator_threads_policy'),
+        devices=tuple(devices), group=group, zone=asked.zone,
+        hints=asked.hints)
+    return _Server(value, _interfaces(columns.network_info))
+
+
+def _booted_flavor(text: str) -> snapshot.Flavor:
+    """The flavor that a server has.
+
+    :param text: column ``instance_extra.flavor``
+    """
+    found = records.plain(text)['cur']
+    return snapshot.Flavor(
+        name=found['name'], id=found['flavorid'], vcpus=found['vcpus'],
+        memory=found['memory_mb'], disk=found['root_gb'],
+        ephemeral=found['ephemeral_gb'], swap=found['swap'],
+        public=bool(found.get('is_public', True)),
+        disabled=bool(found.get('disabled')),
+        extra_specs=_texts(found.get('extra_specs') or {}))
+
+
+def _flavor(row: records.FlavorRow) -> snapshot.Flavor:
+    columns = row.columns
+    return snapshot.Flavor(
+        name=columns.name, id=columns.flavorid, vcpus=columns.vcpus,
+        memory=columns.memory_mb, disk=columns.root_gb or 0,
+        ephemeral=columns.ephemeral_gb or 0, swap=columns.swap or 0,
+        public=bool(columns.is_public), disabled=bool(columns.disabled),
+        extra_specs=row.extra_specs)
+
+
+def _guest_node(cell: Mapping) -> snapshot.GuestNode:
+    """A NUMA node of a server.
+
+    :param cell: ``nova.objects.InstanceNUMACell`` without versions
+    """
+    shared = frozenset(cell.get('cpuset') or ())
+    dedicated = frozenset(cell.get('pcpuset') or ())
+    policy = cell.get('cpu_policy')
+    if policy == 'dedicated' and not dedicated:
+        # As it was before Victoria, and is until Nova loads the server.
+        shared, dedicated = frozenset(), shared
+    return snapshot.GuestNode(
+        host_node=cell['id'], shared=shared, dedicated=dedicated,
+        pins={int(vcpu): cpu for vcpu, cpu in (
+            cell.get('cpu_pinning_raw') or {}).items()},
+        memory=cell['memory'], page_size=cell.get('pagesize'),
+        cpu_policy=policy, thread_policy=cell.get('cpu_thread_policy'),
+        reserved=frozenset(cell.get('cpuset_reserved') or ()))
+
+
+def _interfaces(text: str | None) -> dict[str, snapshot.Port]:
+    found = {}
+    for interface in records.plain(text) or ():
+        network = interface.get('network') or {}
+        meta = network.get('meta') or {}
+        found[interface['id']] = snapshot.Port(
+            id=interface['id'], network=network.get('id') or '',
+            vnic_type=interface.get('vnic_type') or 'normal',
+            physnet=meta.get('physical_network') or (
+                interface.get('details') or {}).get('physical_network'),
+            device=(interface.get('profile') or {}).get('pci_slot'))
+    return found
+
+
+# Neutron
+
+
+def _read_neutron(conf, missing: list[str],
+                  progress: records.Progress) -> usage.Snapshot | None:
+    progress('Neutron', 0, 1)
+    try:
+        found = neutron.read_snapshot(conf)
+    except neutron.NeutronError as exc:
+        missing.append(f'Neutron cannot be read: {exc}')
+        return None
+    progress('Neutron', 1, 1)
+    return found
+
+
+def _host_network(name: str, network: usage.Snapshot) -> snapshot.HostNetwork:
+    used = network.host(name)
+    return snapshot.HostNetwork(
+        vswitch_ports=used.vswitch_ports,
+        security_rules=None if network.hides_groups else used.rules,
+        dhcp_servers=used.dhcp_servers if network.dhcp_known else None,
+        routers=used.routers)
+
+
+def _ports(server: _Server,
+           network: usage.Snapshot) -> tuple[snapshot.Port, ...]:
+    """The ports of a server: Neutron says which, Nova where they are."""
+    found = []
+    for port in network.ports_of(server.value.uuid, server.value.project):
+        kept = server.interfaces.get(port.id)
+        found.append(snapshot.Port(
+            id=port.id, network=kept.network if kept else '',
+            vnic_type=port.vnic_type, physnet=kept and kept.physnet,
+            device=kept and kept.device,
+            rules=None if network.hides_groups
+            else network.rules_of(port.security_groups)))
+    return tuple(found)
+
+
+# Placement
+
+
+class _Places(ty.NamedTuple):
+    """What Placement has of the hosts.
+
+    :ivar providers: UUID of a compute node -> its providers
+    :ivar allocations: UUID of a consumer -> provider -> class -> amount
+    :ivar failed: UUIDs of the compute nodes that could not be read
+    """
+
+    providers: dict[str, tuple[snapshot.Provider, ...]]
+    allocations: dict[str, dict[str, dict[str, int]]]
+    failed: set[str]
+
+
+def _read_placement(conf, computes: list[str], missing: list[str],
+                    progress: records.Progress) -> _Places | None:
+    """Read the providers of hosts.
+
+    Usages are not read: they are the sums of the allocations.
+
+    :returns: None if Placement cannot be read
+    """
+    threads = conf.nfv_sched.ledger_threads
+    places = _Places({}, {}, set())
+    errors = []
+    try:
+        with contextlib.closing(
+                placement_client.Client(conf, threads)) as client:
+            trees: dict[str, list[placement_client.Member]] = {
+                uuid: [] for uuid in computes}
+            for member in client.members():
+                if member.root in trees:
+                    trees[member.root].append(member)
+            with futures.ThreadPoolExecutor(threads) as pool:
+                readings = {
+                    pool.submit(_read_tree, client, members): uuid
+                    for uuid, members in trees.items()}
+                try:
+                    for done, reading in enumerate(
+                            futures.as_completed(readings)):
+                        progress('resource providers', done, len(readings))
+                        uuid = readings[reading]
+                        try:
+                            found = reading.result()
+                        except placement_client.UnavailableError:
+                            raise
+                        except placement_client.PlacementError as exc:
+                            errors.append(str(exc))
+                            places.failed.add(uuid)
+                        else:
+                            _add_tree(places, uuid, found)
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+            progress('resource providers', len(readings), len(readings))
+    except placement_client.PlacementError as exc:
+        missing.append(f'Placement cannot be read: {exc}')
+        return None
+    if errors:
+        missing.append(f'Placement cannot be read for {len(errors)} hosts, '
+                       f'such as: {errors[0]}')
+    return places
+
+
+class _Reading(ty.NamedTuple):
+    """A provider, and what consumers have allocated of it."""
+
+    provider: snapshot.Provider
+    allocations: dict[str, dict[str, int]]
+
+
+def _read_tree(client: placement_client.Client,
+               members: list[placement_client.Member]) -> list[_Reading]:
+    """The providers of a host, its own first."""
+    found = []
+    for member in sorted(members, key=lambda member: (
+            member.parent is not None, member.name)):
+        # What is gone since it was listed is left out.
+        with contextlib.suppress(placement_client.NotFoundError):
+            found.append(_read_provider(client, member))
+    return found
+
+
+def _read_provider(client: placement_client.Client,
+                   member: placement_client.Member) -> _Reading:
+    _generation, inventories = client.inventories(member.uuid)
+    _generation, allocations = client.allocations(member.uuid)
+    used: dict[str, int] = {}
+    for resources in allocations.values():
+        for name, amount in resources.items():
+            used[name] = used.get(name, 0) + amount
+    return _Reading(snapshot.Provider(
+        uuid=member.uuid, name=member.name, parent=member.parent,
+        inventories={name: snapshot.Inventory(
+            total=inventory['total'], reserved=inventory['reserved'],
+            ratio=float(inventory['allocation_ratio']),
+            min_unit=inventory['min_unit'], max_unit=inventory['max_unit'],
+            step_size=inventory['step_size'], used=used.get(name, 0))
+            for name, inventory in inventories.items()},
+        traits=frozenset(client.traits(member.uuid)),
+        aggregates=frozenset(client.aggregates(member.uuid))), allocations)
+
+
+def _add_tree(places: _Places, uuid: str, found: list[_Reading]) -> None:
+    places.providers[uuid] = tuple(each.provider for each in found)
+    for each in found:
+        for consumer, resources in each.allocations.items():
+            places.allocations.setdefault(consumer, {})[
+                each.provider.uuid] = resources
+
+
+# Together
+
+
+def _whole_host(host: snapshot.Host, places: _Places | None,
+                network: usage.Snapshot | None) -> snapshot.Host:
+    return dataclasses.replace(
+        host,
+        providers=() if places is None else places.providers.get(
+            host.uuid, ()),
+        network=None if network is None else _host_network(
+            host.name, network))
+
+
+def _whole_server(
+    server: _Server, places: _Places | None, unread: Collection[str | None],
+    network: usage.Snapshot | None,
+) -> snapshot.Server:
+    """A server with ports and allocations.
+
+    :param unread: names of hosts whose providers could not be read
+    """
+    uuid, host = server.value.uuid, server.value.host
+    return dataclasses.replace(
+        server.value,
+        ports=None if network is None else _ports(server, network),
+        allocations=None if places is None or host in unread
+        else places.allocations.get(uuid, {}))

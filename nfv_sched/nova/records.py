@@ -1,0 +1,440 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Rows of Nova's databases, read in bulk and never written.
+
+Nova's objects are not used for them: some write to the database while they are
+read, to bring old rows up to date (allocation ratios of compute nodes, NUMA
+topologies of servers and request specs), which an account that may only read
+cannot, and they take many times as long.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+import datetime
+import json
+import typing as ty
+
+from nova import objects
+import sqlalchemy as sa
+
+#: Rows of servers and request specs that are read at once.
+CHUNK = 500
+#: Most values of one SQL condition.
+_VALUES = 500
+_IMAGE = 'image_'  # prefix of keys of system_metadata
+_NAME = 'nova_object.name'
+_DATA = 'nova_object.data'
+
+#: Called with (what, done, total) as reading goes on.
+Progress = Callable[[str, int, int], None]
+
+
+class ServerRow(ty.NamedTuple):
+    """A server in the database of its cell.
+
+    :ivar columns: of the tables ``instances``, ``instance_extra`` and
+        ``instance_info_caches``; see :func:`_server_columns`
+    :ivar image: properties of its image, as strings
+    :ivar fault: message of its last fault; None if it is not in error
+    """
+
+    cell: str
+    columns: ty.Any
+    image: dict[str, str]
+    fault: str | None
+
+
+class Hosts(ty.NamedTuple):
+    """The compute nodes of a cell, and what belongs to them.
+
+    :ivar computes: rows of ``compute_nodes``
+    :ivar services: host -> row of ``services``
+    :ivar devices: ID of the compute node -> rows of ``pci_devices``
+    """
+
+    cell: str
+    computes: list
+    services: dict[str, ty.Any]
+    devices: dict[int, list]
+
+
+def plain(text: str | None) -> ty.Any:
+    """What a column with a versioned object has, without versions.
+
+    Fields that are not set are missing, sets are lists, keys of dicts strings.
+
+    :param text: the column
+    :returns: None if it is empty
+    :raises ValueError: if it is no JSON
+    """
+    return json.loads(text, object_hook=_unpacked) if text else None
+
+
+def _unpacked(found: dict) -> ty.Any:
+    return found[_DATA] if _NAME in found and _DATA in found else found
+
+
+def name_of(cell) -> str:
+    """The name of a cell, its UUID if it has none.
+
+    :param cell: ``nova.objects.CellMapping``
+    """
+    return cell.name or cell.uuid
+
+
+class Cells:
+    """Reads all cells at once, each in a thread with Nova's time limit.
+
+    A cell that fails once is not asked again.
+
+    :raises Exception: any error of the API database
+
+    :ivar failures: a sentence for each cell that cannot be read
+    """
+
+    def __init__(self):
+        from nova import context as nova_context
+        from nova import servicegroup
+        self._context = nova_context.get_admin_context()
+        self._groups = servicegroup.API()
+        self._cells = {
+            cell.uuid: cell
+            for cell in objects.CellMappingList.get_all(self._context)}
+        self.failures: list[str] = [] if any(
+            not cell.is_cell0() for cell in self._cells.values()
+        ) else ['There are no cells']
+
+    def _read(self, read: Callable, cells: Iterable[str]) -> dict[str, ty.Any]:
+        """UUID of each cell that answers -> what was read."""
+        from nova import context as nova_context
+        wanted = [self._cells[uuid] for uuid in cells if uuid in self._cells]
+
+        def guarded(context):
+            try:
+                return read(context)
+            except Exception as exc:  # Nova would log it
+                return exc
+
+        found = {}
+        for uuid, result in nova_context.scatter_gather_cells(
+                self._context, wanted, nova_context.CELL_TIMEOUT,
+                guarded).items():
+            cell = self._cells[uuid]
+            if result is nova_context.did_not_respond_sentinel:
+                self.failures.append(
+                    f'Cell {cell.identity} does not answer in time')
+            elif isinstance(result, Exception):
+                self.failures.append(
+                    f'Cell {cell.identity} cannot be read: {_line(result)}')
+            else:
+                found[uuid] = result
+                continue
+            del self._cells[uuid]
+        return found
+
+    def hosts(self) -> list[Hosts]:
+        """The compute nodes of all cells that answer."""
+        return [Hosts(name_of(self._cells[uuid]), *found)
+                for uuid, found in self._read(
+                    _hosts, list(self._cells)).items()]
+
+    def is_up(self, service) -> bool:
+        """Whether a service reports, and is not forced down.
+
+        :param service: row of ``services``
+        """
+        return self._groups.service_is_up(dict(service._mapping))
+
+    def servers(self, progress: Progress) -> Iterator[ServerRow]:
+        """The servers of all cells that answer, those in cell0 too.
+
+        Servers that are not yet, or no longer, in a cell are not among them.
+
+        :param progress: called from time to time
+        """
+        totals = self._read(_count_servers, list(self._cells))
+        total, done = sum(totals.values()), 0
+        progress('servers', done, total)
+        last = dict.fromkeys(totals, 0)
+        while last:
+            rounds = self._read(
+                lambda context: _servers(context, last[context.cell_uuid]),
+                list(last))
+            for uuid in list(last):
+                rows = rounds.get(uuid, ())
+                if len(rows) == CHUNK:
+                    last[uuid] = rows[-1][0].id
+                else:
+                    del last[uuid]
+                cell = self._cells.get(uuid)
+                for row in rows:
+                    yield ServerRow(name_of(cell), *row)
+                done += len(rows)
+            progress('servers', done, max(total, done))
+
+
+def _line(exc: Exception) -> str:
+    """The first line of an error; those of SQLAlchemy end with the SQL."""
+    return str(exc).partition('\n')[0]
+
+
+def _rows(context, query) -> list:
+    """Rows of the database of a cell."""
+    from nova.db.main import api
+    with api.get_context_manager(context).reader.using(context) as session:
+        return list(session.execute(query))
+
+
+def _api_rows(query) -> list:
+    """Rows of the API database."""
+    from nova import context as nova_context
+    from nova.db.api import api
+    context = nova_context.get_admin_context()
+    with api.context_manager.reader.using(context) as session:
+        return list(session.execute(query))
+
+
+def _present(table, *columns: str):
+    """A query of columns of the rows that are not deleted."""
+    return sa.select(*(table.c[name] for name in columns)).where(
+        table.c.deleted == 0)
+
+
+def _hosts(context) -> tuple[list, dict, dict]:
+    from nova.db.main import models
+    computes = _rows(context, _present(
+        models.ComputeNode.__table__, 'id', 'uuid', 'host',
+        'hypervisor_hostname', 'hypervisor_type', 'hypervisor_version',
+        'cpu_info', 'stats', 'vcpus', 'vcpus_used', 'memory_mb',
+        'memory_mb_used', 'local_gb', 'local_gb_used',
+        'disk_available_least', 'cpu_allocation_ratio',
+        'ram_allocation_ratio', 'disk_allocation_ratio', 'numa_topology',
+        'pci_stats'))
+    table = models.Service.__table__
+    services = _rows(context, _present(
+        table, 'host', 'binary', 'disabled', 'disabled_reason',
+        'forced_down', 'last_seen_up', 'created_at',
+    ).where(table.c.binary == 'nova-compute'))
+    table = models.PciDevice.__table__
+    devices: dict[int, list] = {}
+    for device in _rows(context, _present(
+        table, 'compute_node_id', 'address', 'vendor_id', 'product_id',
+        'dev_type', 'numa_node', 'status', 'parent_addr', 'instance_uuid',
+        'request_id', 'extra_info',
+    ).order_by(table.c.address)):
+        devices.setdefault(device.compute_node_id, []).append(device)
+    return ([compute for compute in computes if compute.host],
+            {service.host: service for service in services}, devices)
+
+
+def _shown_servers(table, query):
+    # A server that moves between cells is in both; the other one is hidden.
+    return query.where(table.c.deleted == 0, sa.or_(
+        table.c.hidden.is_(None), table.c.hidden == sa.false()))
+
+
+def _count_servers(context) -> int:
+    from nova.db.main import models
+    table = models.Instance.__table__
+    (count,), = _rows(context, _shown_servers(
+        table, sa.select(sa.func.count()).select_from(table)))
+    return count
+
+
+def _server_columns(models) -> list:
+    instance = models.Instance.__table__.c
+    extra = models.InstanceExtra.__table__.c
+    return [
+        *(instance[name] for name in (
+            'id', 'uuid', 'display_name', 'host', 'project_id', 'vm_state',
+            'task_state', 'created_at', 'vcpus', 'memory_mb', 'root_gb',
+            'ephemeral_gb', 'availability_zone')),
+        extra.flavor, extra.numa_topology,
+        models.InstanceInfoCache.__table__.c.network_info]
+
+
+def _servers(context, last: int) -> list[tuple]:
+    """The next servers of a cell: (row, image properties, fault) each.
+
+    :param last: database ID of the one before
+    """
+    from nova.compute import vm_states
+    from nova.db.main import models
+    table = models.Instance.__table__
+    extra = models.InstanceExtra.__table__
+    cache = models.InstanceInfoCache.__table__
+    rows = _rows(context, _shown_servers(table, sa.select(
+        *_server_columns(models)
+    ).select_from(table.outerjoin(extra, sa.and_(
+        extra.c.instance_uuid == table.c.uuid, extra.c.deleted == 0)
+    ).outerjoin(cache, sa.and_(
+        cache.c.instance_uuid == table.c.uuid, cache.c.deleted == 0))
+    )).where(table.c.id > last).order_by(table.c.id).limit(CHUNK))
+    images: dict[str, dict[str, str]] = {row.uuid: {} for row in rows}
+    table = models.InstanceSystemMetadata.__table__
+    for uuids in _parts(images):
+        for row in _rows(context, _present(
+                table, 'instance_uuid', 'key', 'value').where(
+                    table.c.instance_uuid.in_(uuids),
+                    table.c.key.startswith(_IMAGE, autoescape=True))):
+            if row.value is not None:
+                images[row.instance_uuid][
+                    row.key.removeprefix(_IMAGE)] = row.value
+    faults: dict[str, str] = {}
+    table = models.InstanceFault.__table__
+    for uuids in _parts(row.uuid for row in rows
+                        if row.vm_state == vm_states.ERROR):
+        for row in _rows(context, _present(
+                table, 'instance_uuid', 'message').where(
+                    table.c.instance_uuid.in_(uuids)).order_by(
+                        table.c.created_at, table.c.id)):
+            faults[row.instance_uuid] = row.message
+    return [(row, images[row.uuid], faults.get(row.uuid)) for row in rows]
+
+
+def _parts(values: Iterable[str]) -> Iterator[list[str]]:
+    known = list(values)
+    for start in range(0, len(known), _VALUES):
+        yield known[start:start + _VALUES]
+
+
+def request_specs(
+    uuids: Iterable[str], progress: Progress,
+) -> Iterator[tuple[str, str]]:
+    """What was asked for servers when they were scheduled last.
+
+    :param uuids: UUIDs of the servers
+    :param progress: called from time to time
+    :returns: (UUID of the server, request spec for :func:`plain`) each
+    :raises Exception: any error of the API database
+    """
+    from nova.db.api import models
+    table = models.RequestSpec.__table__
+    uuids = list(uuids)
+    done = 0
+    for part in _parts(uuids):
+        progress('request specs', done, len(uuids))
+        for row in _api_rows(sa.select(
+                table.c.instance_uuid, table.c.spec).where(
+                    table.c.instance_uuid.in_(part))):
+            yield row.instance_uuid, row.spec
+        done += len(part)
+    progress('request specs', done, len(uuids))
+
+
+class AggregateRow(ty.NamedTuple):
+    """A host aggregate."""
+
+    name: str
+    uuid: str
+    metadata: dict[str, str]
+    hosts: list[str]
+
+
+def aggregates() -> list[AggregateRow]:
+    """All host aggregates.
+
+    :raises Exception: any error of the API database
+    """
+    from nova.db.api import models
+    table = models.Aggregate.__table__
+    found = {row.id: AggregateRow(row.name, row.uuid or '', {}, [])
+             for row in _api_rows(sa.select(
+                 table.c.id, table.c.name, table.c.uuid).order_by(
+                     table.c.id))}
+    table = models.AggregateMetadata.__table__
+    for row in _api_rows(sa.select(
+            table.c.aggregate_id, table.c.key, table.c.value)):
+        if row.aggregate_id in found:
+            found[row.aggregate_id].metadata[row.key] = row.value
+    table = models.AggregateHost.__table__
+    for row in _api_rows(sa.select(
+            table.c.aggregate_id, table.c.host).order_by(table.c.host)):
+        if row.aggregate_id in found:
+            found[row.aggregate_id].hosts.append(row.host)
+    return list(found.values())
+
+
+class GroupRow(ty.NamedTuple):
+    """A server group.
+
+    :ivar rules: for :func:`plain`
+    """
+
+    uuid: str
+    name: str
+    policy: str
+    rules: str | None
+    members: list[str]
+
+
+def groups() -> list[GroupRow]:
+    """All server groups.
+
+    :raises Exception: any error of the API database
+    """
+    from nova.db.api import models
+    group = models.InstanceGroup.__table__
+    policy = models.InstanceGroupPolicy.__table__
+    member = models.InstanceGroupMember.__table__
+    found = {row.id: GroupRow(
+        row.uuid, row.name or '', row.policy or '', row.rules, [])
+        for row in _api_rows(sa.select(
+            group.c.id, group.c.uuid, group.c.name, policy.c.policy,
+            policy.c.rules).select_from(group.outerjoin(
+                policy, policy.c.group_id == group.c.id)).order_by(
+                    group.c.id))}
+    for row in _api_rows(sa.select(
+            member.c.group_id, member.c.instance_uuid).order_by(
+                member.c.id)):
+        if row.group_id in found:
+            found[row.group_id].members.append(row.instance_uuid)
+    return list(found.values())
+
+
+class FlavorRow(ty.NamedTuple):
+    """A flavor.
+
+    :ivar columns: of the table ``flavors``
+    """
+
+    columns: ty.Any
+    extra_specs: dict[str, str]
+
+
+def flavors() -> list[FlavorRow]:
+    """All flavors, those included that tenants do not see.
+
+    :raises Exception: any error of the API database
+    """
+    from nova.db.api import models
+    table = models.Flavors.__table__
+    found = {row.id: FlavorRow(row, {}) for row in _api_rows(sa.select(
+        *(table.c[name] for name in (
+            'id', 'name', 'flavorid', 'vcpus', 'memory_mb', 'root_gb',
+            'ephemeral_gb', 'swap', 'is_public', 'disabled'))
+    ).order_by(table.c.id))}
+    table = models.FlavorExtraSpecs.__table__
+    for row in _api_rows(sa.select(
+            table.c.flavor_id, table.c.key, table.c.value)):
+        if row.flavor_id in found and row.value is not None:
+            found[row.flavor_id].extra_specs[row.key] = row.value
+    return list(found.values())
+
+
+def iso(moment: datetime.datetime | None) -> str:
+    """A moment of the database, which has UTC, as ISO 8601.
+
+    :param moment: the column; None gives an empty string
+    """
+    return '' if moment is None else moment.strftime('%Y-%m-%dT%H:%M:%SZ')

@@ -1,0 +1,347 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A snapshot has what the API, the databases and Placement say of a cloud."""
+
+import json
+
+from nova import context as nova_context
+from nova.db.api import api as api_db
+from nova.db.main import api as main_db
+from nova import objects
+import sqlalchemy as sa
+
+from nfv_sched.cloud import anonymize
+from nfv_sched.cloud import codec
+from nfv_sched.cloud import read
+from nfv_sched.cloud import snapshot
+from nfv_sched.ledger import names
+from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import test_ledger_service
+
+_READS = ('SELECT', 'PRAGMA', 'SHOW', 'BEGIN', 'ROLLBACK', 'COMMIT',
+          'SAVEPOINT', 'RELEASE')
+
+
+class SnapshotTestCase(base.PCI, test_ledger_service.LedgerTestCase):
+    """Two hosts with devices."""
+
+    extra_filters = base.WholePluginTestCase.extra_filters
+    available_filters = base.NFVCloudTestCase.available_filters
+    weight_classes = base.NFVCloudTestCase.weight_classes
+    huge_pages = 2
+    node_threads = 2
+
+    def setUp(self):
+        super().setUp()
+        for name in ('host1', 'host2'):
+            self.start_host(name, physnets={'foo': (0,)}, tunnel=(1,),
+                            devices={'nics': [0, 1], 'port_vfs': [1, 1]})
+        self.progress = []
+
+    def read(self):
+        """Read the cloud; nothing may be written meanwhile."""
+        engines = [api_db.context_manager.writer.get_engine()]
+        for cell in objects.CellMappingList.get_all(self.ctxt):
+            with nova_context.target_cell(self.ctxt, cell) as context:
+                engines.append(
+                    main_db.get_context_manager(context).writer.get_engine())
+        written = []
+
+        def look(connection, cursor, statement, *args):
+            if not statement.lstrip().upper().startswith(_READS):
+                written.append(statement)
+
+        engines = list(dict.fromkeys(engines))
+        for engine in engines:
+            sa.event.listen(engine, 'before_cursor_execute', look)
+        writes = len(self.placement_api.writes())
+        try:
+            cloud = read.read(
+                base.CONF, lambda *args: self.progress.append(args))
+        finally:
+            for engine in engines:
+                sa.event.remove(engine, 'before_cursor_execute', look)
+        # Compute services report in the background.
+        self.assertEqual([], [statement for statement in written
+                              if not statement.startswith('UPDATE services')])
+        self.assertEqual(writes, len(self.placement_api.writes()))
+        self.assertEqual(
+            cloud, codec.decode(snapshot.Cloud, codec.encode(cloud)))
+        return cloud
+
+
+class ReadTest(SnapshotTestCase):
+
+    def boot_all(self):
+        """A pinned guest with a device and a port, a plain one, one refused.
+
+        :returns: they, as the API shows them
+        """
+        aggregate = self._create_aggregate('racks', 'west')
+        for host in ('host1', 'host2'):
+            self.admin_api.add_host_to_aggregate(aggregate, host)
+        group = self.api.post_server_groups(
+            {'name': 'pair', 'policy': 'anti-affinity',
+             'rules': {'max_server_per_host': 2}})
+        pinned = self.boot(
+            self.flavor_with(
+                {**base.pinned(hw__mem_page_size='1GB'),
+                 'pci_passthrough:alias': 'nic:1'}, memory_mb=1024),
+            networks=[self.port()], availability_zone='west')
+        hinted = {'os:scheduler_hints': {'group': group['id']}}
+        body = self._build_server(
+            image_uuid=base.IMAGE, networks='none',
+            flavor_id=self.flavor_with({'hw:numa_nodes': '2'}, vcpus=4))
+        shared = self.api.api_post(
+            '/servers', {'server': body, **hinted}).body['server']
+        self.booted.append(shared['id'])
+        shared = self.wait_for(shared, 'ACTIVE')
+        refused = self.boot(self.flavor(vcpus=64), expect='ERROR')
+        self._run_periodics()
+        return pinned, shared, refused, group
+
+    def test_all(self):
+        pinned, shared, refused, group = self.boot_all()
+        host = self.host(pinned)
+        port, = self.neutron_api_ports(pinned, host)
+        self.bind('host2', 3, owner='network:dhcp')
+        self.publish()
+        cloud = self.read()
+        self.assertEqual((), cloud.missing)
+        self.assertFalse(cloud.anonymous)
+        for one in cloud.hosts:
+            self.check_host(one)
+        self.assertEqual(['host1', 'host2'],
+                         [one.name for one in cloud.hosts])
+        found = {server.uuid: server for server in cloud.servers}
+        self.assertEqual({pinned['id'], shared['id'], refused['id']},
+                         found.keys())
+        for server in (pinned, shared, refused):
+            self.check_server(found[server['id']], server)
+        self.check_pinned(found[pinned['id']], host, port)
+        self.assertEqual(
+            ('error', None, 'cell0', None, {}), tuple(
+                getattr(found[refused['id']], name) for name in (
+                    'state', 'host', 'cell', 'nodes', 'allocations')))
+        self.assertEqual(refused['fault']['message'],
+                         found[refused['id']].fault)
+        member = found[shared['id']]
+        self.assertEqual(
+            (group['id'], {'group': (group['id'],)}),
+            (member.group, member.hints))
+        self.assertEqual((snapshot.Group(
+            uuid=group['id'], name='pair', policy='anti-affinity',
+            rules={'max_server_per_host': '2'}, members=(shared['id'],)),),
+            cloud.groups)
+        racks, = cloud.aggregates
+        self.assertEqual(
+            ('racks', {'availability_zone': 'west'}, ('host1', 'host2')),
+            (racks.name, racks.metadata, racks.hosts))
+        self.assertEqual(
+            {(flavor['name'], flavor['id'], flavor['vcpus'], flavor['ram'],
+              tuple(sorted(flavor['extra_specs'].items())))
+             for flavor in self.admin_api.get_flavors()},
+            {(flavor.name, flavor.id, flavor.vcpus, flavor.memory,
+              tuple(sorted(flavor.extra_specs.items())))
+             for flavor in cloud.flavors})
+        options = cloud.options
+        self.assertIn('VSwitchNUMAAffinityFilter',
+                      options['filter_scheduler']['enabled_filters'])
+        self.assertEqual(
+            1.0, options['filter_scheduler']['cpu_weight_multiplier'])
+        self.assertEqual(20, options['nfv_sched']['vswitch_ports_per_node'])
+        self.assertEqual(1000, options['scheduler']['max_placement_results'])
+        text = json.dumps(options)
+        for secret in ('password', 'http', 'sqlite', 'connection'):
+            self.assertNotIn(secret, text)
+        self.assertEqual({'hosts', 'servers', 'request specs', 'Neutron',
+                          'resource providers'},
+                         {what for what, _done, _total in self.progress})
+        self.assertIn(('servers', 3, 3), self.progress)
+        anonymous = json.dumps(codec.encode(anonymize.anonymize(cloud)))
+        for name in (pinned['id'], pinned['name'], pinned['tenant_id'],
+                     port, cloud.hosts[0].uuid, 'racks', 'physnet4'):
+            self.assertNotIn(name, anonymous)
+
+    def neutron_api_ports(self, server, host):
+        """Let Neutron show the ports that Nova has for a server."""
+        interfaces = objects.VirtualInterfaceList.get_by_instance_uuid(
+            self.ctxt, server['id'])
+        groups = [self.group(5)]
+        for interface in interfaces:
+            port, = self.bind(host, vnic_type='direct', groups=groups,
+                              device=server['id'],
+                              project=server['tenant_id'])
+            port['id'] = interface.uuid
+        return [interface.uuid for interface in interfaces]
+
+    def check_host(self, host):
+        """A host is as its compute node, service, devices, providers are."""
+        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.ctxt, host.name)
+        self.assertEqual(
+            (node.uuid, node.hypervisor_hostname, node.vcpus,
+             node.vcpus_used, node.memory_mb, node.memory_mb_used,
+             node.local_gb, node.local_gb_used, node.disk_available_least,
+             node.cpu_info, node.hypervisor_type, node.hypervisor_version,
+             True, True, None, 'west', ('racks',), 'cell1'),
+            (host.uuid, host.hypervisor, host.vcpus, host.vcpus_used,
+             host.memory, host.memory_used, host.disk, host.disk_used,
+             host.disk_available_least, host.cpu_info, host.hypervisor_type,
+             host.hypervisor_version, host.enabled, host.up,
+             host.disabled_reason, host.zone, host.aggregates, host.cell))
+        topology = objects.NUMATopology.obj_from_db_obj(node.numa_topology)
+        self.assertEqual(len(topology.cells), len(host.nodes))
+        for cell, mine in zip(topology.cells, host.nodes):
+            self.assertEqual(
+                (cell.id, cell.socket, cell.cpuset, cell.pcpuset,
+                 cell.pinned_cpus, cell.memory, cell.memory_usage,
+                 cell.cpu_usage, cell.network_metadata.physnets,
+                 cell.network_metadata.tunneled, cell.free_pcpus,
+                 sorted(map(sorted, cell.siblings)),
+                 [(page.size_kb, page.total, page.used, page.reserved)
+                  for page in cell.mempages]),
+                (mine.number, mine.socket, mine.shared, mine.dedicated,
+                 mine.pinned, mine.memory, mine.memory_used,
+                 mine.shared_used, mine.physnets, mine.tunneled, mine.free,
+                 sorted(map(sorted, mine.siblings)),
+                 [(page.size, page.total, page.used, page.reserved)
+                  for page in mine.pages]))
+        self.assertEqual(
+            {(device.address, device.vendor_id, device.product_id,
+              device.dev_type, device.numa_node, device.status,
+              device.parent_addr, device.instance_uuid, device.request_id)
+             for device in objects.PciDeviceList.get_by_compute_node(
+                 self.ctxt, node.id)},
+            {(device.address, device.vendor, device.product, device.kind,
+              device.node, device.status, device.parent, device.server,
+              device.request) for device in host.devices})
+        self.assertEqual(
+            {'physnet4'},
+            {device.tags.get('physical_network') for device in host.devices
+             if device.product == base.HostDevices.PORT_VF
+             and device.status == 'available'})
+        self.assertEqual(
+            [(host.uuid, None), (names.provider_uuid(host.uuid), host.uuid)],
+            [(provider.uuid, provider.parent) for provider in host.providers
+             if provider.uuid in (
+                 host.uuid, names.provider_uuid(host.uuid))])
+        for provider in host.providers:
+            path = f'/resource_providers/{provider.uuid}'
+
+            def get(what, path=path):
+                return self.placement.get(
+                    f'{path}/{what}', version='1.19').body[what]
+
+            usages = get('usages')
+            self.assertEqual(
+                {name: (found['total'], found['reserved'],
+                        found['allocation_ratio'], found['min_unit'],
+                        found['max_unit'], found['step_size'], usages[name])
+                 for name, found in get('inventories').items()},
+                {name: (found.total, found.reserved, found.ratio,
+                        found.min_unit, found.max_unit, found.step_size,
+                        found.used)
+                 for name, found in provider.inventories.items()})
+            self.assertEqual(set(get('traits')), provider.traits)
+            self.assertEqual(set(get('aggregates')), provider.aggregates)
+        self.assertEqual(
+            snapshot.HostNetwork(
+                vswitch_ports=3, security_rules=0, dhcp_servers=3, routers=0)
+            if host.name == 'host2' else snapshot.HostNetwork(
+                vswitch_ports=0, security_rules=0, dhcp_servers=0,
+                routers=0), host.network)
+
+    def check_server(self, mine, server):
+        """A server is as Nova's objects and Placement have it."""
+        instance = objects.Instance.get_by_uuid(
+            self.ctxt if mine.host else self.cell0(), server['id'],
+            expected_attrs=['flavor', 'numa_topology', 'pci_devices'])
+        self.assertEqual(
+            (instance.display_name, instance.host, instance.project_id,
+             instance.vm_state, instance.task_state,
+             instance.flavor.name, instance.flavor.flavorid,
+             instance.flavor.vcpus, instance.flavor.memory_mb,
+             instance.flavor.root_gb, instance.flavor.extra_specs,
+             server['created']),
+            (mine.name, mine.host, mine.project, mine.state, mine.task,
+             mine.flavor.name, mine.flavor.id, mine.flavor.vcpus,
+             mine.flavor.memory, mine.flavor.disk, mine.flavor.extra_specs,
+             mine.created))
+        self.assertEqual(
+            sorted(device.address for device in instance.pci_devices),
+            sorted(mine.devices))
+        if mine.host is None:
+            return
+        for cell, node in zip(instance.numa_topology.cells, mine.nodes):
+            self.assertEqual(
+                (cell.id, cell.cpuset, cell.pcpuset, cell.cpu_pinning or {},
+                 cell.memory, cell.pagesize, cell.cpu_policy,
+                 cell.cpu_thread_policy, cell.cpuset_reserved or set()),
+                (node.host_node, node.shared, node.dedicated, node.pins,
+                 node.memory, node.page_size, node.cpu_policy,
+                 node.thread_policy, node.reserved))
+        self.assertEqual(
+            {provider: found['resources'] for provider, found in
+             self.placement.get(f'/allocations/{mine.uuid}').body[
+                 'allocations'].items()}, mine.allocations)
+
+    def cell0(self):
+        """The context of the database of refused servers."""
+        cell = objects.CellMapping.get_by_uuid(
+            self.ctxt, objects.CellMapping.CELL0_UUID)
+        context = nova_context.get_admin_context()
+        nova_context.set_target_cell(context, cell)
+        return context
+
+    def check_pinned(self, server, host, port):
+        """The guest with pins, a device and a port."""
+        node, = server.nodes
+        self.assertEqual(2, len(node.pins))
+        self.assertEqual(1024 * 1024, node.page_size)
+        self.assertEqual(2, len(server.devices))
+        mine, = server.ports
+        self.assertEqual(
+            (port, base.SRIOV, 'direct', 'physnet4', 5),
+            (mine.id, mine.network, mine.vnic_type, mine.physnet,
+             mine.rules))
+        self.assertIn(mine.device, server.devices)
+        self.assertEqual((host, 'west'), (server.host, server.zone))
+
+
+class MissingTest(SnapshotTestCase):
+    """Something cannot be read; the rest is there."""
+
+    def test_all(self):
+        server = self.boot(self.flavor())
+        self.neutron_api.stop()
+        self.placement_api.fault = lambda method, path: (
+            500 if self.compute_rp_uuids['host1'] + '/traits' in path
+            else None)
+        cloud = self.read()
+        self.assertIn('Neutron cannot be read: ', cloud.missing[0])
+        self.assertIn('Placement cannot be read for 1 hosts, such as: GET /',
+                      cloud.missing[1])
+        self.assertEqual([False, True],
+                         [bool(host.providers) for host in cloud.hosts])
+        mine, = cloud.servers
+        self.assertEqual(mine.host == 'host1', mine.allocations is None)
+        self.assertIsNone(mine.ports)
+        self.assertEqual([None, None],
+                         [host.network for host in cloud.hosts])
+        self.assertEqual(server['id'], mine.uuid)
+        self.placement_api.stop()
+        cloud = self.read()
+        self.assertIn('Placement cannot be read: ', cloud.missing[1])
+        self.assertEqual(2, len(cloud.missing))
+        self.assertEqual([(), ()], [host.providers for host in cloud.hosts])
+        self.assertIsNone(cloud.servers[0].allocations)
