@@ -1,0 +1,109 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched snapshot save``."""
+
+import argparse
+import typing as ty
+
+from nfv_sched.cloud import anonymize
+from nfv_sched.cloud import file
+from nfv_sched.cmd import cli
+from nfv_sched.simulator import progress
+
+_EPILOG = """\
+Reads the nova.conf of nova-scheduler. Nova's databases, Placement and Neutron
+are only read: an account of the databases that may do no more than SELECT is
+enough, see [api_database] connection; those of the cells are in the cell
+mappings. Only the owner of the file can read it.
+
+With --anonymize, names and UUIDs of hosts, servers, projects, flavors,
+aggregates, zones, server groups, networks and physical networks are replaced,
+and error messages and other hints than those of server groups and of other
+servers are left out. Extra specs, properties of images, metadata of
+aggregates but for UUIDs, names of traits and resource classes, and PCI
+addresses are kept: look whether they say too much.
+
+examples:
+  nfv-sched snapshot save cloud.json.gz
+  nfv-sched snapshot save --anonymize for-the-vendor.json.gz
+  nfv-sched snapshot save cloud.json.gz --config-file /etc/nova/nova.conf
+
+exit code: 0, or 1 if something could not be read, and is named; the file has
+what could.
+"""
+
+
+class Save(cli.Command):
+    """Save the cloud as it is now to a file.
+
+    The file has hosts with NUMA nodes, devices, state and resource providers;
+    servers with flavor, CPUs, devices, ports and allocations; flavors,
+    aggregates, server groups, and the options that decide where servers go:
+    compressed JSON, to be looked at later or elsewhere.
+    """
+
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'file', metavar='FILE',
+            help='where to write it; a file that is there is replaced')
+        parser.add_argument(
+            '--anonymize', action='store_true',
+            help='replace names and UUIDs')
+        parser.add_argument(
+            '--config-file', action='append', default=[], metavar='FILE',
+            help='configuration of nova-scheduler (default: nova.conf where '
+                 'Nova looks for it); can be repeated')
+        return parser
+
+    def take_action(self, parsed_args) -> int:
+        args = [f'--config-file={name}' for name in parsed_args.config_file]
+        # Nova is imported by now only if somebody wants this command.
+        from nfv_sched.nova import database
+        database.read_configuration(args, cli.NFVSched.NAME, '')
+        from nfv_sched.cloud import read
+        with progress.shown() as update:
+            try:
+                cloud = read.read(
+                    database.CONF,
+                    lambda what, done, total: update(done, total, what))
+            except Exception as exc:
+                return self._failed(
+                    f"Nova's database cannot be read, see [api_database] "
+                    f'connection: {exc}')
+        if parsed_args.anonymize:
+            cloud = anonymize.anonymize(cloud)
+        try:
+            size = file.save(cloud, parsed_args.file)
+        except file.FileError as exc:
+            return self._failed(exc)
+        self.app.stdout.write(
+            f'{parsed_args.file}: {_count(cloud.hosts, "host")}, '
+            f'{_count(cloud.servers, "server")}, {_shown(size)}\n')
+        return max([0, *map(self._failed, cloud.missing)])
+
+    def _failed(self, text: ty.Any) -> int:
+        """Tell an error in a line; returns the exit code."""
+        self.app.stderr.write(f'error: {" ".join(str(text).split())}\n')
+        return 1
+
+
+def _count(values: tuple, what: str) -> str:
+    return f'{len(values)} {what}{"" if len(values) == 1 else "s"}'
+
+
+def _shown(size: int) -> str:
+    if size < 10 ** 6:
+        return f'{size / 10 ** 3:.1f} kB'
+    return f'{size / 10 ** 6:.1f} MB'

@@ -1,0 +1,128 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched snapshot save``, as an operator runs it.
+
+In a process of its own, with databases that it may not be able to write.
+"""
+
+import datetime
+import os
+
+from nova.db.api import models as api_models
+from nova.db.main import models as main_models
+from oslo_utils.fixture import uuidsentinel as uuids
+import sqlalchemy as sa
+
+from nfv_sched.cloud import file
+from nfv_sched.tests.functional import test_ledger_process
+
+
+class CommandTest(test_ledger_process.ProcessTestCase):
+    """One compute node; see the base."""
+
+    def setUp(self):
+        super().setUp()
+        self.file = f'{self.directory}/cloud.json.gz'
+
+    def change(self, database, *statements):
+        engine = sa.create_engine(f'sqlite:///{self.directory}/{database}')
+        with engine.begin() as connection:
+            for statement in statements:
+                connection.execute(statement)
+        engine.dispose()
+
+    def read_only(self):
+        """Let the command open the databases without the right to write."""
+        def only(name):
+            return f'sqlite:///file:{self.directory}/{name}?mode=ro&uri=true'
+
+        with open(self.conf) as conf:
+            text = conf.read()
+        for name in ('api.sqlite', 'cell0.sqlite'):
+            text = text.replace(f'sqlite:///{self.directory}/{name}',
+                                only(name))
+        with open(self.conf, 'w') as conf:
+            conf.write(text)
+        table = api_models.CellMapping.__table__
+        self.change('api.sqlite', *(
+            table.update().where(table.c.name == name).values(
+                database_connection=only(f'{name}.sqlite'))
+            for name in ('cell0', 'cell1')))
+
+    def save(self, *args):
+        """Run it; returns exit code, standard output and errors."""
+        process = self.start('snapshot', 'save', self.file, *args,
+                             module='nfv_sched.cmd.cli')
+        out, err = process.communicate(timeout=120)
+        self.assertNotIn('Traceback', err)
+        return process.returncode, out, err
+
+    def test_may_only_read(self):
+        """Not even what Nova itself would bring up to date is written."""
+        self.change(
+            'cell1.sqlite', main_models.Service.__table__.insert().values(
+                host='host1', binary='nova-compute', topic='compute',
+                report_count=1, disabled=True, disabled_reason='broken',
+                created_at=datetime.datetime(2020, 1, 1), deleted=0))
+        self.read_only()
+        code, out, err = self.save()
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn(f'{self.file}: 1 host, 0 servers, ', out)
+        cloud = file.load(self.file)
+        host, = cloud.hosts
+        self.assertEqual(
+            ('host1', 'node1', 'cell1', False, 'broken', False, None, None),
+            (host.name, host.hypervisor, host.cell, host.enabled,
+             host.disabled_reason, host.up, host.nodes, host.cpu_ratio))
+        self.assertEqual(3, host.network.dhcp_servers)
+        self.assertEqual(['node1'],
+                         [provider.name for provider in host.providers])
+
+    def test_anonymous(self):
+        self.assertEqual(0, self.save('--anonymize')[0])
+        cloud = file.load(self.file)
+        self.assertTrue(cloud.anonymous)
+        self.assertNotIn(uuids.compute, repr(cloud))
+
+    def test_something_is_missing(self):
+        self.change(
+            'api.sqlite', api_models.CellMapping.__table__.insert().values(
+                uuid=uuids.far, name='far', transport_url='none:///',
+                database_connection='sqlite:////nonexistent/db',
+                disabled=False))
+        self.neutron.stop()
+        self.placement.stop()
+        code, out, err = self.save()
+        self.assertEqual(1, code)
+        cloud = file.load(self.file)
+        self.assertEqual(
+            [f'error: {text}' for text in cloud.missing], err.splitlines())
+        cell, network, placement = cloud.missing
+        self.assertIn('(far) cannot be read: ', cell)
+        self.assertIn('Neutron cannot be read: ', network)
+        self.assertIn('Placement cannot be read: ', placement)
+        self.assertIn('1 host, ', out)
+        self.assertIsNone(cloud.hosts[0].network)
+
+    def test_nothing_can_be_read(self):
+        with open(self.conf, 'a') as conf:
+            conf.write('[api_database]\nconnection = sqlite:////nowhere/x\n')
+        code, out, err = self.save()
+        self.assertEqual((1, '', 1), (code, out, len(err.splitlines())), err)
+        self.assertIn("error: Nova's database cannot be read", err)
+        self.assertFalse(os.path.exists(self.file))
+
+    def test_cannot_be_written(self):
+        self.file = '/nonexistent/cloud.json.gz'
+        code, out, err = self.save()
+        self.assertEqual((1, '', 1), (code, out, len(err.splitlines())), err)
+        self.assertIn('error: /nonexistent/cloud.json.gz: ', err)
