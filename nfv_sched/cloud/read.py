@@ -17,6 +17,7 @@ rest is there; only without Nova's API database there is nothing.
 
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from concurrent import futures
 import contextlib
@@ -72,6 +73,10 @@ _OTHER_IMAGE_PREFIXES = ('owner_', 'user_id', 'instance_uuid', 'clean_',
                          'image_', 'os_glance_', 'os_hash_')
 
 
+# What a row raises that is not as Nova writes it.
+_MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
+
+
 def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     """Read a cloud.
 
@@ -90,10 +95,10 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     groups = records.groups()
     flavors = [_flavor(row) for row in records.flavors()]
     cells = records.Cells()
-    hosts = _hosts(conf, cells, aggregates)
+    hosts = _hosts(conf, cells, aggregates, missing)
     progress('hosts', len(hosts), len(hosts))
-    servers = _servers(cells, groups, _devices_of(hosts), progress)
-    missing += cells.failures
+    servers = _servers(cells, groups, _devices_of(hosts), missing, progress)
+    missing[:0] = cells.failures
     network = _read_neutron(conf, missing, progress)
     places = _read_placement(
         conf, [host.uuid for host in hosts], missing, progress)
@@ -152,7 +157,8 @@ def _options(conf) -> dict[str, dict[str, ty.Any]]:
 # Nova
 
 
-def _hosts(conf, cells: records.Cells, aggregates) -> list[snapshot.Host]:
+def _hosts(conf, cells: records.Cells, aggregates,
+           missing: list[str]) -> list[snapshot.Host]:
     """The hosts, by Nova alone."""
     of_host: dict[str, list] = {}
     for aggregate in aggregates:
@@ -163,19 +169,30 @@ def _hosts(conf, cells: records.Cells, aggregates) -> list[snapshot.Host]:
         for compute in found.computes:
             own = of_host.get(compute.host, [])
             service = found.services.get(compute.host)
-            hosts.append(_host(
-                compute, found.cell, found.devices.get(compute.id, []),
-                aggregates=tuple(aggregate.name for aggregate in own),
-                zone=next(
-                    (aggregate.metadata['availability_zone']
-                     for aggregate in own
-                     if aggregate.metadata.get('availability_zone')),
-                    conf.default_availability_zone),
-                # A compute node without service is of no use.
-                enabled=service is not None and not service.disabled,
-                disabled_reason=service and service.disabled_reason,
-                up=service is not None and cells.is_up(service)))
+            with _told(f'Host {compute.host}', missing):
+                hosts.append(_host(
+                    compute, found.cell, found.devices.get(compute.id, []),
+                    aggregates=tuple(aggregate.name for aggregate in own),
+                    zone=next(
+                        (aggregate.metadata['availability_zone']
+                         for aggregate in own
+                         if aggregate.metadata.get('availability_zone')),
+                        conf.default_availability_zone),
+                    # A compute node without service is of no use.
+                    enabled=service is not None and not service.disabled,
+                    disabled_reason=service and service.disabled_reason,
+                    up=service is not None and cells.is_up(service)))
     return hosts
+
+
+@contextlib.contextmanager
+def _told(what: str, missing: list[str]) -> Iterator[None]:
+    """Tell if a row is not as Nova writes it, and go on without it."""
+    try:
+        yield
+    except _MALFORMED as exc:
+        missing.append(f'{what} is left out, its record is malformed: '
+                       f'{exc.__class__.__name__}: {exc}')
 
 
 def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
@@ -293,12 +310,13 @@ def _devices_of(
     return found
 
 
-def _servers(cells: records.Cells, groups, devices,
+def _servers(cells: records.Cells, groups, devices, missing: list[str],
              progress: records.Progress) -> list[_Server]:
     """The servers of all cells.
 
     :param groups: rows of the server groups
     :param devices: see :func:`_devices_of`
+    :param missing: gets a sentence for each server that is left out
     :param progress: called from time to time
     """
     group_of = {member: group.uuid for group in groups
@@ -306,12 +324,18 @@ def _servers(cells: records.Cells, groups, devices,
     # Servers of a flavor share it; there are many.
     flavor = functools.lru_cache(maxsize=4096)(_booted_flavor)
     found = {row.columns.uuid: row for row in cells.servers(progress)}
-    specs = {uuid: _asked(records.plain(spec))
-             for uuid, spec in records.request_specs(found, progress)}
-    return [_server(row, flavor, group_of.get(uuid),
-                    specs.get(uuid, _Asked(None, {})),
-                    devices.get((uuid, row.columns.host), ()))
-            for uuid, row in found.items()]
+    asked = {}
+    for uuid, spec in records.request_specs(found, progress):
+        with _told(f'What was asked for server {uuid}', missing):
+            asked[uuid] = _asked(records.plain(spec))
+    servers = []
+    for uuid, row in found.items():
+        with _told(f'Server {uuid}', missing):
+            servers.append(_server(
+                row, flavor, group_of.get(uuid),
+                asked.get(uuid, _Asked(None, {})),
+                devices.get((uuid, row.columns.host), ())))
+    return servers
 
 
 class _Asked(ty.NamedTuple):

@@ -113,6 +113,17 @@ class CommandTest(test_ledger_process.ProcessTestCase):
         self.assertIn('1 host, ', out)
         self.assertIsNone(cloud.hosts[0].network)
 
+    def test_malformed(self):
+        """A row that Nova has not written is left out, and told."""
+        table = main_models.ComputeNode.__table__
+        for text in ('{', '7', '[]', '{"cells": [{}]}'):
+            self.change(
+                'cell1.sqlite', table.update().values(numa_topology=text))
+            code, out, err = self.save()
+            self.assertEqual((1, 1), (code, len(err.splitlines())), err)
+            self.assertIn('error: Host host1 is left out, ', err)
+            self.assertEqual((), file.load(self.file).hosts)
+
     def test_nothing_can_be_read(self):
         with open(self.conf, 'a') as conf:
             conf.write('[api_database]\nconnection = sqlite:////nowhere/x\n')

@@ -1,0 +1,93 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Cells that answer, and cells that do not."""
+
+from unittest import mock
+
+import fixtures
+from nova import context as nova_context
+from nova import objects
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nfv_sched.nova import records
+from nfv_sched.tests import base
+
+
+class PlainTest(base.TestCase):
+
+    def test_versions_are_gone(self):
+        topology = objects.NUMATopology(cells=[objects.NUMACell(
+            id=1, cpuset={1, 2}, pcpuset=set(), memory=5, pinned_cpus={2})])
+        self.assertEqual(
+            {'cells': [{'id': 1, 'cpuset': [1, 2], 'pcpuset': [],
+                        'memory': 5, 'pinned_cpus': [2]}]},
+            records.plain(topology._to_json()))
+
+    def test_nothing(self):
+        self.assertIsNone(records.plain(None))
+        self.assertIsNone(records.plain(''))
+        self.assertRaises(ValueError, records.plain, '{')
+
+
+class CellsTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(
+            objects.CellMappingList, 'get_all', return_value=[
+                objects.CellMapping(uuid=getattr(uuids, name), name=name)
+                for name in ('near', 'far')]))
+        self.gather = self.useFixture(fixtures.MockPatchObject(
+            nova_context, 'scatter_gather_cells')).mock
+
+    def answers(self, *answers):
+        """What the cells say, one time after the other."""
+        self.gather.side_effect = [
+            {getattr(uuids, name): answer for name, answer in each.items()}
+            for each in answers]
+
+    def asked(self, number):
+        """Names of the cells that were asked then."""
+        return [cell.name
+                for cell in self.gather.call_args_list[number][0][1]]
+
+    def test_no_answer(self):
+        self.answers({
+            'near': ([], {}, {}),
+            'far': nova_context.did_not_respond_sentinel})
+        cells = records.Cells()
+        self.assertEqual([('near', [], {}, {})], cells.hosts())
+        self.assertEqual([f'Cell {uuids.far}(far) does not answer in time'],
+                         cells.failures)
+
+    def test_not_asked_again(self):
+        """A cell that fails in between keeps what was read of it."""
+        row = mock.Mock(id=3)
+        many = [(row, {}, None)] * records.CHUNK
+        self.answers({'near': records.CHUNK + 1, 'far': records.CHUNK + 1},
+                     {'near': many, 'far': many},
+                     {'near': many[:1], 'far': ValueError('gone\nSQL')},)
+        cells = records.Cells()
+        progress = []
+        found = list(cells.servers(lambda *args: progress.append(args)))
+        self.assertEqual(2 * records.CHUNK + 1, len(found))
+        self.assertEqual([f'Cell {uuids.far}(far) cannot be read: gone'],
+                         cells.failures)
+        self.assertEqual(('servers', len(found), 2 * records.CHUNK + 2),
+                         progress[-1])
+        self.answers({'near': ([], {}, {})})
+        cells.hosts()
+        self.assertEqual(['near'], self.asked(-1))
+
+    def test_no_cells(self):
+        objects.CellMappingList.get_all.return_value = []
+        self.assertEqual(['There are no cells'], records.Cells().failures)
