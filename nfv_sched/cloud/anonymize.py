@@ -13,16 +13,18 @@
 
 Each name gets another one, the same wherever it is used; which, is drawn anew
 each time and kept nowhere.  What a tool needs stays: amounts, extra specs,
-properties of images, traits, PCI addresses, labels of nfv-sched, options.
+Nova's properties of images, traits, PCI addresses, labels, options.
 What people have written is dropped: faults, reasons why a service is disabled,
 and hints of schedulers other than those for servers and groups.
 """
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Mapping
 import dataclasses
 import random
 import re
+import typing as ty
 import uuid
 
 from nfv_sched.cloud import snapshot
@@ -30,7 +32,7 @@ from nfv_sched.ledger import names as ledger_names
 
 _IDS = re.compile(r'\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b'
                   r'|\b[0-9a-f]{32}\b', re.IGNORECASE)
-_CELL = re.compile(r'\bCell \S+')
+_NAMED = re.compile(r'\b(Cell|Host) \S+')
 _NO_NAME = re.compile(r'[^0-9A-Z_]+')
 
 # Scheduler hints of Nova whose values are UUIDs of servers and groups.
@@ -44,6 +46,10 @@ _PROJECTS = 'num_proj_'  # in the statistics of a host
 _SERIAL = ('card_serial_number', 'serial_number', 'mac_address',
            'pf_mac_address')
 _DROPPED = 'dropped'
+# Properties of images that Nova and nfv-sched know; others may say anything.
+_IMAGE = ('hw', 'img_', 'os_', 'nfv', 'trait', 'architecture',
+          'hypervisor_type', 'vm_mode')
+_SCHEDULE_ZONE = 'default_schedule_zone'
 
 
 def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
@@ -148,7 +154,7 @@ class _Anonymizer:
         """The cloud without names."""
         cloud = self._cloud
         return dataclasses.replace(
-            cloud, anonymous=True, source='',
+            cloud, anonymous=True, source='', options=self._options(),
             missing=tuple(self._sentence(text) for text in cloud.missing),
             hosts=tuple(sorted(
                 map(self._whole_host, cloud.hosts),
@@ -168,7 +174,18 @@ class _Anonymizer:
 
     def _sentence(self, text: str) -> str:
         """What is missing, without the error, which may name anything."""
-        return _CELL.sub('A cell', text.partition(':')[0])
+        return self._without_ids(_NAMED.sub(
+            lambda found: f'A {found[1].lower()}', text.partition(':')[0]))
+
+    def _options(self) -> Mapping[str, Mapping[str, ty.Any]]:
+        """The options; only one has a name that is not in a label."""
+        options = dict(self._cloud.options)
+        defaults = options.get('DEFAULT', {})
+        if defaults.get(_SCHEDULE_ZONE):
+            options['DEFAULT'] = {
+                **defaults,
+                _SCHEDULE_ZONE: self._zone(defaults[_SCHEDULE_ZONE])}
+        return options
 
     def _whole_host(self, host: snapshot.Host) -> snapshot.Host:
         return dataclasses.replace(
@@ -243,7 +260,8 @@ class _Anonymizer:
             project=self._uuid(server.project), fault=None,
             flavor=self._whole_flavor(server.flavor),
             image={name: self._without_ids(text)
-                   for name, text in server.image.items()},
+                   for name, text in server.image.items()
+                   if name.startswith(_IMAGE)},
             ports=None if server.ports is None else tuple(
                 dataclasses.replace(
                     port, id=self._uuid(port.id),

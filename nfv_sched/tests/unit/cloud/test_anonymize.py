@@ -64,14 +64,16 @@ CLOUD = snapshot.Cloud(
     taken='2026-01-02T03:04:05Z', source='acme', missing=(
         'Cell acme-far cannot be read: no route to db.acme.example',
         f'Cell {uuids.cell}(acme-far) does not answer in time',
+        'Host acme-3 is left out, its record is malformed: acme',
         'Neutron cannot be read: http://neutron.acme.example'),
-    options={'nfv_sched': {'vswitch_label': 'nfv_vswitch'}},
+    options={'nfv_sched': {'vswitch_label': 'nfv_vswitch'},
+             'DEFAULT': {'default_schedule_zone': 'acme-west'}},
     hosts=(host('acme-1'), host('acme-2')),
     servers=(
         snapshot.Server(
             uuid=uuids.first, name='acme-vm', host='acme-1',
             cell='acme-cell', project=PROJECT, flavor=FLAVOR,
-            image={'hw_numa_nodes': '1'},
+            image={'hw_numa_nodes': '1', 'customer': 'Acme'},
             ports=(snapshot.Port(
                 id=uuids.port, network=uuids.network, physnet='acme-net',
                 device='0000:81:00.1'),),
@@ -157,7 +159,12 @@ class AnonymizeTest(base.TestCase):
         cloud = self.cloud
         self.assertEqual(SPECS, cloud.flavors[0].extra_specs)
         self.assertEqual('true', cloud.aggregates[0].metadata['pinned'])
-        self.assertEqual(CLOUD.options, cloud.options)
+        self.assertEqual(CLOUD.options['nfv_sched'],
+                         cloud.options['nfv_sched'])
+        self.assertEqual({'default_schedule_zone': cloud.hosts[0].zone},
+                         cloud.options['DEFAULT'])
+        self.assertIn({'hw_numa_nodes': '1'},
+                      [server.image for server in cloud.servers])
         self.assertEqual({'cell1', 'cell0'},
                          {each.cell for each in cloud.servers})
         for one, other in zip(CLOUD.hosts, cloud.hosts):
@@ -170,6 +177,7 @@ class AnonymizeTest(base.TestCase):
                     for node in other.nodes))
         self.assertEqual(
             ('A cell cannot be read', 'A cell does not answer in time',
+             'A host is left out, its record is malformed',
              'Neutron cannot be read'), cloud.missing)
 
     def test_another_time_another_name(self):
