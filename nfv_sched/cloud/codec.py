@@ -113,14 +113,19 @@ def cpus(text: str) -> frozenset[int]:
 # Hints
 
 
-def _optional(hint: ty.Any) -> tuple[ty.Any, bool]:
-    """A hint without None, and whether None was there."""
-    if ty.get_origin(hint) in (ty.Union, types.UnionType):
-        kinds = [arg for arg in ty.get_args(hint)
-                 if arg is not types.NoneType]
-        kind, = kinds  # no other union is allowed
-        return kind, True
-    return hint, False
+def _or_none(
+    hint: ty.Any, make: Callable[[ty.Any], Callable[[ty.Any], ty.Any]],
+) -> Callable[[ty.Any], ty.Any]:
+    """What writes, or reads, values of a hint; None stays None if allowed.
+
+    :param make: makes it of a hint without None
+    """
+    if ty.get_origin(hint) not in (ty.Union, types.UnionType):
+        return make(hint)
+    kind, = [arg for arg in ty.get_args(hint)
+             if arg is not types.NoneType]  # no other union is allowed
+    convert = make(kind)
+    return lambda value: None if value is None else convert(value)
 
 
 def _default(field: dataclasses.Field) -> ty.Any:
@@ -134,11 +139,7 @@ def _default(field: dataclasses.Field) -> ty.Any:
 
 @functools.cache
 def _writer(hint: ty.Any) -> Callable[[ty.Any], ty.Any]:
-    kind, optional = _optional(hint)
-    write = _plain_writer(kind)
-    if not optional:
-        return write
-    return lambda value: None if value is None else write(value)
+    return _or_none(hint, _plain_writer)
 
 
 def _plain_writer(kind: ty.Any) -> Callable[[ty.Any], ty.Any]:
@@ -178,11 +179,7 @@ def _dataclass_writer(kind: type) -> Callable[[ty.Any], ty.Any]:
 
 @functools.cache
 def _reader(hint: ty.Any) -> Callable[[ty.Any], ty.Any]:
-    kind, optional = _optional(hint)
-    read = _plain_reader(kind)
-    if not optional:
-        return read
-    return lambda data: None if data is None else read(data)
+    return _or_none(hint, _plain_reader)
 
 
 def _plain_reader(kind: ty.Any) -> Callable[[ty.Any], ty.Any]:

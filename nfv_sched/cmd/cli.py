@@ -112,6 +112,25 @@ class Lister(_Subcommand, lister.Lister):
     """Base of the subcommands that print a table."""
 
 
+def add_configuration(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the configuration of Nova.
+
+    :param parser: of a subcommand that reads what nova-scheduler reads
+    """
+    parser.add_argument(
+        '--config-file', action='append', default=[], metavar='FILE',
+        help='configuration of nova-scheduler (default: nova.conf where '
+             'Nova looks for it); can be repeated')
+
+
+def configuration(parsed_args: argparse.Namespace) -> list[str]:
+    """The arguments by which Nova reads this configuration.
+
+    :param parsed_args: those of a parser with :func:`add_configuration`
+    """
+    return [f'--config-file={name}' for name in parsed_args.config_file]
+
+
 def discard_output() -> None:
     """Discard further output, when its reader, such as head, has ended."""
     null = os.open(os.devnull, os.O_WRONLY)

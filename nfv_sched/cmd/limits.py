@@ -104,17 +104,14 @@ class Show(cli.Lister):
         parser.add_argument(
             '--full', type=float, metavar='PERCENT',
             help='only hosts of whose ports or rules so much is taken')
-        parser.add_argument(
-            '--config-file', action='append', default=[], metavar='FILE',
-            help='configuration of nova-scheduler (default: nova.conf where '
-                 'Nova looks for it); can be repeated')
+        cli.add_configuration(parser)
         return parser
 
     def take_action(self, parsed_args):
-        args = [f'--config-file={name}' for name in parsed_args.config_file]
         # Nova is imported by now only if somebody wants this command.
         from nfv_sched.nova import database
-        database.read_configuration(args, cli.NFVSched.NAME, '')
+        database.read_configuration(
+            cli.configuration(parsed_args), cli.NFVSched.NAME, '')
         return _COLUMNS, self._rows(database, parsed_args)
 
     def run(self, parsed_args) -> int:

@@ -65,10 +65,7 @@ class Probe(cli.Command):
             parser.add_argument(
                 f'--{name}', type=_positive, default=default,
                 metavar='NUMBER', help=f'{what} (default: {default})')
-        parser.add_argument(
-            '--config-file', action='append', default=[], metavar='FILE',
-            help='configuration of nova-scheduler (default: nova.conf where '
-                 'Nova looks for it); can be repeated')
+        cli.add_configuration(parser)
         return parser
 
     def take_action(self, parsed_args) -> int:
@@ -81,8 +78,7 @@ class Probe(cli.Command):
         from nfv_sched.nova import scheduler
         try:
             database.parse_configuration(
-                [f'--config-file={name}' for name in parsed_args.config_file],
-                cli.NFVSched.NAME, '')
+                cli.configuration(parsed_args), cli.NFVSched.NAME, '')
             with probe.Probe(scheduler.CONF, parsed_args.room,
                              parsed_args.claims) as made:
                 bursts = [self._burst(made, parsed_args)

@@ -61,17 +61,14 @@ class Save(cli.Command):
         parser.add_argument(
             '--anonymize', action='store_true',
             help='replace names and UUIDs')
-        parser.add_argument(
-            '--config-file', action='append', default=[], metavar='FILE',
-            help='configuration of nova-scheduler (default: nova.conf where '
-                 'Nova looks for it); can be repeated')
+        cli.add_configuration(parser)
         return parser
 
     def take_action(self, parsed_args) -> int:
-        args = [f'--config-file={name}' for name in parsed_args.config_file]
         # Nova is imported by now only if somebody wants this command.
         from nfv_sched.nova import database
-        database.read_configuration(args, cli.NFVSched.NAME, '')
+        database.read_configuration(
+            cli.configuration(parsed_args), cli.NFVSched.NAME, '')
         from nfv_sched.cloud import read
         with progress.shown() as update:
             try:
