@@ -112,7 +112,9 @@ class Lister(_Subcommand, lister.Lister):
     """Base of the subcommands that print a table."""
 
 
-def add_configuration(parser: argparse.ArgumentParser) -> None:
+def add_configuration(
+    parser: argparse.ArgumentParser | argparse._ArgumentGroup,
+) -> None:
     """Add the option for the configuration of Nova.
 
     :param parser: of a subcommand that reads what nova-scheduler reads

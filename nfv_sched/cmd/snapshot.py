@@ -17,7 +17,7 @@ import typing as ty
 from nfv_sched.cloud import anonymize
 from nfv_sched.cloud import file
 from nfv_sched.cmd import cli
-from nfv_sched.simulator import progress
+from nfv_sched.cmd import source
 
 _EPILOG = """\
 Reads the nova.conf of nova-scheduler. Nova's databases, Placement and Neutron
@@ -65,20 +65,10 @@ class Save(cli.Command):
         return parser
 
     def take_action(self, parsed_args) -> int:
-        # Nova is imported by now only if somebody wants this command.
-        from nfv_sched.nova import database
-        database.read_configuration(
-            cli.configuration(parsed_args), cli.NFVSched.NAME, '')
-        from nfv_sched.cloud import read
-        with progress.shown() as update:
-            try:
-                cloud = read.read(
-                    database.CONF,
-                    lambda what, done, total: update(done, total, what))
-            except Exception as exc:
-                return self._failed(
-                    f"Nova's database cannot be read, see [api_database] "
-                    f'connection: {exc}')
+        try:
+            cloud = source.read(cli.configuration(parsed_args))
+        except source.UnreadError as exc:
+            return self._failed(exc)
         if parsed_args.anonymize:
             cloud = anonymize.anonymize(cloud)
         try:

@@ -1,0 +1,153 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Where a command gets the cloud from that it looks at.
+
+From a live cloud, or from a file.  The commands print values and exit with
+0 if all is well, 1 if something could not be read, 2 if the command line is
+wrong, 3 if there is something to do about the cloud.
+"""
+
+import argparse
+from collections.abc import Iterable
+from collections.abc import Sequence
+import fnmatch
+import typing as ty
+
+from nfv_sched.cloud import file
+from nfv_sched.cloud import snapshot
+from nfv_sched.cmd import cli
+from nfv_sched.simulator import progress
+
+UNREAD = 1
+USAGE = 2
+FINDINGS = 3
+
+EXIT_CODES = """\
+exit code: 0; 1 if something could not be read, and is named; 2 if the command
+line is wrong.
+"""
+
+
+class UnreadError(Exception):
+    """The cloud cannot be read at all; says why."""
+
+
+class UsageError(Exception):
+    """A command line that cannot be used; says why."""
+
+
+class Looking:
+    """Part of a subcommand that looks at a cloud, before ``cli.Command``.
+
+    ``take_action`` gets the cloud from :meth:`cloud`; what could not be read
+    is told after the output.
+    """
+
+    #: Set by a command that has found something to do about the cloud.
+    found = False
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser with the options for the cloud."""
+        parser = super().get_parser(prog_name)
+        group = parser.add_argument_group('the cloud')
+        group.add_argument(
+            '--from', dest='source', metavar='FILE',
+            help='a snapshot, or a cloud file of the simulator, whose steps '
+                 'are run first; without it, the cloud of --config-file is '
+                 'read')
+        cli.add_configuration(group)
+        return parser
+
+    def cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
+        """Read the cloud.
+
+        :param parsed_args: those of the command line
+        :raises UnreadError: if there is nothing to look at
+        """
+        if parsed_args.source is not None:
+            cloud = load(parsed_args.source)
+        else:
+            cloud = read(cli.configuration(parsed_args))
+        self._missing = list(cloud.missing)
+        return cloud
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command; called by cliff.
+
+        :returns: exit code
+        """
+        self._missing: list[str] = []
+        try:
+            code = super().run(parsed_args)
+        except (UnreadError, UsageError) as exc:
+            self._tell(exc)
+            return UNREAD if isinstance(exc, UnreadError) else USAGE
+        for text in self._missing:
+            self._tell(text)
+        if self._missing:
+            return UNREAD
+        return code or (FINDINGS if self.found else 0)
+
+    def _tell(self, text: ty.Any) -> None:
+        self.app.stderr.write(f'error: {" ".join(str(text).split())}\n')
+
+
+def load(path: str) -> snapshot.Cloud:
+    """Read a cloud from a file.
+
+    :param path: of a snapshot
+    :raises UnreadError: if it cannot be read
+    """
+    try:
+        return file.load(path)
+    except file.FileError as exc:
+        raise UnreadError(str(exc)) from exc
+
+
+def read(arguments: list[str]) -> snapshot.Cloud:
+    """Read a live cloud, with progress on stderr.
+
+    :param arguments: by which Nova reads its configuration
+    :raises UnreadError: if Nova's database cannot be read
+    """
+    # Nova is imported by now only if somebody wants such a command.
+    from nfv_sched.nova import database
+    database.read_configuration(arguments, cli.NFVSched.NAME, '')
+    from nfv_sched.cloud import read as cloud_read
+    with progress.shown() as update:
+        try:
+            return cloud_read.read(
+                database.CONF,
+                lambda what, done, total: update(done, total, what))
+        except Exception as exc:
+            raise UnreadError(
+                f"Nova's database cannot be read, see [api_database] "
+                f'connection: {exc}') from exc
+
+
+def chosen(names: Iterable[str], patterns: Sequence[str],
+           what: str) -> list[str]:
+    """Those of some names that match a pattern; all without patterns.
+
+    :param names: of hosts and the like
+    :param patterns: with ``*`` and ``?``
+    :param what: what they are names of, for people
+    :raises UsageError: if a pattern matches none
+    """
+    names = list(names)
+    if not patterns:
+        return names
+    for pattern in patterns:
+        if not fnmatch.filter(names, pattern):
+            raise UsageError(f'no {what} matches {pattern!r}')
+    return [name for name in names if any(
+        fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
