@@ -15,10 +15,12 @@ from nfv_sched.filters import security_rule_limit
 from nfv_sched.ledger import names
 from nfv_sched.network import usage
 from nfv_sched.tests.unit import clouds
-from nfv_sched.tests.unit.filters import test_network
+from nfv_sched.tests.unit.filters import network
+
+RULES = network.RULES
 
 
-class TestSecurityRuleLimitFilter(test_network.NetworkTestCase):
+class TestSecurityRuleLimitFilter(network.NetworkTestCase):
 
     def setUp(self):
         super().setUp()
@@ -50,3 +52,61 @@ class TestSecurityRuleLimitFilter(test_network.NetworkTestCase):
         self.assertEqual(names.RULES, self.rules.resource_class)
         self.assertEqual(70, self.rules.unseen(5, 70))
         self.assertEqual(0, self.rules.carried(usage.HostUsage('host1')))
+
+
+class TestRules(network.NetworkTestCase):
+    """Security-group rules."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(vswitch_ports_per_node=0, security_rules_per_node=100,
+                   security_rules_per_port=30)
+
+    def test_limit(self):
+        """Rules count once for each port."""
+        self.neutron({'number': 8, 'groups': ['a']}, rules={'a': 10, 'b': 5})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(2, ['a'])))
+        self.assertEqual(
+            'security-group rules: 30 needed, 20 of 100 free (1 host)',
+            self.refused([self.host()], self.spec(2, ['a', 'b'])))
+
+    def test_per_port(self):
+        """A port of a new guest has at most so many rules."""
+        self.neutron(rules={'a': 20, 'b': 11})
+        self.assertEqual(
+            'security-group rules of a port: 31 needed, at most 30 allowed '
+            '(1 host)', self.refused([self.host()], self.spec(1, ['a', 'b'])))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1, ['a'])))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1, ['a', 'b'], move=True)))
+
+    def test_no_figures(self):
+        """Whether there are rules is not known without figures."""
+        self.show(None)
+        self.flags(stale_snapshot_policy='deny')
+        self.assertEqual(
+            "security-group rules: those of the guest's ports needed, no "
+            'figures from Neutron (1 host)',
+            self.refused([self.host()], self.spec(1), RULES))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(0), RULES))
+
+    def test_unknown_groups(self):
+        """They have as many rules as a port may have."""
+        source = self.neutron({'number': 8, 'groups': ['a']},
+                              rules={'a': 10})
+        for assumed, more, need in (
+                (30, {}, 30), (0, {}, 128), (30, {'new': 25}, 25)):
+            self.flags(security_rules_per_port=assumed)
+            source.more = usage.Supplement(rules=more)
+            self.assertEqual(
+                f'security-group rules: {need} needed, 20 of 100 free '
+                '(1 host)', self.refused([self.host()], self.spec(1, ['new'])))
+
+    def test_no_rules(self):
+        """A guest without rules goes where there is room for none."""
+        self.neutron({'number': 10, 'groups': ['a']}, rules={'a': 10})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1)))

@@ -11,14 +11,21 @@
 #    under the License.
 """The filter of ports; what it has in common with others is elsewhere."""
 
+import functools
+
+import fixtures
+from nova import objects
+
 from nfv_sched.filters import vswitch_port_limit
 from nfv_sched.ledger import names
 from nfv_sched.network import usage
 from nfv_sched.tests.unit import clouds
-from nfv_sched.tests.unit.filters import test_network
+from nfv_sched.tests.unit.filters import network
+
+UUIDS = network.UUIDS
 
 
-class TestVSwitchPortLimitFilter(test_network.NetworkTestCase):
+class TestVSwitchPortLimitFilter(network.NetworkTestCase):
 
     def setUp(self):
         super().setUp()
@@ -49,3 +56,218 @@ class TestVSwitchPortLimitFilter(test_network.NetworkTestCase):
         self.assertEqual(names.PORTS, self.ports.resource_class)
         self.assertEqual(5, self.ports.unseen(5, 70))
         self.assertEqual(0, self.ports.carried(usage.HostUsage('host1')))
+
+
+class TestPorts(network.NetworkTestCase):
+    """Ports of the virtual switch."""
+
+    def test_limit(self):
+        """The last port is given, the one after it refused with figures."""
+        self.neutron({'number': 5}, {'owner': 'network:dhcp'},
+                     {'owner': 'network:router_interface'})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1)))
+        self.assertEqual(
+            'vSwitch ports: 2 needed, 1 of 10 free (1 host)',
+            self.refused([self.host()], self.spec(2)))
+
+    def test_default_limit(self):
+        """254 ports by default, 4 of them physical."""
+        self.config.reset()
+        self.flags(expose_reasons='summary')
+        self.neutron({'number': 249})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1)))
+        self.assertEqual(
+            'vSwitch ports: 2 needed, 1 of 254 free (1 host)',
+            self.refused([self.host()], self.spec(2)))
+
+    def test_default_reason(self):
+        """The same words, however many ports, hosts and figures there are.
+
+        What is wrong with the request is said in full.
+        """
+        self.flags(expose_reasons='policy', stale_snapshot_policy='deny',
+                   vnics_per_guest=3, network_services_per_node=5)
+        spec = functools.partial(self.spec, 2)
+        for ports in (7, 8, 20):
+            for hosts in (1, 3):
+                for age in (0, 301, 1000):
+                    self.neutron(*(
+                        {'number': ports, 'host': f'host{number}'}
+                        for number in range(hosts)), age=age)
+                    self.assertEqual(
+                        'vSwitch ports: 2 needed, no host has it',
+                        self.refused([self.host(f'host{number}')
+                                      for number in range(hosts)], spec()))
+        self.neutron(dhcp={'host1': 6})
+        self.assertEqual(
+            'DHCP servers and routers: room beside them needed, no host has '
+            'it', self.refused([self.host()], spec()))
+        self.neutron({'number': 20, 'host': 'host2'}, dhcp={'host1': 6})
+        self.assertEqual(
+            'DHCP servers and routers: room beside them needed; vSwitch '
+            'ports: 2 needed; no host has all of it',
+            self.refused([self.host(), self.host('host2')], spec()))
+        host = self.host('host3', metadata={'vnics_per_guest': '1'})
+        self.assertEqual(
+            'vNICs of a guest: 2 needed, at most 1 allowed; vSwitch ports: 2 '
+            'needed, no host has it',
+            self.refused([host, self.host('host2')], spec()))
+        self.assertEqual(
+            'vNICs of a guest: 4 needed, at most 3 allowed',
+            self.refused([self.host()], self.spec(4)))
+
+    def test_best_host(self):
+        """The summary has the host that came closest."""
+        self.neutron({'number': 8}, {'number': 7, 'host': 'host2'})
+        self.assertEqual(
+            'vSwitch ports: 2 needed, best host: 1 of 10 free (2 hosts)',
+            self.refused([self.host(), self.host('host2')], self.spec(2)))
+        self.assertEqual(['host2'], self.passing(
+            [self.host(), self.host('host2')], self.spec(1)))
+
+    def test_no_limit(self):
+        """0 turns a limit off, by option and by aggregate."""
+        self.neutron({'number': 500})
+        self.assertEqual([], self.passing(
+            [self.host()], self.spec(1), index=1))
+        self.assertEqual(['host1'], self.passing(
+            [self.host(metadata={'vswitch_ports_per_node': '0'})],
+            self.spec(1)))
+        self.flags(vswitch_ports_per_node=0)
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(1)))
+
+    def test_aggregates(self):
+        """The lowest of the aggregates counts; text does not."""
+        self.neutron({'number': 3})
+        host = self.host(metadata={'vswitch_ports_per_node': '6'})
+        host.aggregates += [
+            objects.Aggregate(id=2, metadata={'vswitch_ports_per_node': 'x'}),
+            objects.Aggregate(id=3, metadata={
+                'vswitch_ports_per_node': '7', 'vswitch_physical_ports': '3'}),
+            objects.Aggregate(id=4, metadata={'vswitch_ports_per_node': '0',
+                                              'vswitch_physical_ports': '1'})]
+        self.assertEqual(
+            'vSwitch ports: 1 needed, 0 of 6 free (1 host)',
+            self.refused([host], self.spec(1)))
+        self.assertIn('vswitch_ports_per_node=x', self.log.output)
+
+    def test_beside_the_switch(self):
+        """A full switch is no matter for SR-IOV, nor for no network."""
+        self.neutron({'number': 20}, {
+            'id': 'vf', 'vnic_type': 'direct', 'host': ''})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(ids=['vf'])))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(0)))
+
+    def test_per_guest(self):
+        """A new guest has at most so many interfaces and devices."""
+        self.neutron()
+        self.flags(vnics_per_guest=3, sriov_vfs_per_guest=2,
+                   pci_nics_per_guest=1)
+        host = self.host()
+        self.assertEqual(
+            'vNICs of a guest: 4 needed, at most 3 allowed (1 host)',
+            self.refused([host], self.spec(4)))
+        self.assertEqual(['host1'], self.passing([host], self.spec(3)))
+        self.assertEqual(
+            'VFs of a guest: 3 needed, at most 2 allowed (1 host)',
+            self.refused([host], self.spec(
+                1, devices=[clouds.pci_request(3)])))
+        self.assertEqual(
+            'PFs of a guest: 2 needed, at most 1 allowed (1 host)',
+            self.refused([host], self.spec(
+                0, devices=[clouds.pci_request(2, dev_type='type-PF')])))
+        self.assertEqual(['host1'], self.passing(
+            [host], self.spec(4, move=True)))
+
+    def test_services(self):
+        """A host with too many DHCP servers and routers takes no guests."""
+        self.flags(network_services_per_node=5)
+        self.neutron(dhcp={'host1': 3, 'host2': 3},
+                     routers={'host1': 3, 'host2': 2})
+        self.assertEqual(['host2'], self.passing(
+            [self.host(), self.host('host2')], self.spec()))
+        self.assertEqual(
+            'DHCP servers and routers: room beside them needed, 6 on the '
+            'host, at most 5 allowed (1 host)',
+            self.refused([self.host()], self.spec()))
+
+    def test_services_and_a_guest_that_stays(self):
+        """It adds no DHCP server, so it is not sent away for them."""
+        self.flags(network_services_per_node=5)
+        self.neutron({'instance': UUIDS[0]}, dhcp={'host1': 3},
+                     routers={'host1': 3})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(move=True)))
+        self.assertEqual([], self.passing(
+            [self.host()], self.spec(move=True, instance=UUIDS[1]), index=1))
+
+    def test_same_host(self):
+        """A guest that stays takes nothing that it does not have."""
+        self.neutron({'number': 4}, {'number': 4, 'instance': UUIDS[0]})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(4, move=True)))
+        self.assertEqual([], self.passing(
+            [self.host()], self.spec(4, move=True, instance=UUIDS[1]),
+            index=1))
+
+    def test_full_host_with_ports_of_others(self):
+        """What names a server is not its own where it is not, or not its."""
+        for port, host in (({'project': 'q'}, 'host1'), ({}, 'host2')):
+            self.useFixture(fixtures.MonkeyPatch(
+                'nfv_sched.nova.scheduler.host_of_server',
+                {UUIDS[0]: host}.get))
+            self.neutron({'number': 4},
+                         {'number': 4, 'instance': UUIDS[0], **port})
+            self.assertEqual(
+                'vSwitch ports: 4 needed, 0 of 10 free (1 host)',
+                self.refused([self.host()], self.spec(4, move=True)))
+
+    def test_ports_of_others(self):
+        """What others say is a server's does not move with it."""
+        self.neutron({'number': 7}, {'instance': UUIDS[0], 'host': 'host2'},
+                     {'number': 40, 'instance': UUIDS[0], 'host': 'host2',
+                      'project': 'q'},
+                     {'number': 40, 'instance': UUIDS[0], 'host': ''})
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(0, move=True, ids=['port7'])))
+
+    def test_accelerator(self):
+        """The port of an accelerator takes none of the switch."""
+        self.neutron({'number': 8})
+        spec = self.spec(ids=[UUIDS[1]])
+        self.refused([self.host()], spec)
+        spec = self.spec(ids=[UUIDS[1]])
+        # As Nova marks it while it asks Cyborg.
+        spec.requested_networks[0].device_profile = 'fpga'
+        self.assertEqual(['host1'], self.passing([self.host()], spec))
+
+    def test_stale(self):
+        """Without figures that can be believed the policy decides."""
+        source = self.neutron({'number': 50}, age=301)
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec()))
+        self.flags(stale_snapshot_policy='deny')
+        self.assertEqual(
+            'vSwitch ports: 1 needed, the figures from Neutron are 301 s old '
+            '(1 host)', self.refused([self.host()], self.spec()))
+        self.assertEqual(['host1'], self.passing(
+            [self.host()], self.spec(0)))
+        host = self.host()
+        self.flags(stale_snapshot_policy='allow')
+        self.passing([host], self.spec())
+        source.value = None
+        passed = self.host()
+        self.passing([passed], self.spec())
+        for each in host, passed:
+            self.assertTrue(each.allocation_candidates)
+        self.assertEqual([], list(self.recent.hosts()))
+        self.flags(stale_snapshot_policy='deny')
+        source.value = None
+        self.assertEqual(
+            'vSwitch ports: 1 needed, no figures from Neutron (1 host)',
+            self.refused([self.host()], self.spec()))

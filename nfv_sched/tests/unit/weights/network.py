@@ -13,10 +13,10 @@
 
 from nova.scheduler import weights as nova_weights
 
-from nfv_sched.tests.unit.filters import test_network
+from nfv_sched.tests.unit.filters import network
 
 
-class NetworkWeigherTestCase(test_network.NetworkTestCase):
+class NetworkWeigherTestCase(network.NetworkTestCase):
     """Hosts that carry less weigh more."""
 
     def order(self, weigher, *hosts):

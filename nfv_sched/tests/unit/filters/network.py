@@ -1,0 +1,94 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Limits of ports and rules, on Nova's HostState and RequestSpec."""
+
+from nova import exception
+from nova import objects
+from nova.scheduler import filters as nova_filters
+
+from nfv_sched.filters import security_rule_limit
+from nfv_sched.filters import vswitch_port_limit
+from nfv_sched.network import sources
+from nfv_sched import request as nfv_request
+from nfv_sched.tests import base
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.network import snapshots
+
+UUIDS = ['11111111-0000-0000-0000-%012d' % number for number in range(9)]
+PORTS = vswitch_port_limit.VSwitchPortLimitFilter()
+RULES = security_rule_limit.SecurityRuleLimitFilter()
+
+
+class NetworkTestCase(base.TestCase):
+    """Filters as Nova calls them."""
+
+    def setUp(self):
+        super().setUp()
+        self.handler = nova_filters.HostFilterHandler()
+        self.sources = sources.Sources(snapshots.Figures())
+        self.recent = self.sources.recent
+        self.flags(vswitch_physical_ports=2, vswitch_ports_per_node=10,
+                   expose_reasons='summary')
+
+    def spec(self, ports=1, groups=(), instance=UUIDS[0], move=False,
+             devices=(), ids=()):
+        """A request for so many ports.
+
+        :param ids: UUIDs of ports that exist, instead of new ones
+        """
+        spec = clouds.spec(numa=False, move=move, devices=devices)
+        nics = [objects.NetworkRequest(port_id=port) for port in ids] or [
+            objects.NetworkRequest(network_id='net') for _ in range(ports)]
+        if not ports and not ids:
+            nics = [objects.NetworkRequest(network_id='none')]
+        spec.requested_networks = objects.NetworkRequestList(objects=nics)
+        spec.security_groups = objects.SecurityGroupList()
+        spec.security_groups.objects = [
+            objects.SecurityGroup(uuid=group) for group in groups]
+        spec.project_id = 'p'
+        spec.instance_uuid = instance
+        nfv_request.note_of(spec).sources = self.sources
+        return spec
+
+    def host(self, name='host1', uuid=None, metadata=None):
+        host = clouds.host(name)
+        host.uuid = uuid or UUIDS[5]
+        host.aggregates = []
+        if metadata:
+            host.aggregates.append(objects.Aggregate(
+                id=1, hosts=[name], metadata=metadata))
+        return host
+
+    def neutron(self, *ports, **figures):
+        """What Neutron shows; ``number`` is how many such ports."""
+        expanded = []
+        for port in ports:
+            port = dict(port)
+            expanded += [port] * port.pop('number', 1)
+        return self.show(snapshots.snapshot(expanded, **figures))
+
+    def show(self, snapshot):
+        """From now on these are the figures; None if there are none."""
+        self.sources.figures = snapshots.Figures(snapshot)
+        return self.sources.figures
+
+    def passing(self, hosts, spec, *filters, index=0):
+        """Names of the hosts that pass."""
+        left = self.handler.get_filtered_objects(
+            list(filters or (PORTS, RULES)), hosts, spec, index)
+        return [host.host for host in left or ()]
+
+    def refused(self, hosts, spec, *filters):
+        """Why none passes."""
+        error = self.assertRaises(
+            exception.NoValidHost, self.passing, hosts, spec, *filters)
+        return error.kwargs['reason']
