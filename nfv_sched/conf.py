@@ -509,6 +509,34 @@ Can be overridden per aggregate by metadata of the same name.
 """),
 ]
 
+_command_opts = [
+    cfg.StrOpt(
+        'cell_database_user',
+        help="""
+User name by which the databases of Nova's cells are read by the commands that
+look at a cloud, such as ``nfv-sched snapshot save``, and by
+``nfv-sched-ledger``.
+
+By default that of the cell mappings, which may write. Set it to use an account
+that may do no more than SELECT, together with one in ``[api_database]
+connection`` of the same configuration. It is the same for all cells, cell0
+included. ``nova-scheduler`` does not use it.
+
+Related options: ``cell_database_password``.
+"""),
+    cfg.StrOpt(
+        'cell_database_password',
+        secret=True,
+        help="""
+Password of ``cell_database_user``.
+
+It is not written to snapshots.
+"""),
+]
+
+#: Names of the options that concern commands only, not where servers go.
+OF_COMMANDS = frozenset(option.name for option in _command_opts)
+
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register the group and its options.
@@ -519,7 +547,7 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(
         list(itertools.chain(
             _placement_opts, _limit_opts, _network_opts, _reason_opts,
-            _weigher_opts)),
+            _weigher_opts, _command_opts)),
         group=GROUP)
 
 
@@ -530,4 +558,4 @@ def list_opts():
     """
     return [(GROUP, list(itertools.chain(
         _placement_opts, _limit_opts, _network_opts, _reason_opts,
-        _weigher_opts)))]
+        _weigher_opts, _command_opts)))]

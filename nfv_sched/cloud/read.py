@@ -29,13 +29,14 @@ import json
 import typing as ty
 
 from nfv_sched.cloud import snapshot
+from nfv_sched import conf as nfv_conf
 from nfv_sched.ledger import client as placement_client
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
 from nfv_sched.nova import records
 
 #: Options that decide where servers go; no passwords, no URLs.  Of section
-#: ``nfv_sched`` all are read, and all weight multipliers.
+#: ``nfv_sched`` all such are read, and all weight multipliers.
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     'DEFAULT': (
         'cpu_allocation_ratio', 'ram_allocation_ratio',
@@ -150,7 +151,9 @@ def _options(conf) -> dict[str, dict[str, ty.Any]]:
     found['filter_scheduler'].update(
         (name, value) for name, value in conf.filter_scheduler.items()
         if name.endswith(_MULTIPLIER))
-    found['nfv_sched'] = dict(conf.nfv_sched)
+    found['nfv_sched'] = {
+        name: value for name, value in conf.nfv_sched.items()
+        if name not in nfv_conf.OF_COMMANDS}
     return found
 
 

@@ -21,6 +21,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 from oslo_log import log as logging
+import sqlalchemy as sa
 
 from nfv_sched.nova import scheduler
 
@@ -91,8 +92,8 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
     """
     from nova import context as nova_context
     context = nova_context.get_admin_context()
-    cells = {cell.uuid: cell for cell in objects.CellMappingList.get_all(
-        context) if not cell.is_cell0()}
+    cells = {cell.uuid: cell for cell in all_cells(context)
+             if not cell.is_cell0()}
     aggregates: dict[str, list] = {}
     for aggregate in objects.AggregateList.get_all(context):
         for host in aggregate.hosts:
@@ -122,6 +123,34 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
                     aggregates.get(node.host, []), node.numa_topology)
                 for node in result if node.host)
     return nodes, failures
+
+
+def all_cells(context) -> list:
+    """The cells, to be read with the account that the configuration names.
+
+    :param context: request context of an administrator
+    :returns: ``nova.objects.CellMapping`` each
+    :raises Exception: any error of the API database
+    """
+    cells = list(objects.CellMappingList.get_all(context))
+    user = CONF.nfv_sched.cell_database_user
+    if user:
+        for cell in cells:
+            cell.database_connection = _by_user(
+                cell.database_connection, user,
+                CONF.nfv_sched.cell_database_password)
+    return cells
+
+
+def _by_user(connection: str, user: str, password: str | None) -> str:
+    """The address of a database with another account."""
+    try:
+        url = sa.make_url(connection)
+    except sa.exc.ArgumentError:
+        return connection  # connecting will say what is wrong
+    return sa.URL.create(
+        url.drivername, user, password, url.host, url.port, url.database,
+        url.query).render_as_string(hide_password=False)
 
 
 def numa_topology(node: ComputeNode):

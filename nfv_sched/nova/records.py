@@ -24,8 +24,9 @@ import datetime
 import json
 import typing as ty
 
-from nova import objects
 import sqlalchemy as sa
+
+from nfv_sched.nova import database
 
 #: Rows of servers and request specs that are read at once.
 CHUNK = 500
@@ -108,8 +109,7 @@ class Cells:
         self._context = nova_context.get_admin_context()
         self._groups = servicegroup.API()
         self._cells = {
-            cell.uuid: cell
-            for cell in objects.CellMappingList.get_all(self._context)}
+            cell.uuid: cell for cell in database.all_cells(self._context)}
         self.failures: list[str] = [] if any(
             not cell.is_cell0() for cell in self._cells.values()
         ) else ['There are no cells']
