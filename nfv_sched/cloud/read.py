@@ -206,6 +206,9 @@ def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
         uuid=row.uuid or '', cell=cell,
         hypervisor_type=row.hypervisor_type,
         hypervisor_version=row.hypervisor_version,
+        supported=tuple(
+            tuple(each) for each in json.loads(row.supported_instances)
+        ) if row.supported_instances else (),
         cpu_info=row.cpu_info or '',
         stats=_texts(records.plain(row.stats) or {}),
         vcpus=row.vcpus, vcpus_used=row.vcpus_used, memory=row.memory_mb,
@@ -227,14 +230,13 @@ def _node(cell: Mapping) -> snapshot.Node:
     :param cell: ``nova.objects.NUMACell`` without versions
     """
     network = cell.get('network_metadata') or {}
+    cores = tuple(map(frozenset, cell.get('siblings') or ()))
     return snapshot.Node(
         number=cell['id'], socket=cell.get('socket'),
         shared=frozenset(cell['cpuset']),
         dedicated=frozenset(cell.get('pcpuset') or ()),
         pinned=frozenset(cell.get('pinned_cpus') or ()),
-        siblings=tuple(sorted(
-            (frozenset(threads) for threads in cell.get('siblings') or ()
-             if len(threads) > 1), key=min)),
+        siblings=cores if any(len(core) > 1 for core in cores) else (),
         memory=cell['memory'], memory_used=cell.get('memory_usage', 0),
         shared_used=cell.get('cpu_usage', 0),
         pages=tuple(snapshot.Pages(

@@ -55,7 +55,8 @@ class Node:
     :ivar shared: CPUs for shared guests
     :ivar dedicated: CPUs for pinned guests
     :ivar pinned: those of them that guests are pinned to
-    :ivar siblings: CPUs of each physical core that has more than one
+    :ivar siblings: CPUs of each physical core, in Nova's order; empty if none
+        has more than one
     :ivar memory: MiB, huge pages included
     :ivar memory_used: MiB that guests have
     :ivar shared_used: vCPUs of shared guests
@@ -184,6 +185,8 @@ class Host:
     :ivar aggregates: names of its aggregates
     :ivar hypervisor_type: such as ``QEMU``
     :ivar hypervisor_version: as Nova has it, such as 8002000
+    :ivar supported: what it can run: architecture, hypervisor, kind of virtual
+        machine
     :ivar cpu_info: as nova-compute reports it
     :ivar stats: numbers of servers and the like, as nova-compute reports them
     :ivar vcpus: all CPUs for guests
@@ -214,6 +217,7 @@ class Host:
     aggregates: tuple[str, ...] = ()
     hypervisor_type: str = 'QEMU'
     hypervisor_version: int = 0
+    supported: tuple[tuple[str, ...], ...] = ()
     cpu_info: str = ''
     stats: Mapping[str, str] = dataclasses.field(default_factory=dict)
     vcpus: int = 0

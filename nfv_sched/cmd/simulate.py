@@ -209,13 +209,15 @@ class Simulate(cli.Lister):
             from nfv_sched.simulator import configuration
             from nfv_sched.simulator import engine
             from nfv_sched.simulator import nova_api
+            from nfv_sched.simulator import state
         with configuration.defaults(parsed_args.config_file) as defaults:
             cloud = loader.loads(text, path, defaults,
                                  nova_api.extra_spec_problem)
             with configuration.overrides(cloud, parsed_args.reasons,
                                          parsed_args.seed):
                 with progress.shown() as update:
-                    return engine.Simulation(cloud, update).run()
+                    return engine.Simulation(
+                        state.State(cloud), update).run()
 
     def _simulate(self, path: str, parsed_args: argparse.Namespace) -> None:
         self._result = self._run_cloud(path, parsed_args)

@@ -215,8 +215,8 @@ def _hosts(context) -> tuple[list, dict, dict]:
     computes = _rows(context, _present(
         models.ComputeNode.__table__, 'id', 'uuid', 'host',
         'hypervisor_hostname', 'hypervisor_type', 'hypervisor_version',
-        'cpu_info', 'stats', 'vcpus', 'vcpus_used', 'memory_mb',
-        'memory_mb_used', 'local_gb', 'local_gb_used',
+        'supported_instances', 'cpu_info', 'stats', 'vcpus', 'vcpus_used',
+        'memory_mb', 'memory_mb_used', 'local_gb', 'local_gb_used',
         'disk_available_least', 'cpu_allocation_ratio',
         'ram_allocation_ratio', 'disk_allocation_ratio', 'numa_topology',
         'pci_stats'))

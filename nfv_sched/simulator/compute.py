@@ -17,8 +17,9 @@ nova-compute does around them: it keeps the usage in the ``ComputeNode`` up to
 date.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 import dataclasses
+import functools
 import typing as ty
 import uuid
 
@@ -28,6 +29,7 @@ from nova.objects import fields
 from oslo_serialization import jsonutils
 from oslo_utils import timeutils
 
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import pci
@@ -114,75 +116,95 @@ class Claimed:
     requests: objects.InstancePCIRequests
 
 
+#: What a host that is given no more can run.
+X86_64 = ((fields.Architecture.X86_64, fields.HVType.KVM,
+           fields.VMMode.HVM),)
+
+
+def compute_node(number: int, name: str, group: model.HostGroup,
+                 topology_json: str | None, **values: ty.Any):
+    """The record of a compute node.
+
+    :param number: its number in the database
+    :param name: name of the host
+    :param group: what the host is like
+    :param topology_json: its NUMA topology; None if it reports none
+    :param values: fields that are not as those of an empty host
+    :returns: ``nova.objects.ComputeNode``
+    """
+    memory = sum(node.memory_mib for node in group.nodes)
+    # With vcpu_pin_set the same CPUs are shared and dedicated.
+    vcpus = sum(len(node.shared | node.dedicated) for node in group.nodes)
+    supported = values.pop('supported', None) or X86_64
+    node = objects.ComputeNode(**{
+        'id': number,
+        'uuid': stable_uuid('host', name),
+        'host': name,
+        'hypervisor_hostname': name,
+        'hypervisor_type': 'QEMU',
+        'hypervisor_version': 8002000,
+        'host_ip': '192.0.2.1',
+        'vcpus': vcpus,
+        'vcpus_used': 0,
+        'memory_mb': memory,
+        'memory_mb_used': group.reserved_memory,
+        'local_gb': group.disk,
+        'local_gb_used': 0,
+        'disk_available_least': None,
+        'current_workload': 0,
+        'cpu_info': jsonutils.dumps({'arch': 'x86_64'}),
+        'metrics': '[]',
+        'stats': {'num_instances': '0', 'io_workload': '0',
+                  'failed_builds': '0'},
+        'numa_topology': topology_json,
+        'supported_hv_specs': [
+            objects.HVSpec.from_list(list(each)) for each in supported],
+        'pci_device_pools': None,
+        'cpu_allocation_ratio': group.cpu_allocation_ratio,
+        'ram_allocation_ratio': group.ram_allocation_ratio,
+        'disk_allocation_ratio': group.disk_allocation_ratio,
+        'mapped': 1,
+        'updated_at': timeutils.utcnow(with_timezone=True),
+        **values})
+    node.running_vms = int(node.stats.get('num_instances', 0))
+    _work_out_free(node)
+    node.obj_reset_changes()
+    return node
+
+
+def _work_out_free(node: objects.ComputeNode) -> None:
+    node.free_ram_mb = node.memory_mb - node.memory_mb_used
+    node.free_disk_gb = node.local_gb - node.local_gb_used
+
+
 class ComputeHost:
     """A compute service with its compute node.
 
     :ivar name: name of the host
-    :ivar group: the group of the file it is from
+    :ivar group: what it is like; of a cloud file, the group it is from
     :ivar node: ``nova.objects.ComputeNode``, kept up to date
     :ivar version: number that grows with each change of the compute node
     :ivar down: whether the compute service is down
-    :ivar instances: servers on the host by UUID
+    :ivar instances: servers on the host by UUID, with their ``instance``
+    :param make_tracker: makes the PCI tracker of the compute node when it is
+        used first
     """
 
-    def __init__(self, name: str, number: int, group: model.HostGroup,
-                 topology_json: str):
+    def __init__(self, name: str, group: model.HostGroup,
+                 node: objects.ComputeNode,
+                 make_tracker: Callable[[], nova_api.PCITracker]):
         self.name = name
         self.group = group
+        self.node = node
         self.version = 0
         self.down = False
-        self.instances: dict[str, objects.Instance] = {}
-        self._pci_tracker: nova_api.PCITracker | None = None
-        memory = sum(node.memory_mib for node in group.nodes)
-        if group.legacy_pinning:
-            vcpus = sum(len(node.shared) for node in group.nodes)
-        else:
-            vcpus = sum(len(node.shared) + len(node.dedicated)
-                        for node in group.nodes)
-        self.node = objects.ComputeNode(
-            id=number,
-            uuid=stable_uuid('host', name),
-            host=name,
-            hypervisor_hostname=name,
-            hypervisor_type='QEMU',
-            hypervisor_version=8002000,
-            host_ip='192.0.2.1',
-            vcpus=vcpus,
-            vcpus_used=0,
-            memory_mb=memory,
-            memory_mb_used=group.reserved_memory,
-            free_ram_mb=memory - group.reserved_memory,
-            local_gb=group.disk,
-            local_gb_used=0,
-            free_disk_gb=group.disk,
-            disk_available_least=None,
-            current_workload=0,
-            running_vms=0,
-            cpu_info=jsonutils.dumps({'arch': 'x86_64'}),
-            metrics='[]',
-            stats={'num_instances': '0', 'io_workload': '0',
-                   'failed_builds': '0'},
-            numa_topology=topology_json,
-            supported_hv_specs=[objects.HVSpec(
-                arch=fields.Architecture.X86_64, hv_type=fields.HVType.KVM,
-                vm_mode=fields.VMMode.HVM)],
-            pci_device_pools=None,
-            cpu_allocation_ratio=group.cpu_allocation_ratio,
-            ram_allocation_ratio=group.ram_allocation_ratio,
-            disk_allocation_ratio=group.disk_allocation_ratio,
-            mapped=1,
-            updated_at=timeutils.utcnow(with_timezone=True))
-        self.node.obj_reset_changes()
+        self.instances: dict[str, ty.Any] = {}
+        self._make_tracker = make_tracker
 
-    @property
+    @functools.cached_property
     def pci_tracker(self) -> nova_api.PCITracker:
         """Nova's tracker of the PCI devices of the host."""
-        if self._pci_tracker is None:
-            config = self.group.pci
-            self._pci_tracker = nova_api.PCITracker(
-                nova_api.admin_context(), self.node, config.device_spec,
-                [_reported(device) for device in config.devices])
-        return self._pci_tracker
+        return self._make_tracker()
 
     def free_devices(self) -> frozenset[str]:
         """Addresses of the free PCI devices."""
@@ -202,7 +224,7 @@ class ComputeHost:
             'host': self.name,
             'binary': 'nova-compute',
             'disabled': self.group.disabled,
-            'disabled_reason': None,
+            'disabled_reason': self.group.disabled_reason,
             'forced_down': self.down,
             'last_seen_up': timeutils.utcnow(),
             'created_at': None,
@@ -244,7 +266,7 @@ class ComputeHost:
         found = nova_api.pci_providers(
             self.pci_tracker, self.node,
             lambda name: stable_uuid('provider', name))
-        self._report_pools()
+        self.report_pools()
         return [
             placement.Provider(
                 data.uuid, data.name,
@@ -253,7 +275,9 @@ class ComputeHost:
                  for name, values in data.inventory.items()},
                 set(data.traits), parent=self.uuid) for data in found]
 
-    def _report_pools(self) -> None:
+    def report_pools(self) -> None:
+        """Report the pools of free PCI devices to the scheduler."""
+        self.pci_tracker.stats.populate_pools_metadata_from_assigned_devices()
         self.node.pci_device_pools = (
             self.pci_tracker.stats.to_device_pools_obj())
 
@@ -351,21 +375,87 @@ class ComputeHost:
         """
         node = self.node
         node.memory_mb_used += sign * flavor.memory_mb
-        node.local_gb_used += sign * flavor.root_gb
+        node.local_gb_used += sign * (flavor.root_gb + flavor.ephemeral_gb)
         node.vcpus_used += sign * flavor.vcpus
-        node.free_ram_mb = node.memory_mb - node.memory_mb_used
-        node.free_disk_gb = node.local_gb - node.local_gb_used
+        _work_out_free(node)
         node.running_vms += sign
         node.stats = {**node.stats, 'num_instances': str(node.running_vms)}
-        if topology is not None:
+        if topology is not None and node.numa_topology is not None:
             node.numa_topology = nova_api.numa_usage_from_instance_numa(
                 objects.NUMATopology.obj_from_db_obj(node.numa_topology),
                 topology, free=sign < 0)._to_json()
         if self.group.pci.devices:
-            self._report_pools()
+            self.report_pools()
         node.updated_at = timeutils.utcnow(with_timezone=True)
         self.version += 1
 
     def topology(self) -> objects.NUMATopology:
         """The NUMA topology of the host with its present usage."""
+        if self.node.numa_topology is None:
+            return objects.NUMATopology(cells=[])
         return objects.NUMATopology.obj_from_db_obj(self.node.numa_topology)
+
+
+def new_host(name: str, number: int, group: model.HostGroup,
+             topology_json: str) -> ComputeHost:
+    """An empty host of a cloud file.
+
+    :param name: its name
+    :param number: its number
+    :param group: its group
+    :param topology_json: its NUMA topology
+    """
+    node = compute_node(number, name, group, topology_json)
+
+    def tracker() -> nova_api.PCITracker:
+        config = group.pci
+        tracker = nova_api.PCITracker(
+            nova_api.admin_context(), node,
+            nova_api.device_filter(config.device_spec))
+        if config.devices:
+            tracker.report([_reported(device) for device in config.devices])
+        return tracker
+
+    return ComputeHost(name, group, node, tracker)
+
+
+def new_hosts(cloud: model.Cloud) -> Iterator[
+        tuple[ComputeHost, list[placement.Provider]]]:
+    """The hosts of a cloud file, each with its resource providers.
+
+    :param cloud: the cloud file
+    :raises InputError: if Nova cannot report the PCI devices of a host
+    """
+    aggregates = aggregates_by_host(cloud)
+    number = 0
+    for group in cloud.groups:
+        text = topology_json(group.nodes)
+        for name in group.names:
+            number += 1
+            host = new_host(name, number, group, text)
+            root = host.provider()
+            root.aggregates |= aggregates.get(name, set())
+            try:
+                yield host, [root, *host.report_devices()]
+            except exception.NovaException as e:
+                raise problems.InputError([f'{cloud.path}: host {name}: {e}'])
+
+
+def aggregate_uuid(aggregate: model.Aggregate) -> str:
+    """UUID of an aggregate.
+
+    :param aggregate: the aggregate
+    """
+    return aggregate.uuid or stable_uuid('aggregate', aggregate.name)
+
+
+def aggregates_by_host(cloud: model.Cloud) -> dict[str, set[str]]:
+    """Name of each host -> UUIDs of its aggregates.
+
+    :param cloud: the cloud
+    """
+    found: dict[str, set[str]] = {}
+    for aggregate in cloud.aggregates:
+        for name in aggregate.hosts:
+            found.setdefault(name, set()).add(aggregate_uuid(aggregate))
+    return found

@@ -122,25 +122,31 @@ def settle(state: states.State, server: servers.Server,
     if server.host is not None:
         server.host.instances.pop(server.uuid, None)
     server.host = host
+    server.cell = host.group.cell
     server.status = status
-    server.instance.host = server.instance.node = host.name
+    server.instance.host = host.name
+    server.instance.node = host.node.hypervisor_hostname
     server.claimed = claimed
     server.instance.numa_topology = claimed.topology
     server.instance.pci_requests = claimed.requests
     server.instance.pci_devices = objects.PciDeviceList(
         objects=list(claimed.devices))
-    host.instances[server.uuid] = server.instance
+    host.instances[server.uuid] = server
 
 
-def needs(server: servers.Server, status: str = servers.ACTIVE) -> None:
+def needs(server: servers.Server, *statuses: str) -> None:
     """Check the status of a server.
 
     :param server: the server
-    :param status: the status that it must have
-    :raises Refused: if its status is another one
+    :param statuses: the statuses that it may have, most usual first
+    :raises Refused: if its status is another one, or it has no host but is
+        neither shelved nor refused
     """
-    if server.status != status:
-        raise servers.Refused(f'the server is {server.status}, not {status}')
+    if server.status not in statuses:
+        raise servers.Refused(
+            f'the server is {server.status}, not {statuses[0]}')
+    if server.host is None and server.status != servers.SHELVED:
+        raise servers.Refused('its host is not in the snapshot')
 
 
 def needs_service(host: compute.ComputeHost) -> None:

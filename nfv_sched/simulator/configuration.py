@@ -38,6 +38,7 @@ _ORDER = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
           'SharedVCPUFilter', 'CPUThreadPolicyFilter',
           'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
 _PCI_FILTER = 'PciPassthroughFilter'
+_UNKNOWN = (cfg.NoSuchOptError, cfg.NoSuchGroupError)
 
 
 def our_filters() -> list[str]:
@@ -113,7 +114,9 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
     :param cloud: the cloud file
     :param reasons: value of ``expose_reasons``; None to leave it as it is
     :param seed: seed of the random choice among equal hosts
-    :raises InputError: if an option does not exist or its value is bad
+    :raises InputError: if an option does not exist or its value is bad; one
+        without a line is of a snapshot, which may be of another release, and
+        left out if it does not exist
     """
     values = list(cloud.settings)
     if cloud.filters is not None:
@@ -140,8 +143,11 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                 else:
                     CONF.set_override(name, value, group=group)
             except (cfg.Error, ValueError, TypeError) as e:
+                if not line and isinstance(e, _UNKNOWN):
+                    continue
+                place = f'{cloud.path}:{line}' if line else cloud.path
                 raise problems.InputError([
-                    f'{cloud.path}:{line}: options.{group}.{name}: '
+                    f'{place}: options.{group}.{name}: '
                     f'{" ".join(str(e).split())}'])
             changed.append((group, name))
         random.seed(seed)

@@ -23,10 +23,9 @@ import typing as ty
 from nfv_sched.simulator import actions
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import expectations
-from nfv_sched.simulator import model
 from nfv_sched.simulator import outcome
 from nfv_sched.simulator import servers
-from nfv_sched.simulator import state
+from nfv_sched.simulator import state as states
 from nfv_sched.simulator.steps import boot
 from nfv_sched.simulator.steps import lifecycle
 from nfv_sched.simulator.steps import moves
@@ -35,7 +34,7 @@ from nfv_sched.simulator.steps import ports
 
 #: Action -> function that does it to one server.
 _OF_SERVERS: dict[
-    str, Callable[[state.State, servers.Server, ty.Any], None]
+    str, Callable[[states.State, servers.Server, ty.Any], None]
 ] = {
     'boot': boot.boot,
     'delete': lifecycle.delete,
@@ -53,7 +52,9 @@ _OF_SERVERS: dict[
 }
 
 #: Action -> function that does it to one host.
-_OF_HOSTS: dict[str, Callable[[state.State, compute.ComputeHost], None]] = {
+_OF_HOSTS: dict[
+    str, Callable[[states.State, compute.ComputeHost], None]
+] = {
     'host_down': outages.host_down,
     'host_up': outages.host_up,
 }
@@ -67,17 +68,15 @@ class Simulation:
 
     :ivar state: the state of the cloud now
     :ivar outcomes: the outcomes so far, in order
-    :param cloud: the cloud file
+    :param state: the cloud as it is before the steps
     :param progress: called with (servers done, servers in all)
-    :raises InputError: if a filter does not exist, an image or an alias is
-        bad, or Nova cannot report the PCI devices of a host
     """
 
-    def __init__(self, cloud: model.Cloud,
+    def __init__(self, state: states.State,
                  progress: Callable[[int, int], None] | None = None):
-        self.state = state.State(cloud)
+        self.state = state
         self.outcomes: list[outcome.Outcome] = []
-        self._expectations = expectations.Expectations(cloud.path)
+        self._expectations = expectations.Expectations(state.cloud.path)
         self._progress = progress or (lambda done, total: None)
 
     def run(self) -> outcome.Result:
@@ -87,25 +86,9 @@ class Simulation:
         total = sum(len(step.targets) for step in cloud.steps)
         done = 0
         for step in cloud.steps:
-            first = len(self.outcomes)
-            if step.action == 'neutron':
-                self.state.network.become(step.neutron, self.state.owners())
-                self.outcomes.append(outcome.Outcome(
-                    step.number, step.action, '', True, '',
-                    notes=(step.neutron,)))
-            elif step.action == 'boot' and step.multi_create:
-                for server in boot.boot_together(self.state, step):
-                    self._record(step, server, None)
-                done += len(step.targets)
-                self._progress(done, total)
-            else:
-                for name in step.targets:
-                    self._one(step, name)
-                    done += 1
-                    self._progress(done, total)
-            if step.expect is not None:
-                self._expectations.check(step, self.outcomes[first:],
-                                         self.state.loads)
+            self.step(step, lambda more, before=done: self._progress(
+                before + more, total))
+            done += len(step.targets)
         return outcome.Result(
             cloud=cloud, servers=list(self.state.servers.values()),
             hosts=list(self.state.hosts.values()),
@@ -114,6 +97,31 @@ class Simulation:
             checks=self._expectations.checks,
             failures=self._expectations.failures,
             seconds=time.monotonic() - began)
+
+    def step(self, step: actions.Step,
+             progress: Callable[[int], None] = lambda done: None) -> None:
+        """Do one step, and check its expectations.
+
+        :param step: the step
+        :param progress: called with the number of its servers that are done
+        """
+        first = len(self.outcomes)
+        if step.action == 'neutron':
+            self.state.network.become(step.neutron, self.state.owners())
+            self.outcomes.append(outcome.Outcome(
+                step.number, step.action, '', True, '',
+                notes=(step.neutron,)))
+        elif step.action == 'boot' and step.multi_create:
+            for server in boot.boot_together(self.state, step):
+                self._record(step, server, None)
+            progress(len(step.targets))
+        else:
+            for done, name in enumerate(step.targets, 1):
+                self._one(step, name)
+                progress(done)
+        if step.expect is not None:
+            self._expectations.check(step, self.outcomes[first:],
+                                     self.state.loads)
 
     def _one(self, step: actions.Step, name: str) -> None:
         """Do a step for one of its servers or hosts, by name."""

@@ -230,6 +230,9 @@ class HostGroup:
     :ivar names: names of the hosts
     :ivar nodes: their NUMA nodes
     :ivar pci: their PCI devices one by one
+    :ivar cell: name of their cell
+    :ivar disabled_reason: what is said about a disabled service, or None
+    :ivar other_rules: security-group rules of the ``other_ports`` of each
     """
 
     name: values.Name
@@ -273,6 +276,9 @@ class HostGroup:
     names: tuple[str, ...] = schema.worked_out(())
     nodes: tuple[NodeLayout, ...] = schema.worked_out(())
     pci: PCIConfig = schema.worked_out(PCIConfig())
+    cell: str = schema.worked_out('cell1')
+    disabled_reason: str | None = schema.worked_out(None)
+    other_rules: int = schema.worked_out(0)
 
     def cores_of(self, cpus: Iterable[int]) -> int:
         """Number of physical cores to which some logical CPUs belong.
@@ -291,12 +297,15 @@ class Aggregate:
     :ivar name: its name
     :ivar hosts: the hosts in it; patterns are replaced by what they match
     :ivar metadata: its metadata
+    :ivar uuid: its UUID; empty for one that follows from its name
     """
 
     name: values.Name
     hosts: values.Names
     metadata: Mapping[str, values.Text] = dataclasses.field(
         default_factory=dict)
+
+    uuid: str = schema.worked_out('')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,6 +318,8 @@ class Flavor:
     :ivar disk: root disk in GiB
     :ivar extra_specs: its extra specs
     :ivar validate: whether the Nova API must accept its extra specs
+    :ivar ephemeral: further disk in GiB
+    :ivar swap: swap in MiB
     """
 
     name: str = schema.own_name()
@@ -318,6 +329,9 @@ class Flavor:
     extra_specs: Mapping[str, values.Text] = dataclasses.field(
         default_factory=dict)
     validate: bool = True
+
+    ephemeral: int = schema.worked_out(0)
+    swap: int = schema.worked_out(0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,6 +344,7 @@ class Network:
     :ivar vnic_type: vNIC type of its ports: normal, direct (a VF) or
         direct-physical (a PF)
     :ivar numa_policy: PCI NUMA policy of its ports, or None
+    :ivar uuid: its UUID; empty for one that follows from its name
     """
 
     name: str = schema.own_name()
@@ -337,6 +352,8 @@ class Network:
     tunneled: bool | None = None
     vnic_type: ty.Literal['normal', 'direct', 'direct-physical'] = 'normal'
     numa_policy: values.NUMAPolicy | None = None
+
+    uuid: str = schema.worked_out('')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,6 +373,16 @@ class SecurityGroup:
         return self.ingress + self.egress
 
 
+def group_of_rules(rules: int) -> str:
+    """Name of the security group that stands for groups with some rules.
+
+    A snapshot has the number of rules of a port, not its groups.
+
+    :param rules: number of rules
+    """
+    return f'({rules} rules)'
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServerGroup:
     """A server group.
@@ -363,12 +390,15 @@ class ServerGroup:
     :ivar name: its name
     :ivar policy: its policy
     :ivar max_server_per_host: servers per host with anti-affinity, or None
+    :ivar uuid: its UUID; empty for one that follows from its name
     """
 
     name: str = schema.own_name()
     policy: ty.Literal['affinity', 'anti-affinity', 'soft-affinity',
                        'soft-anti-affinity']
     max_server_per_host: values.Positive | None = None
+
+    uuid: str = schema.worked_out('')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -390,27 +420,19 @@ class Defaults:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Cloud:
-    """The contents of a cloud file.
+class WhatIf:
+    """The contents of a file of steps, for a cloud that is there already.
 
     :ivar description: its description
     :ivar options: values of Nova's configuration by group and option
     :ivar filters: enabled filters, or None for the default ones
-    :ivar pci_in_placement: whether Placement tracks PCI devices, or None
-    :ivar pci_aliases: PCI aliases by name, or None if the file has none
-    :ivar hosts: hosts, as in the file
-    :ivar aggregates: host aggregates
     :ivar flavors: flavors by name
     :ivar images: image properties by image name
     :ivar networks: networks by name
     :ivar security_groups: security groups by name
-    :ivar network_service: how Neutron shows DHCP servers and routers: ``ovs``
-        (by agents), ``ovn`` (by gateway ports of routers) or ``none`` (by
-        their ports only)
     :ivar server_groups: server groups by name
     :ivar steps: the steps in order
     :ivar path: the file
-    :ivar groups: hosts, with all that was worked out
     :ivar settings: (group, option, value, line) of Nova's configuration
     """
 
@@ -418,26 +440,44 @@ class Cloud:
     options: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
         default_factory=dict)
     filters: tuple[values.Name, ...] | None = None
-    pci_in_placement: bool | None = None
-    pci_aliases: Mapping[str, PCIAlias] | None = None
-    hosts: ty.Annotated[tuple[HostGroup, ...], values.SOME_ITEMS]
-    aggregates: tuple[Aggregate, ...] = ()
-    flavors: ty.Annotated[Mapping[str, Flavor], values.SOME_KEYS]
+    flavors: Mapping[str, Flavor] = dataclasses.field(default_factory=dict)
     images: Mapping[str, Mapping[str, values.Scalar]] = dataclasses.field(
         default_factory=dict)
     networks: Mapping[str, Network] = dataclasses.field(default_factory=dict)
     security_groups: Mapping[str, SecurityGroup] = dataclasses.field(
         default_factory=dict)
-    network_service: ty.Literal['ovs', 'ovn', 'none'] | None = None
     server_groups: Mapping[str, ServerGroup] = dataclasses.field(
         default_factory=dict)
     steps: tuple[ty.Annotated[actions.Step, schema.AsItIs(schema.rule(
         type='object', minProperties=1))], ...]
 
     path: str = schema.worked_out('')
-    groups: tuple[HostGroup, ...] = schema.worked_out(())
     settings: tuple[tuple[str, str, ty.Any, int], ...] = (
         schema.worked_out(()))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud(WhatIf):
+    """The contents of a cloud file.
+
+    :ivar pci_in_placement: whether Placement tracks PCI devices, or None
+    :ivar pci_aliases: PCI aliases by name, or None if the file has none
+    :ivar hosts: hosts, as in the file
+    :ivar aggregates: host aggregates
+    :ivar network_service: how Neutron shows DHCP servers and routers: ``ovs``
+        (by agents), ``ovn`` (by gateway ports of routers) or ``none`` (by
+        their ports only)
+    :ivar groups: hosts, with all that was worked out
+    """
+
+    flavors: ty.Annotated[Mapping[str, Flavor], values.SOME_KEYS]
+    pci_in_placement: bool | None = None
+    pci_aliases: Mapping[str, PCIAlias] | None = None
+    hosts: ty.Annotated[tuple[HostGroup, ...], values.SOME_ITEMS]
+    aggregates: tuple[Aggregate, ...] = ()
+    network_service: ty.Literal['ovs', 'ovn', 'none'] | None = None
+
+    groups: tuple[HostGroup, ...] = schema.worked_out(())
 
     @property
     def host_count(self) -> int:

@@ -104,7 +104,8 @@ class Port:
         """The port as :mod:`nova_api` takes it."""
         return {
             'name': self.network.name,
-            'network_id': compute.stable_uuid('network', self.network.name),
+            'network_id': self.network.uuid or compute.stable_uuid(
+                'network', self.network.name),
             'port_id': self.id,
             'physical_network': self.network.physical_network,
             'tunneled': self.network.tunneled,
@@ -117,11 +118,13 @@ class Owner(ty.Protocol):
     """A server, as far as its ports are concerned.
 
     :ivar uuid: its UUID
+    :ivar project: UUID of its project
     :ivar host: its host, or None
     :ivar ports: its ports
     """
 
     uuid: str
+    project: str
     host: compute.ComputeHost | None
     ports: list[Port]
 
@@ -286,9 +289,10 @@ class Network:
         """
         group = host.group
 
-        def port(owner: str, name: str, device: str) -> tuple:
+        def port(owner: str, name: str, device: str,
+                 groups: tuple[str, ...] = ()) -> tuple:
             return (compute.stable_uuid('port', f'{host.name}/{name}'),
-                    owner, device, host.name, 'normal', ())
+                    owner, device, host.name, 'normal', groups)
 
         for number in range(group.dhcp_servers):
             name = f'dhcp/{number}'
@@ -299,13 +303,17 @@ class Network:
                 yield port(_ROUTER_OWNERS[self._cloud.network_service],
                            f'router/{number}/{of_router}', router)
         for number in range(group.other_ports):
-            yield port('', f'other/{number}', '')
+            rules = 0 if number else group.other_rules
+            yield port('', f'other/{number}', '', (
+                self._groups[model.group_of_rules(rules)],) if rules else ())
 
     def _read(self, servers: Iterable[Owner]) -> usage.Snapshot:
         """The figures that Neutron would show now."""
         cloud = self._cloud
+        servers = list(servers)
+        projects = {nova_api.PROJECT, *(
+            server.project for server in servers)}
         builder = usage.SnapshotBuilder(self._snapshot)
-        project = nova_api.admin_context().project_id
         for agent_type in _AGENTS[cloud.network_service]:
             builder.add_agent_type(agent_type)
         if cloud.network_service == 'ovs':
@@ -316,7 +324,8 @@ class Network:
             for _ in range(cloud.security_groups[name].rules):
                 builder.add_rule(uuid)
             if name == DEFAULT_GROUP:
-                builder.add_default_group(project, uuid)
+                for project in projects:
+                    builder.add_default_group(project, uuid)
         for port in self._service_ports:
             builder.add_port(*port)
         for server in servers:
@@ -326,7 +335,7 @@ class Network:
                     port.id, _GUEST_OWNER, server.uuid, host,
                     port.network.vnic_type,
                     tuple(self._groups[name]
-                          for name in port.security_groups), project)
+                          for name in port.security_groups), server.project)
         self._snapshot = builder.build()
         return self._snapshot
 

@@ -102,10 +102,14 @@ _ONLINE_REQUEST_FILTERS = frozenset((
 ))
 
 
+#: Project of all that a cloud file makes.
+PROJECT = 'simulator'
+
+
 def admin_context():
     """A request context of an administrator, with fixed ids."""
     return nova_context.RequestContext(
-        user_id='simulator', project_id='simulator', is_admin=True,
+        user_id='simulator', project_id=PROJECT, is_admin=True,
         overwrite=False)
 
 
@@ -297,34 +301,91 @@ def map_requests(context: ty.Any, instance: objects.Instance,
 _device_ids = itertools.count(1)
 
 
+def device_filter(device_spec: Sequence[Mapping[str, str]]):
+    """What says which devices are for guests, and which tags they have.
+
+    :param device_spec: entries of ``[pci] device_spec``
+    """
+    return whitelist.Whitelist(
+        [jsonutils.dumps(spec) for spec in device_spec])
+
+
+class _Tags:
+    """Stands for the entry of ``[pci] device_spec`` of a device."""
+
+    def __init__(self, tags: dict[str, str]):
+        self._tags = tags
+        self.dev_name = None
+
+    def get_tags(self) -> dict[str, str]:
+        return self._tags
+
+
+class KnownDevices:
+    """Stands for ``[pci] device_spec`` where only the tags are known.
+
+    :ivar specs: as Nova has it, for checks of the whole
+    :param tags: PCI address -> tags
+    """
+
+    specs: tuple = ()
+
+    def __init__(self, tags: Mapping[str, dict[str, str]]):
+        self._tags = tags
+
+    def get_devspec(self, device: objects.PciDevice) -> _Tags | None:
+        """The entry of a device; called by Nova."""
+        tags = self._tags.get(device.address)
+        return None if tags is None else _Tags(tags)
+
+
+def pci_device(**fields: ty.Any) -> objects.PciDevice:
+    """``nova.objects.PciDevice`` as from the database.
+
+    :param fields: its fields, without ``id``
+    """
+    device = objects.PciDevice(id=next(_device_ids), **fields)
+    device.obj_reset_changes()
+    return device
+
+
 class PCITracker(pci_manager.PciDevTracker):
     """Nova's PCI tracker of a compute node, without a database.
 
     :param context: request context
     :param node: the compute node
-    :param device_spec: entries of ``[pci] device_spec``
-    :param devices: the devices as the virt driver reports them
+    :param dev_filter: gives the tags of devices; see :func:`device_filter`
+        and :class:`KnownDevices`
+    :param devices: devices that are known already; their order is that in
+        which free ones are given to servers
     """
 
     def __init__(self, context: ty.Any, node: objects.ComputeNode,
-                 device_spec: Sequence[Mapping[str, str]],
-                 devices: Sequence[Mapping[str, ty.Any]]):
+                 dev_filter: ty.Any,
+                 devices: Sequence[objects.PciDevice] = ()):
         self.stale = {}
         self.to_be_removed_when_freed = {}
         self.node_id = node.id
-        self.dev_filter = whitelist.Whitelist(
-            [jsonutils.dumps(spec) for spec in device_spec])
+        self.dev_filter = dev_filter
         self.stats = PciDeviceStats(
+            node.numa_topology and
             objects.NUMATopology.obj_from_db_obj(node.numa_topology),
-            dev_filter=self.dev_filter)
+            dev_filter=dev_filter)
         self._context = context
-        self.pci_devs = objects.PciDeviceList(objects=[])
+        self.pci_devs = objects.PciDeviceList(objects=list(devices))
+        # It sorts what it is given.
+        self._build_device_tree(list(devices))
         self._initial_instance_usage()
-        if devices:
-            self.update_devices_from_hypervisor_resources(
-                jsonutils.dumps(devices))
-            for device in self.pci_devs:
-                device.id = next(_device_ids)
+
+    def report(self, devices: Sequence[Mapping[str, ty.Any]]) -> None:
+        """Add devices.
+
+        :param devices: the devices as the virt driver reports them
+        """
+        self.update_devices_from_hypervisor_resources(
+            jsonutils.dumps(devices))
+        for device in self.pci_devs:
+            device.id = next(_device_ids)
 
     def claim_devices(self, requests: objects.InstancePCIRequests,
                       topology: ty.Any, instance: objects.Instance

@@ -47,11 +47,27 @@ class Inventory:
     :ivar total: total amount
     :ivar reserved: part of it that cannot be allocated
     :ivar ratio: allocation ratio
+    :ivar max_unit: most that one allocation may have; None for the total, as
+        Nova has it
+    :ivar min_unit: least that one allocation may have
+    :ivar step_size: what amounts are multiples of
     """
 
     total: int
     reserved: int = 0
     ratio: float = 1.0
+    max_unit: int | None = None
+    min_unit: int = 1
+    step_size: int = 1
+
+    def takes(self, amount: int) -> bool:
+        """Whether one allocation may have an amount.
+
+        :param amount: the amount
+        """
+        most = self.total if self.max_unit is None else self.max_unit
+        return (self.min_unit <= amount <= most
+                and amount % self.step_size == 0)
 
     @property
     def capacity(self) -> int:
@@ -69,7 +85,9 @@ class Provider:
     :ivar traits: its traits
     :ivar aggregates: UUIDs of its aggregates
     :ivar used: resource class -> allocated amount
-    :ivar parent: UUID of its parent, the compute node; None if it is one
+    :ivar parent: UUID of its parent; None if it is a compute node
+    :ivar tree: UUID of the compute node of its tree; None if that is its
+        parent, or itself
     """
 
     uuid: str
@@ -79,11 +97,12 @@ class Provider:
     aggregates: set[str] = dataclasses.field(default_factory=set)
     used: dict[str, int] = dataclasses.field(default_factory=dict)
     parent: str | None = None
+    tree: str | None = None
 
     @property
     def root(self) -> str:
         """UUID of the compute node of its tree."""
-        return self.parent or self.uuid
+        return self.tree or self.parent or self.uuid
 
     def free(self, resource_class: str) -> int:
         """How much of a resource class can still be allocated.
@@ -114,8 +133,7 @@ class Provider:
         """
         for resource_class, amount in amounts.items():
             inventory = self.inventories.get(resource_class)
-            # The max_unit of Nova's inventories is their total.
-            if (inventory is None or amount > inventory.total or
+            if (inventory is None or not inventory.takes(amount) or
                     amount > self.free(resource_class)):
                 return resource_class
         return None
@@ -353,10 +371,7 @@ class Placement:
             provider = self.providers.get(uuid)
             if provider is None or provider.lacks(amounts) is not None:
                 return False
-        held = self.allocations.setdefault(consumer_uuid, {})
-        for uuid, amounts in wanted.items():
-            _add(held.setdefault(uuid, {}), amounts)
-            _add(self.providers[uuid].used, amounts)
+        self.allocate(consumer_uuid, wanted)
         return True
 
     def delete_allocation_for_instance(self, context: ty.Any, uuid: str,
@@ -372,6 +387,18 @@ class Placement:
         return True
 
     # What the simulator calls
+
+    def allocate(self, consumer: str,
+                 wanted: Mapping[str, Mapping[str, int]]) -> None:
+        """Allocate without asking whether there is room.
+
+        :param consumer: UUID of the consumer
+        :param wanted: UUID of a provider -> resource class -> amount
+        """
+        held = self.allocations.setdefault(consumer, {})
+        for uuid, amounts in wanted.items():
+            _add(held.setdefault(uuid, {}), amounts)
+            _add(self.providers[uuid].used, amounts)
 
     def move(self, source: str, target: str) -> None:
         """Give the allocations of one consumer to another, as moves do.

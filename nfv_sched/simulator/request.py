@@ -17,7 +17,8 @@ the API has made; the claim of a move gets one made anew from the flavor; the
 claim of an unshelve gets the one that the server had last.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+import typing as ty
 
 from nova import exception
 from nova import objects
@@ -60,45 +61,93 @@ def create(state: states.State, server: servers.Server, step: actions.Boot,
         state.images[step.image] if step.image else
         nova_api.image_meta({}))
     server.ports = ports_of(state, server.name, step)
-    ports = [port.to_nova() for port in server.ports]
-    server.instance = objects.Instance(
-        id=len(state.servers), uuid=server.uuid,
-        display_name=server.name, project_id=state.context.project_id,
-        user_id=state.context.user_id, host=None, node=None,
-        flavor=flavor, old_flavor=None, new_flavor=None,
-        system_metadata={}, numa_topology=None, availability_zone=None,
-        pci_requests=None, resources=None, migration_context=None,
-        pci_devices=objects.PciDeviceList(objects=[]),
-        info_cache=objects.InstanceInfoCache(
-            instance_uuid=server.uuid,
-            network_info=nova_api.network_info(ports)))
-    topology = constraints(flavor, server.image_meta)
-    server.instance.numa_topology = topology
-    try:
-        requests, metadata, requested = nova_api.resource_requests(
-            state.context, flavor, server.image_meta, ports,
-            lambda number: compute.stable_uuid(
-                'pci request', f'{(first or server).name}/{number}'))
-    except (exception.NovaException, ValueError) as e:
-        raise servers.Refused(f'the Nova API refuses the flavor: {e}')
-    requests.instance_uuid = server.uuid
-    server.instance.pci_requests = requests
-    spec = objects.RequestSpec.from_components(
-        state.context, server.uuid, server.image_meta, flavor, topology,
-        requests.obj_clone(),
+    server.instance = new_instance(state, server, flavor)
+    server.spec = spec = describe(
+        state, server,
         {'ignore_hosts': list(step.ignore_hosts) or None,
          'force_hosts': [step.force] if step.force else None},
-        None, step.availability_zone, security_groups=nova_api.security_groups(
-            state.network.requested_groups(step.security_groups)))
+        step.availability_zone,
+        state.network.requested_groups(step.security_groups),
+        (first or server).name)
     spec.num_instances = (len(step.targets) if step.multi_create else 1)
-    spec.requested_networks = requested
-    if ports:
-        spec.network_metadata = metadata
-    server.spec = spec
     if step.group:
         spec.instance_group = server_group(state, step.group)
         spec.instance_group.members.append(server.uuid)
         state.groups.setdefault(step.group, []).append(server.name)
+
+
+def new_instance(state: states.State, server: servers.Server,
+                 flavor: objects.Flavor) -> objects.Instance:
+    """The instance of a server, without resources.
+
+    :param state: the cloud
+    :param server: the server, with its ports
+    :param flavor: its flavor
+    """
+    return objects.Instance(
+        id=len(state.servers), uuid=server.uuid,
+        display_name=server.name, project_id=server.project,
+        user_id=state.context.user_id, host=None, node=None,
+        flavor=flavor, old_flavor=None, new_flavor=None,
+        system_metadata={}, numa_topology=None, availability_zone=None,
+        pci_requests=objects.InstancePCIRequests(
+            instance_uuid=server.uuid, requests=[]),
+        resources=None, migration_context=None,
+        pci_devices=objects.PciDeviceList(objects=[]),
+        info_cache=objects.InstanceInfoCache(
+            instance_uuid=server.uuid, network_info=nova_api.network_info(
+                port.to_nova() for port in server.ports)))
+
+
+def describe(state: states.State, server: servers.Server,
+             properties: Mapping[str, ty.Any], zone: str | None,
+             security_groups: Sequence[str],
+             name: str) -> objects.RequestSpec:
+    """The request for a server, as the API makes it.
+
+    :param state: the cloud
+    :param server: the server; its ``instance`` gets the NUMA topology and the
+        PCI requests that the API makes of flavor, image and ports
+    :param properties: filter properties: hosts and hints that are asked for
+    :param zone: availability zone that is asked for
+    :param security_groups: UUIDs, or ``default``
+    :param name: a name from which the IDs of the PCI requests are made
+    :raises Refused: if the API refuses flavor or image
+    """
+    instance = server.instance
+    flavor, image_meta = instance.flavor, server.image_meta
+    topology = constraints(flavor, image_meta)
+    instance.numa_topology = topology
+    ports = [port.to_nova() for port in server.ports]
+    try:
+        requests, metadata, requested = nova_api.resource_requests(
+            state.context, flavor, image_meta, ports,
+            lambda number: compute.stable_uuid(
+                'pci request', f'{name}/{number}'))
+    except (exception.NovaException, ValueError) as e:
+        raise servers.Refused(f'the Nova API refuses the flavor: {e}')
+    requests.instance_uuid = server.uuid
+    instance.pci_requests = requests
+    spec = objects.RequestSpec.from_components(
+        state.context, server.uuid, image_meta, flavor, topology,
+        requests.obj_clone(), properties, None, zone,
+        security_groups=nova_api.security_groups(security_groups),
+        project_id=server.project)
+    spec.requested_networks = requested
+    if ports:
+        spec.network_metadata = metadata
+    return spec
+
+
+def stored(server: servers.Server) -> objects.RequestSpec:
+    """A copy of the request that Nova has stored for a server.
+
+    :param server: the server
+    :raises Refused: if it cannot be worked out for a server of a snapshot
+    """
+    if server.spec is None:
+        raise servers.Refused(server.unknown)
+    return server.spec.obj_clone()
 
 
 def ports_of(state: states.State, name: str,
@@ -148,7 +197,7 @@ def server_group(state: states.State, name: str) -> objects.InstanceGroup:
     if spec.max_server_per_host is not None:
         rules['max_server_per_host'] = str(spec.max_server_per_host)
     return objects.InstanceGroup(
-        id=1, uuid=compute.stable_uuid('group', name), name=name,
+        id=1, uuid=spec.uuid or compute.stable_uuid('group', name), name=name,
         project_id=state.context.project_id,
         user_id=state.context.user_id,
         policy=spec.policy, policies=[spec.policy], _rules=rules,
@@ -172,25 +221,26 @@ def renew_group(state: states.State, server: servers.Server,
 
 def set_destination(state: states.State, spec: objects.RequestSpec,
                     host: str | None, zone: str | None,
-                    move: bool = False) -> None:
+                    cell: str | None = None) -> None:
     """Set the destination that a request asks for.
 
     :param state: the cloud
     :param spec: the request; changed
     :param host: name of the only host to consider; None for any
     :param zone: availability zone; None for any
-    :param move: whether it is a move, which stays in the cell of the server
+    :param cell: name of the only cell to consider, as a server stays in its
+        own; None for any
     :raises Refused: if there is no such availability zone
     """
     wanted = objects.Destination()
-    if move:
-        wanted.cell = state.manager.cell
+    if cell is not None:
+        wanted.cell = state.manager.cell(cell)
     if host is not None:
         wanted.host = host
-        wanted.node = host
+        wanted.node = state.hosts[host].node.hypervisor_hostname
     if zone is not None:
         members = [
-            compute.stable_uuid('aggregate', aggregate.name)
+            compute.aggregate_uuid(aggregate)
             for aggregate in state.cloud.aggregates
             if aggregate.metadata.get('availability_zone') == zone]
         if not members:
@@ -209,10 +259,10 @@ def of_move(state: states.State, server: servers.Server, host: str | None,
     :param ignore: names of hosts that are not considered
     :raises Refused: if its availability zone does not exist
     """
-    spec = server.spec.obj_clone()
+    spec = stored(server)
     spec.reset_forced_destinations()
     spec.ignore_hosts = list(ignore)
-    set_destination(state, spec, host, spec.availability_zone, move=True)
+    set_destination(state, spec, host, spec.availability_zone, server.cell)
     spec.ensure_network_information(server.instance)
     # Placement is only asked for the PCI devices of aliases.
     spec.requested_resources = []

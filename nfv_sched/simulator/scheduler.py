@@ -21,7 +21,7 @@ As in Nova, HostStates are made anew for every request.  Only the parsed record
 of a compute node is kept as long as it does not change.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 import typing as ty
 
 from nova import exception
@@ -76,6 +76,33 @@ class _HostState(nova_api.HostState):
             self.numa_topology, compute_node.pci_device_pools)
 
 
+class _Instances(MutableMapping):
+    """The servers on a host as Nova has them: UUID -> instance.
+
+    :param servers: UUID -> server; copied
+    """
+
+    def __init__(self, servers: Mapping[str, ty.Any]):
+        self._servers = dict(servers)
+
+    def __getitem__(self, uuid: str) -> objects.Instance:
+        found = self._servers[uuid]
+        return (found if isinstance(found, objects.Instance)
+                else found.instance)
+
+    def __setitem__(self, uuid: str, instance: objects.Instance) -> None:
+        self._servers[uuid] = instance
+
+    def __delitem__(self, uuid: str) -> None:
+        del self._servers[uuid]
+
+    def __iter__(self):
+        return iter(self._servers)
+
+    def __len__(self) -> int:
+        return len(self._servers)
+
+
 class _CountedFilter:
     """Wraps a filter and counts the hosts that it passes.
 
@@ -118,10 +145,13 @@ class HostManager(nova_api.HostManager):
         self.counts: list[tuple[str, int, int]] = []
         #: Number of the server in the last filtering, from 0.
         self.index = 0
-        self.cell = objects.CellMapping(
-            id=1, uuid=compute.stable_uuid('cell', 'cell1'), name='cell1',
-            disabled=False, transport_url='none://',
-            database_connection='none://')
+        self._cells = {
+            name: objects.CellMapping(
+                id=number, uuid=compute.stable_uuid('cell', name), name=name,
+                disabled=False, transport_url='none://',
+                database_connection='none://')
+            for number, name in enumerate(dict.fromkeys(
+                host.group.cell for host in hosts.values()), 1)}
         super().__init__()
         self.enabled_filters = [
             type(type(f).__name__, (_CountedFilter,), {})(f, self.counts)
@@ -139,25 +169,32 @@ class HostManager(nova_api.HostManager):
         """
         return self._get_aggregates_info(host)
 
+    def cell(self, name: str) -> objects.CellMapping:
+        """A cell.
+
+        :param name: its name
+        """
+        return self._cells[name]
+
     # Nova's sources of information, replaced
 
     def refresh_cells_caches(self):
-        self.cells = {self.cell.uuid: self.cell}
-        self.enabled_cells = [self.cell]
+        self.cells = {cell.uuid: cell for cell in self._cells.values()}
+        self.enabled_cells = list(self._cells.values())
         self.host_to_cell_uuid = {}
 
     def _init_aggregates(self):
         for number, spec in enumerate(self._aggregates, 1):
             self.update_aggregates(objects.Aggregate(
                 id=number, name=spec.name, hosts=list(spec.hosts),
-                uuid=compute.stable_uuid('aggregate', spec.name),
+                uuid=compute.aggregate_uuid(spec),
                 metadata=dict(spec.metadata)))
 
     def _init_instance_info(self, computes_by_cell=None):
         pass
 
     def _get_instance_info(self, context, compute_node):
-        return dict(self._hosts[compute_node.host].instances)
+        return _Instances(self._hosts[compute_node.host].instances)
 
     def _get_computes_for_cells(self, context, cells, compute_uuids):
         if compute_uuids is None:
@@ -165,8 +202,12 @@ class HostManager(nova_api.HostManager):
         else:
             hosts = [self._by_uuid[u] for u in compute_uuids
                      if u in self._by_uuid]
-        return ({self.cell.uuid: [host.node for host in hosts]},
-                {host.name: host.service() for host in hosts})
+        nodes = {cell.uuid: [] for cell in cells}
+        for host in hosts:
+            cell = self.cell(host.group.cell).uuid
+            if cell in nodes:
+                nodes[cell].append(host.node)
+        return (nodes, {host.name: host.service() for host in hosts})
 
     def get_compute_nodes_by_host_or_node(self, ctxt, host, node, cell=None):
         found = self._hosts.get(host or node)

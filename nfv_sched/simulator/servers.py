@@ -12,20 +12,27 @@
 
 """A server of a simulated cloud, and where it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
+import typing as ty
 
 from nova import objects
 
 from nfv_sched import policy
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import network
+from nfv_sched.simulator import nova_api
 
 ACTIVE = 'ACTIVE'
 REFUSED = 'REFUSED'
 RESIZED = 'VERIFY_RESIZE'
 SHELVED = 'SHELVED'
 DELETED = 'DELETED'
+# Of servers of a snapshot only.
+STOPPED = 'STOPPED'
+PAUSED = 'PAUSED'
+SUSPENDED = 'SUSPENDED'
+ERROR = 'ERROR'
 
 
 class Refused(Exception):
@@ -43,6 +50,7 @@ class Pending:
     :ivar spec: the request as Nova stored it before
     :ivar migration: UUID of the migration, which holds the allocations on the
         source
+    :ivar status: the status before
     """
 
     source: compute.ComputeHost
@@ -51,41 +59,75 @@ class Pending:
     claimed: compute.Claimed
     spec: objects.RequestSpec
     migration: str
+    status: str = ACTIVE
 
 
-@dataclasses.dataclass(slots=True)
+class _Late:
+    """An attribute of a server, worked out when the first such is read.
+
+    Of thousands of servers of a snapshot only a few have a part in what is
+    asked, and Nova's objects are slow to make.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f'_{name}'
+
+    def __get__(self, server: ty.Any, owner: type | None = None) -> ty.Any:
+        if server is None:
+            return self
+        if server.work_out is not None:
+            work_out, server.work_out = server.work_out, None
+            work_out(server)
+        return server.__dict__.get(self._name)
+
+    def __set__(self, server: ty.Any, value: ty.Any) -> None:
+        server.__dict__[self._name] = value
+
+
+@dataclasses.dataclass
 class Server:
     """A server of the cloud.
 
+    :cvar instance: ``nova.objects.Instance``, or None
+    :cvar spec: the request as Nova stores it
+    :cvar image_meta: its image
+    :cvar claimed: what it has claimed on its host, or None
     :ivar name: its name
     :ivar flavor_name: name of its flavor
-    :ivar status: ACTIVE, REFUSED, VERIFY_RESIZE, SHELVED or DELETED
+    :ivar status: ACTIVE, REFUSED, VERIFY_RESIZE, SHELVED or DELETED; of a
+        server of a snapshot also another one that Nova shows
+    :ivar uuid: its UUID; empty for one that follows from its name
+    :ivar project: UUID of its project
     :ivar host: its host, or None
+    :ivar cell: name of the cell in which it was last; None before
     :ivar reason: why its last step was refused; empty if it was done
-    :ivar instance: ``nova.objects.Instance``
-    :ivar spec: the request as Nova stores it
-    :ivar image_meta: its image
     :ivar pending: a move that has to be confirmed or reverted, or None
-    :ivar claimed: what it has claimed on its host, or None
     :ivar ports: its ports
+    :ivar unknown: why ``spec`` cannot be worked out; empty if it can
+    :ivar work_out: sets what is there of the class variables, when one of
+        them is read first
     """
 
     name: str
     flavor_name: str
     status: str = REFUSED
+    uuid: str = ''
+    project: str = nova_api.PROJECT
     host: compute.ComputeHost | None = None
+    cell: str | None = None
     reason: str = ''
-    instance: objects.Instance | None = None
-    spec: objects.RequestSpec | None = None
-    image_meta: objects.ImageMeta | None = None
     pending: Pending | None = None
-    claimed: compute.Claimed | None = None
     ports: list[network.Port] = dataclasses.field(default_factory=list)
+    unknown: str = ''
+    work_out: Callable[['Server'], None] | None = None
 
-    @property
-    def uuid(self) -> str:
-        """UUID of the server."""
-        return compute.stable_uuid('server', self.name)
+    instance = _Late()
+    spec = _Late()
+    image_meta = _Late()
+    claimed = _Late()
+
+    def __post_init__(self) -> None:
+        self.uuid = self.uuid or compute.stable_uuid('server', self.name)
 
     @property
     def nodes(self) -> tuple[int, ...] | None:

@@ -12,6 +12,7 @@
 
 """The state of a simulated cloud between two steps."""
 
+from collections.abc import Iterable
 import typing as ty
 
 from nova import exception
@@ -45,11 +46,14 @@ class State:
         which have left still hold there: (instance, flavor, claimed)
     :ivar notes: texts on the claims that failed in the present step
     :param cloud: the cloud file
+    :param hosts: its hosts with their resource providers; empty ones, if left
+        out
     :raises InputError: if a filter does not exist, an image or an alias is
         bad, or Nova cannot report the PCI devices of a host
     """
 
-    def __init__(self, cloud: model.Cloud):
+    def __init__(self, cloud: model.Cloud, hosts: Iterable[tuple[
+            compute.ComputeHost, list[placement.Provider]]] | None = None):
         self.cloud = cloud
         self.context = nova_api.admin_context()
         self.placement = placement.Placement()
@@ -60,7 +64,7 @@ class State:
             objects.Instance, objects.Flavor, compute.Claimed]]] = {}
         self.notes: list[str] = []
         self.flavors = {
-            name: _flavor(number, spec) for number, (name, spec) in
+            name: nova_flavor(number, spec) for number, (name, spec) in
             enumerate(cloud.flavors.items(), 1)}
         self.images = {name: self._image(name, properties)
                        for name, properties in cloud.images.items()}
@@ -68,7 +72,11 @@ class State:
             nova_api.get_alias_from_config()
         except exception.NovaException as e:
             raise problems.InputError([f'{cloud.path}: {e}'])
-        self._build_hosts()
+        for host, providers in (
+                compute.new_hosts(cloud) if hosts is None else hosts):
+            self.hosts[host.name] = host
+            for provider in providers:
+                self.placement.add(provider)
         try:
             self.manager = scheduler.HostManager(self.hosts,
                                                  cloud.aggregates)
@@ -79,27 +87,6 @@ class State:
             cloud, self.hosts, self.placement, self.manager.aggregates_of)
         self.scheduler = scheduler.Scheduler(
             self.manager, self.placement, self.network.sources)
-
-    def _build_hosts(self) -> None:
-        for group in self.cloud.groups:
-            text = compute.topology_json(group.nodes)
-            for name in group.names:
-                host = compute.ComputeHost(name, len(self.hosts) + 1, group,
-                                           text)
-                self.hosts[name] = host
-                self.placement.add(host.provider())
-                try:
-                    providers = host.report_devices()
-                except exception.NovaException as e:
-                    raise problems.InputError([
-                        f'{self.cloud.path}: host {name}: {e}'])
-                for provider in providers:
-                    self.placement.add(provider)
-        for aggregate in self.cloud.aggregates:
-            aggregate_uuid = compute.stable_uuid('aggregate', aggregate.name)
-            for name in aggregate.hosts:
-                provider = self.placement.providers[self.hosts[name].uuid]
-                provider.aggregates.add(aggregate_uuid)
 
     def _image(self, name: str, properties: ty.Mapping[str, ty.Any]):
         unknown = nova_api.unknown_image_properties(properties)
@@ -125,12 +112,17 @@ class State:
         return self.network.loads(self.owners())
 
 
-def _flavor(number: int, spec: model.Flavor) -> objects.Flavor:
+def nova_flavor(number: int, spec: model.Flavor) -> objects.Flavor:
+    """``nova.objects.Flavor`` of a flavor.
+
+    :param number: its number
+    :param spec: the flavor
+    """
     flavor = objects.Flavor(
         id=number, name=spec.name, flavorid=spec.name, vcpus=spec.vcpus,
-        memory_mb=spec.memory, root_gb=spec.disk, ephemeral_gb=0,
-        swap=0, rxtx_factor=1.0, vcpu_weight=0, is_public=True,
-        disabled=False, description=None,
+        memory_mb=spec.memory, root_gb=spec.disk,
+        ephemeral_gb=spec.ephemeral, swap=spec.swap, rxtx_factor=1.0,
+        vcpu_weight=0, is_public=True, disabled=False, description=None,
         extra_specs=dict(spec.extra_specs))
     flavor.obj_reset_changes()
     return flavor

@@ -27,7 +27,8 @@ from nfv_sched.simulator.steps import moves
 def shelve(state: states.State, server: servers.Server,
            step: actions.Shelve) -> None:
     """Shelve and offload a server."""
-    conductor.needs(server)
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.PAUSED,
+                    servers.SUSPENDED)
     host = server.host
     conductor.needs_service(host)
     host.give_back(server.instance, server.instance.flavor,
@@ -52,7 +53,7 @@ def unshelve(state: states.State, server: servers.Server,
 def rebuild(state: states.State, server: servers.Server,
             step: actions.Rebuild) -> None:
     """Rebuild a server, perhaps with another image."""
-    conductor.needs(server)
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.ERROR)
     conductor.needs_service(server.host)
     image_meta = state.images.get(step.image, server.image_meta)
     if image_meta is server.image_meta:
@@ -64,12 +65,13 @@ def rebuild(state: states.State, server: servers.Server,
     if _primitive(before) != _primitive(after):
         conflict = exception.ImageNUMATopologyRebuildConflict()
         raise servers.Refused(f'the Nova API refuses the image: {conflict}')
-    spec = server.spec.obj_clone()
+    spec = request.stored(server)
     spec.image = image_meta
-    request.set_destination(state, spec, None, None, move=True)
+    request.set_destination(state, spec, None, None, server.cell)
     spec.ensure_network_information(server.instance)
     spec.scheduler_hints = {'_nova_check_type': ['rebuild']}
-    spec.force_hosts = spec.force_nodes = [server.host.name]
+    spec.force_hosts = [server.host.name]
+    spec.force_nodes = [server.host.node.hypervisor_hostname]
     request.renew_group(state, server, spec)
     conductor.select(state, spec, [server.uuid], False)
     server.image_meta = server.spec.image = image_meta

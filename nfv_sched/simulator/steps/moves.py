@@ -27,7 +27,7 @@ from nfv_sched.simulator import state as states
 def cold_migrate(state: states.State, server: servers.Server,
                  step: actions.ColdMigrate) -> None:
     """Cold-migrate a server."""
-    conductor.needs(server)
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED)
     _move(state, server, step, server.instance.flavor, server.flavor_name,
           'migration', [server.host.name])
 
@@ -35,7 +35,7 @@ def cold_migrate(state: states.State, server: servers.Server,
 def resize(state: states.State, server: servers.Server,
            step: actions.Resize) -> None:
     """Resize a server."""
-    conductor.needs(server)
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED)
     flavor = state.flavors[step.flavor]
     if step.flavor == server.flavor_name:
         raise servers.Refused('the server has this flavor already')
@@ -54,9 +54,10 @@ def _move(state: states.State, server: servers.Server,
     :param kind: ``migration`` or ``resize``
     :param ignore: names of hosts that are not considered
     """
+    copy = request.stored(server)
     stored = server.spec
     if kind == 'resize':
-        server.spec = stored.obj_clone()
+        server.spec = copy
         server.spec.flavor = flavor
         try:
             server.spec.numa_topology = request.constraints(
@@ -81,7 +82,7 @@ def _move(state: states.State, server: servers.Server,
         raise
     server.pending = servers.Pending(
         server.host, server.instance.flavor, server.flavor_name,
-        server.claimed, stored, migration)
+        server.claimed, stored, migration, server.status)
     server.instance.flavor = flavor
     server.flavor_name = flavor_name
     conductor.settle(state, server, host, claimed, servers.RESIZED)
@@ -91,24 +92,34 @@ def _move(state: states.State, server: servers.Server,
         confirm(state, server, step)
 
 
+def _pending(server: servers.Server) -> servers.Pending:
+    """The move of a server that is not confirmed yet.
+
+    :raises Refused: if there is none, or a snapshot does not say it
+    """
+    conductor.needs(server, servers.RESIZED)
+    if server.pending is None:
+        raise servers.Refused('the snapshot does not say from where it was '
+                              'moved')
+    return server.pending
+
+
 def confirm(state: states.State, server: servers.Server,
             step: actions.Step) -> None:
     """Confirm a resize or cold migration."""
-    conductor.needs(server, servers.RESIZED)
-    pending = server.pending
+    pending = _pending(server)
     pending.source.give_back(server.instance, pending.flavor,
                              pending.claimed)
     state.placement.delete_allocation_for_instance(
         state.context, pending.migration)
     server.pending = None
-    server.status = servers.ACTIVE
+    server.status = pending.status
 
 
 def revert(state: states.State, server: servers.Server,
            step: actions.Step) -> None:
     """Revert a resize or cold migration."""
-    conductor.needs(server, servers.RESIZED)
-    pending = server.pending
+    pending = _pending(server)
     server.host.give_back(server.instance, server.instance.flavor,
                           server.claimed)
     state.placement.delete_allocation_for_instance(state.context, server.uuid)
@@ -117,13 +128,14 @@ def revert(state: states.State, server: servers.Server,
     server.flavor_name = pending.flavor_name
     server.spec = pending.spec
     server.pending = None
-    conductor.settle(state, server, pending.source, pending.claimed)
+    conductor.settle(state, server, pending.source, pending.claimed,
+                     pending.status)
 
 
 def live_migrate(state: states.State, server: servers.Server,
                  step: actions.LiveMigrate) -> None:
     """Live-migrate a server."""
-    conductor.needs(server)
+    conductor.needs(server, servers.ACTIVE, servers.PAUSED)
     source, old = server.host, server.claimed
     conductor.needs_service(source)
     if any(wanted.source == objects.InstancePCIRequest.FLAVOR_ALIAS and
@@ -158,6 +170,6 @@ def live_migrate(state: states.State, server: servers.Server,
             raise servers.Refused(f'{"; ".join(notes)}; then: {e}')
         raise
     state.notes = notes
-    conductor.settle(state, server, host, claimed)
+    conductor.settle(state, server, host, claimed, server.status)
     source.give_back(server.instance, server.instance.flavor, old)
     state.placement.delete_allocation_for_instance(state.context, migration)

@@ -23,7 +23,7 @@ from nfv_sched.simulator import state as states
 def evacuate(state: states.State, server: servers.Server,
              step: actions.Evacuate) -> None:
     """Evacuate a server from its host, which is down from now on."""
-    conductor.needs(server)
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.ERROR)
     source, old = server.host, server.claimed
     source.down = True
     spec = request.of_move(state, server, step.host, [source.name])
@@ -35,7 +35,9 @@ def evacuate(state: states.State, server: servers.Server,
             server.image_meta, 'evacuation', limits))
     # The source still counts it until its nova-compute is up again.
     conductor.leave(state, source, server, server.instance.flavor, old)
-    conductor.settle(state, server, host, claimed)
+    conductor.settle(
+        state, server, host, claimed, servers.STOPPED
+        if server.status == servers.STOPPED else servers.ACTIVE)
 
 
 def host_down(state: states.State, host: compute.ComputeHost) -> None:

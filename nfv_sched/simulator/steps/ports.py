@@ -31,7 +31,7 @@ def attach(state: states.State, server: servers.Server,
 def detach(state: states.State, server: servers.Server,
            step: actions.Detach) -> None:
     """Detach the latest ports of a server on a network."""
-    conductor.needs(server)
+    _check(server)
     name, count = step.networks[0], len(step.networks)
     found = [port for port in server.ports if port.network.name == name]
     if len(found) < count:
@@ -42,9 +42,13 @@ def detach(state: states.State, server: servers.Server,
                    if port not in gone])
 
 
+def _check(server: servers.Server) -> None:
+    conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.PAUSED)
+
+
 def _plug(server: servers.Server, ports: list[network.Port]) -> None:
     """Set the ports of a server; Nova does not ask the scheduler for this."""
-    conductor.needs(server)
+    _check(server)
     conductor.needs_service(server.host)
     server.ports = ports
     server.instance.info_cache.network_info = nova_api.network_info(

@@ -23,6 +23,7 @@ from nfv_sched.simulator import engine
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import outcome
+from nfv_sched.simulator import state
 from nfv_sched.tests import base
 
 # Two hosts with the switch on different nodes; node 0 has five dedicated
@@ -111,7 +112,7 @@ class SimulatorTestCase(base.TestCase):
             cloud = loader.loads(text, 'cloud.yaml', defaults,
                                  nova_api.extra_spec_problem)
             with configuration.overrides(cloud, seed=seed):
-                yield engine.Simulation(cloud, progress)
+                yield engine.Simulation(state.State(cloud), progress)
 
     def run_cloud(self, text: str, seed: int = 0) -> outcome.Result:
         """Run the text of a cloud."""

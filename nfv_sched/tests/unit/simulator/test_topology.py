@@ -91,7 +91,7 @@ class TopologyTestCase(base.SimulatorTestCase):
                            'shared_cores_per_node: 1')
         for node in group.nodes:
             self.assertEqual(node.shared, node.dedicated)
-        provider = compute.ComputeHost(
+        provider = compute.new_host(
             'h', 1, group, compute.topology_json(group.nodes)).provider()
         self.assertNotIn('PCPU', provider.inventories)
         self.assertEqual(5, provider.inventories['VCPU'].total)

@@ -1,0 +1,205 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The hosts of a snapshot as simulated hosts, with all that is used there."""
+
+from collections.abc import Iterator, Mapping
+import functools
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import layout
+from nfv_sched.simulator import model
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import placement
+
+# Tags that Nova works out itself, or keeps with the device.
+_OWN_TAGS = ('address', 'dev_type')
+_KEPT_TAGS = ('rp_uuid', 'parent_ifname')
+_Kind = tuple[str, str, str]
+
+
+def hosts(found: snapshot.Cloud, cloud: model.Cloud) -> Iterator[
+        tuple[compute.ComputeHost, list[placement.Provider]]]:
+    """The hosts of a snapshot, each with its resource providers.
+
+    What Placement has of a host that was not read from there is worked out
+    from its compute node.
+
+    :param found: the snapshot
+    :param cloud: the same as a cloud file
+    """
+    aggregates = compute.aggregates_by_host(cloud)
+    tags = _common_tags(found)
+    # Else a host without provider is one that Placement does not know.
+    unread = (not any(host.providers for host in found.hosts)
+              or any('Placement' in text for text in found.missing))
+    groups = {group.name: group for group in cloud.groups}
+    for number, host in enumerate(layout.hosts(found), 1):
+        made = _host(number, host, groups[host.name], tags)
+        if host.providers:
+            providers = list(_providers(host))
+        elif unread:
+            root = made.provider()
+            root.aggregates |= aggregates.get(host.name, set())
+            providers = [root, *_devices_in_placement(made)]
+        else:
+            providers = [placement.Provider(made.uuid, host.hypervisor, {},
+                                            set())]
+        yield made, providers
+
+
+def _host(number: int, host: snapshot.Host, group: model.HostGroup,
+          tags: Mapping[_Kind, Mapping[str, str]]) -> compute.ComputeHost:
+    known = {'uuid': host.uuid} if host.uuid else {}
+    node = compute.compute_node(
+        number, host.name, group,
+        None if host.nodes is None else topology(host.nodes)._to_json(),
+        hypervisor_hostname=host.hypervisor,
+        hypervisor_type=host.hypervisor_type,
+        hypervisor_version=host.hypervisor_version,
+        supported=host.supported,
+        cpu_info=host.cpu_info, stats=dict(host.stats),
+        vcpus=host.vcpus, vcpus_used=host.vcpus_used, memory_mb=host.memory,
+        memory_mb_used=host.memory_used, local_gb=host.disk,
+        local_gb_used=host.disk_used,
+        disk_available_least=host.disk_available_least,
+        cpu_allocation_ratio=host.cpu_ratio,
+        ram_allocation_ratio=host.memory_ratio,
+        disk_allocation_ratio=host.disk_ratio, **known)
+    made = compute.ComputeHost(
+        host.name, group, node, functools.partial(_tracker, node, host, tags))
+    made.down = not host.up
+    if host.devices:
+        made.report_pools()
+    return made
+
+
+def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
+    """``nova.objects.NUMATopology`` with what is used of it.
+
+    :param nodes: NUMA nodes of a host
+    """
+    return objects.NUMATopology(cells=[objects.NUMACell(
+        id=node.number, socket=node.socket, cpuset=set(node.shared),
+        pcpuset=set(node.dedicated), memory=node.memory,
+        cpu_usage=node.shared_used, memory_usage=node.memory_used,
+        pinned_cpus=set(node.pinned),
+        siblings=[set(core) for core in layout.cores(node)],
+        mempages=[objects.NUMAPagesTopology(
+            size_kb=pages.size, total=pages.total, used=pages.used,
+            reserved=pages.reserved) for pages in node.pages],
+        network_metadata=objects.NetworkMetadata(
+            physnets=set(node.physnets), tunneled=node.tunneled))
+        for node in nodes])
+
+
+# PCI devices
+
+
+def _kind(device: snapshot.Device) -> _Kind:
+    return device.vendor, device.product, device.kind
+
+
+def _common_tags(found: snapshot.Cloud) -> dict[_Kind, dict[str, str]]:
+    """The tags that all free devices of a kind have, if they are the same.
+
+    Nova does not store those of a device that has no free one beside it.
+    """
+    seen: dict[_Kind, list[dict[str, str]]] = {}
+    for host in found.hosts:
+        for device in host.devices:
+            if device.tags:
+                tags = _spec_tags(device.tags)
+                of_kind = seen.setdefault(_kind(device), [])
+                if tags not in of_kind:
+                    of_kind.append(tags)
+    return {kind: of_kind[0] for kind, of_kind in seen.items()
+            if len(of_kind) == 1}
+
+
+def _spec_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Those tags that ``[pci] device_spec`` gives to a device."""
+    return {name: value for name, value in tags.items()
+            if name not in _OWN_TAGS and name not in _KEPT_TAGS}
+
+
+def _tracker(node: objects.ComputeNode, host: snapshot.Host,
+             common: Mapping[_Kind, Mapping[str, str]]
+             ) -> nova_api.PCITracker:
+    of_card: dict[tuple, dict[str, str]] = {}
+    for device in host.devices:
+        if device.tags:
+            of_card.setdefault((_kind(device), _card(device)),
+                               _spec_tags(device.tags))
+    providers = {provider.name: provider.uuid for provider in host.providers}
+    tags, devices = {}, []
+    for device in host.devices:
+        if device.tags:
+            tags[device.address] = _spec_tags(device.tags)
+        else:
+            tags[device.address] = dict(
+                of_card.get((_kind(device), _card(device)))
+                or common.get(_kind(device), {}))
+        extra = {name: device.tags[name] for name in _KEPT_TAGS
+                 if name in device.tags}
+        uuid = providers.get(f'{host.hypervisor}_{_card(device)}')
+        if uuid is not None:
+            extra['rp_uuid'] = uuid
+        devices.append(nova_api.pci_device(
+            compute_node_id=node.id, address=device.address,
+            vendor_id=device.vendor, product_id=device.product,
+            dev_type=device.kind, numa_node=device.node,
+            status=device.status, parent_addr=device.parent,
+            instance_uuid=device.server, request_id=device.request,
+            label=f'label_{device.vendor}_{device.product}',
+            dev_id='pci_' + device.address.translate(_UNDERSCORES),
+            extra_info=extra))
+    return nova_api.PCITracker(nova_api.admin_context(), node,
+                               nova_api.KnownDevices(tags), devices)
+
+
+_UNDERSCORES = str.maketrans(':.', '__')
+
+
+def _card(device: snapshot.Device) -> str:
+    return device.parent or device.address
+
+
+# Placement
+
+
+def _providers(host: snapshot.Host) -> Iterator[placement.Provider]:
+    root = host.providers[0].uuid
+    for provider in host.providers:
+        yield placement.Provider(
+            provider.uuid, provider.name,
+            {name: placement.Inventory(
+                inventory.total, inventory.reserved, inventory.ratio,
+                inventory.max_unit, inventory.min_unit, inventory.step_size)
+             for name, inventory in provider.inventories.items()},
+            set(provider.traits), set(provider.aggregates),
+            {name: inventory.used
+             for name, inventory in provider.inventories.items()
+             if inventory.used}, provider.parent,
+            root if provider.parent else None)
+
+
+def _devices_in_placement(
+        host: compute.ComputeHost) -> list[placement.Provider]:
+    try:
+        return host.report_devices()
+    except exception.NovaException:
+        # Those of another configuration; Placement would not have them.
+        return []

@@ -1,0 +1,169 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The servers of a snapshot as simulated servers, as they are."""
+
+from collections.abc import Mapping
+import functools
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import layout
+from nfv_sched.simulator import network
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import request
+from nfv_sched.simulator import servers
+from nfv_sched.simulator import state as states
+
+#: Nova's vm_state -> status; of any other, the same in capitals.
+STATUSES: Mapping[str, str] = {
+    'active': servers.ACTIVE,
+    'resized': servers.RESIZED,
+    'shelved_offloaded': servers.SHELVED,
+    'shelved': 'SHELVED, NOT OFFLOADED',
+}
+_ERROR = 'error'
+
+
+def restore(state: states.State, found: snapshot.Cloud) -> None:
+    """Put the servers of a snapshot on the hosts of a simulated cloud.
+
+    :param state: the cloud; its servers, groups and allocations are changed
+    :param found: the snapshot from which its hosts are
+    """
+    names = layout.names(found.servers)
+    for server in found.servers:
+        made = _server(state, names[server.uuid], server)
+        state.servers[made.name] = made
+        if made.host is not None:
+            made.host.instances[made.uuid] = made
+        _allocate(state, made, server)
+    for name, group in layout.server_groups(found).items():
+        state.groups[name] = [names[member] for member in group.members
+                              if member in names]
+
+
+def _server(state: states.State, name: str,
+            found: snapshot.Server) -> servers.Server:
+    host = state.hosts.get(found.host) if found.host else None
+    status = STATUSES.get(found.state, found.state.upper())
+    if found.state == _ERROR and found.host is None:
+        status = servers.REFUSED
+    return servers.Server(
+        name, found.flavor.name, status, uuid=found.uuid,
+        project=found.project or nova_api.PROJECT, host=host,
+        cell=host.group.cell if host else None,
+        reason=found.fault or '',
+        ports=[network.Port(
+            port.id, state.cloud.networks[layout.network_name(port)],
+            layout.security_groups(port)) for port in found.ports or ()],
+        work_out=functools.partial(_work_out, state, found))
+
+
+def _allocate(state: states.State, server: servers.Server,
+              found: snapshot.Server) -> None:
+    """Give a server what it has in Placement."""
+    allocations = found.allocations
+    if allocations is not None:
+        # What is used was read with the providers.
+        held = {uuid: dict(amounts) for uuid, amounts in allocations.items()
+                if uuid in state.placement.providers}
+        if held:
+            state.placement.allocations[server.uuid] = held
+    elif server.host is not None:
+        state.placement.allocate(server.uuid, {
+            server.host.uuid: _amounts(found, server.host)})
+
+
+def _amounts(found: snapshot.Server,
+             host: compute.ComputeHost) -> dict[str, int]:
+    """What a server takes of its compute node by its flavor and NUMA nodes.
+
+    PCI devices are not in it.
+    """
+    flavor = found.flavor
+    pinned = 0
+    if not host.group.legacy_pinning:
+        pinned = sum(len(node.dedicated) for node in found.nodes or ())
+        reserved = sum(len(node.reserved) for node in found.nodes or ())
+    else:
+        reserved = 0
+    amounts = {
+        'VCPU': flavor.vcpus - pinned, 'PCPU': pinned + reserved,
+        'MEMORY_MB': flavor.memory,
+        'DISK_GB': flavor.disk + flavor.ephemeral + -(-flavor.swap // 1024)}
+    return {name: amount for name, amount in amounts.items() if amount > 0}
+
+
+def _work_out(state: states.State, found: snapshot.Server,
+              server: servers.Server) -> None:
+    """Make Nova's objects of a server.
+
+    :param server: the server; if they cannot be made, it has no request
+    """
+    flavor = states.nova_flavor(0, layout.flavor(found.flavor))
+    try:
+        server.image_meta = nova_api.image_meta(found.image)
+    except (ValueError, exception.NovaException) as e:
+        server.image_meta = nova_api.image_meta({})
+        server.unknown = f'the properties of its image are bad: {e}'
+    server.instance = instance = request.new_instance(state, server, flavor)
+    try:
+        spec = request.describe(
+            state, server, {'scheduler_hints': {
+                name: list(values) for name, values in found.hints.items()}},
+            found.zone, (), server.name)
+    except servers.Refused as e:
+        server.unknown = str(e)
+    else:
+        spec.is_bfv = _is_on_volume(found)
+        if not server.unknown:
+            server.spec = spec
+    host = server.host
+    if host is None:
+        return
+    instance.host = host.name
+    instance.node = host.node.hypervisor_hostname
+    instance.numa_topology = _topology(found)
+    tracker = host.pci_tracker
+    devices = [*tracker.allocations.get(server.uuid, ()),
+               *tracker.claims.get(server.uuid, ())]
+    instance.pci_devices.objects.extend(devices)
+    server.claimed = compute.Claimed(
+        instance.numa_topology, tuple(devices), instance.pci_requests)
+
+
+def _is_on_volume(found: snapshot.Server) -> bool:
+    """Whether its root disk is on a volume: it has no disk in Placement."""
+    if not found.allocations or not found.flavor.disk:
+        return False
+    return found.flavor.disk > sum(
+        amounts.get('DISK_GB', 0) for amounts in found.allocations.values())
+
+
+def _topology(found: snapshot.Server) -> objects.InstanceNUMATopology | None:
+    if found.nodes is None:
+        return None
+    return objects.InstanceNUMATopology(
+        instance_uuid=found.uuid,
+        emulator_threads_policy=found.emulator_threads,
+        cells=[objects.InstanceNUMACell(
+            id=node.host_node, cpuset=set(node.shared),
+            pcpuset=set(node.dedicated), memory=node.memory,
+            pagesize=node.page_size, cpu_policy=node.cpu_policy,
+            cpu_thread_policy=node.thread_policy,
+            cpu_pinning_raw={str(vcpu): cpu for vcpu, cpu
+                             in node.pins.items()} or None,
+            cpuset_reserved=set(node.reserved) or None)
+            for node in found.nodes])

@@ -1,0 +1,58 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Start a simulation from a snapshot."""
+
+from collections.abc import Iterator
+import contextlib
+
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import configuration
+from nfv_sched.simulator import layout
+from nfv_sched.simulator import model
+from nfv_sched.simulator import network
+from nfv_sched.simulator import restore_hosts
+from nfv_sched.simulator import restore_servers
+from nfv_sched.simulator import state as states
+
+
+@contextlib.contextmanager
+def started(found: snapshot.Cloud, *, reasons: str | None = None,
+            seed: int = 0, cloud: model.Cloud | None = None
+            ) -> Iterator[states.State]:
+    """Within this context, a simulated cloud is as a snapshot says.
+
+    Nova's configuration is that of the snapshot.  Options that are not known
+    here, of another release or of a plugin, are left out.
+
+    :param found: the snapshot
+    :param reasons: how much refusals say, as ``expose_reasons``; None for all
+    :param seed: seed of the random choice among equal hosts
+    :param cloud: the snapshot as a cloud file, with more flavors and the
+        like, and steps; None for the snapshot alone
+    :returns: context with the cloud
+    :raises InputError: if a filter or weigher of the snapshot is not
+        installed, or an option of the configuration is bad
+    """
+    if cloud is None:
+        cloud = layout.cloud(found)
+    with (configuration.defaults(),
+          configuration.overrides(cloud, reasons, seed)):
+        yield _state(found, cloud)
+
+
+def _state(found: snapshot.Cloud, cloud: model.Cloud) -> states.State:
+    state = states.State(cloud, restore_hosts.hosts(found, cloud))
+    restore_servers.restore(state, found)
+    if not any(host.network for host in found.hosts):
+        # As for filters that have not read Neutron.
+        state.network.become(network.DOWN, ())
+    return state
