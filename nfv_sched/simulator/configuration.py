@@ -19,6 +19,7 @@ Defaults first, then the configuration files of the command line, then the
 from collections.abc import Iterator, Sequence
 import contextlib
 import random
+import typing as ty
 
 from oslo_config import cfg
 from oslo_serialization import jsonutils
@@ -48,13 +49,13 @@ def our_filters() -> list[str]:
             [name for name in names if name not in _ORDER])
 
 
-def _set_defaults() -> list[tuple[str, str]]:
+def _set_defaults() -> list[tuple[str, str, ty.Any]]:
     """Add nfv-sched's filters and weighers, and the PCI filter, to defaults.
 
     Nova's PCI filter is not among Nova's own defaults, but is needed as soon
     as a host has devices.
 
-    :returns: (group, name) of the options that were changed
+    :returns: (group, name, value before) of the options that were changed
     """
     ours = our_filters()
     nova_filters = [name for name in CONF.filter_scheduler.enabled_filters
@@ -70,9 +71,10 @@ def _set_defaults() -> list[tuple[str, str]]:
             'nfv_sched.weights.all_weighers'],
         ('nfv_sched', 'expose_reasons'): 'hosts',
     }
+    before = [(*option, _value(*option)) for option in values]
     for (group, name), value in values.items():
         CONF.set_default(name, value, group=group)
-    return list(values)
+    return before
 
 
 @contextlib.contextmanager
@@ -100,10 +102,21 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[model.Defaults]:
             ram_ratio=CONF.initial_ram_allocation_ratio,
             disk_ratio=CONF.initial_disk_allocation_ratio)
     finally:
-        for group, name in changed:
+        for group, name, before in changed:
             CONF.clear_default(name, group=group)
+            if _value(group, name) != before:
+                # A program that embeds the simulator had set it.
+                CONF.set_default(name, before, group=group)
         if config_files:
             CONF.clear()
+
+
+def _group(name: str) -> str | None:
+    return None if name == 'DEFAULT' else name
+
+
+def _value(group: str, name: str) -> ty.Any:
+    return (CONF if group == 'DEFAULT' else CONF[group])[name]
 
 
 @contextlib.contextmanager
@@ -138,10 +151,8 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
     try:
         for group, name, value, line in values:
             try:
-                if group == 'DEFAULT':
-                    CONF.set_override(name, value)
-                else:
-                    CONF.set_override(name, value, group=group)
+                changed.append((group, name, _value(group, name)))
+                CONF.set_override(name, value, group=_group(group))
             except (cfg.Error, ValueError, TypeError) as e:
                 if not line and isinstance(e, _UNKNOWN):
                     continue
@@ -149,12 +160,12 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                 raise problems.InputError([
                     f'{place}: options.{group}.{name}: '
                     f'{" ".join(str(e).split())}'])
-            changed.append((group, name))
         random.seed(seed)
         with nova_api.offline():
             yield
     finally:
         random.setstate(state)
-        for group, name in changed:
-            CONF.clear_override(
-                name, group=None if group == 'DEFAULT' else group)
+        for group, name, before in reversed(changed):
+            CONF.clear_override(name, group=_group(group))
+            if _value(group, name) != before:
+                CONF.set_override(name, before, group=_group(group))

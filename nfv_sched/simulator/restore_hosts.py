@@ -11,7 +11,7 @@
 #    under the License.
 """The hosts of a snapshot as simulated hosts, with all that is used there."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 import functools
 
 from nova import exception
@@ -27,6 +27,8 @@ from nfv_sched.simulator import placement
 # Tags that Nova works out itself, or keeps with the device.
 _OWN_TAGS = ('address', 'dev_type')
 _KEPT_TAGS = ('rp_uuid', 'parent_ifname')
+_AVAILABLE = 'available'
+_UNDERSCORES = str.maketrans(':.', '__')
 _Kind = tuple[str, str, str]
 
 
@@ -81,7 +83,12 @@ def _host(number: int, host: snapshot.Host, group: model.HostGroup,
     made = compute.ComputeHost(
         host.name, group, node, functools.partial(_tracker, node, host, tags))
     made.down = not host.up
-    if host.devices:
+    free = [device for device in host.devices
+            if device.status == _AVAILABLE]
+    if all(device.tags for device in free):
+        # As they were reported last; the tracker is slow to make.
+        node.pci_device_pools = _pools(free)
+    else:
         made.report_pools()
     return made
 
@@ -135,6 +142,21 @@ def _spec_tags(tags: Mapping[str, str]) -> dict[str, str]:
             if name not in _OWN_TAGS and name not in _KEPT_TAGS}
 
 
+def _pools(devices: Iterable[snapshot.Device]) -> objects.PciDevicePoolList:
+    """The pools of free devices."""
+    pools: dict[tuple, list[snapshot.Device]] = {}
+    for device in devices:
+        pools.setdefault((_kind(device), device.node,
+                          tuple(sorted(device.tags.items()))),
+                         []).append(device)
+    return objects.PciDevicePoolList(objects=[
+        objects.PciDevicePool(
+            vendor_id=free[0].vendor, product_id=free[0].product,
+            numa_node=free[0].node, count=len(free),
+            tags={'dev_type': free[0].kind, **free[0].tags})
+        for free in pools.values()])
+
+
 def _tracker(node: objects.ComputeNode, host: snapshot.Host,
              common: Mapping[_Kind, Mapping[str, str]]
              ) -> nova_api.PCITracker:
@@ -168,9 +190,6 @@ def _tracker(node: objects.ComputeNode, host: snapshot.Host,
             extra_info=extra))
     return nova_api.PCITracker(nova_api.admin_context(), node,
                                nova_api.KnownDevices(tags), devices)
-
-
-_UNDERSCORES = str.maketrans(':.', '__')
 
 
 def _card(device: snapshot.Device) -> str:
