@@ -66,6 +66,21 @@ def save(cloud: snapshot.Cloud, path: str) -> int:
             os.unlink(temporary)
 
 
+def is_snapshot(path: str) -> bool:
+    """Whether a file begins as a snapshot does, compressed or not.
+
+    :param path: of the file
+    :raises FileError: if it cannot be read
+    """
+    try:
+        with open(path, 'rb') as raw:
+            start = raw.read(64)
+    except (OSError, ValueError) as exc:
+        raise FileError(f'{path}: {getattr(exc, "strerror", "") or exc}'
+                        ) from exc
+    return start.startswith(_GZIP) or start.lstrip().startswith(b'{')
+
+
 def load(path: str) -> snapshot.Cloud:
     """Read a snapshot.
 

@@ -107,8 +107,8 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
               if places is not None and host.uuid in places.failed}
     return snapshot.Cloud(
         taken=taken, source="Nova's databases, Placement and Neutron",
-        nova=_release('nova'), nfv_sched=_release('nfv-sched'),
-        missing=tuple(missing), options=_options(conf),
+        nova=release('nova'), nfv_sched=release('nfv-sched'),
+        missing=tuple(missing), options=options(conf),
         hosts=tuple(sorted(
             (_whole_host(fields, places, network) for fields in hosts),
             key=lambda host: (host.name, host.hypervisor))),
@@ -130,7 +130,11 @@ def _silent(what: str, done: int, total: int) -> None:
     pass
 
 
-def _release(package: str) -> str:
+def release(package: str) -> str:
+    """The release of an installed package; empty if it is not installed.
+
+    :param package: its name
+    """
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -142,7 +146,11 @@ def _texts(values: Mapping) -> dict[str, str]:
             for key, value in values.items() if value is not None}
 
 
-def _options(conf) -> dict[str, dict[str, ty.Any]]:
+def options(conf) -> dict[str, dict[str, ty.Any]]:
+    """The options that matter for scheduling: section -> name -> value.
+
+    :param conf: configuration object of Nova
+    """
     found: dict[str, dict[str, ty.Any]] = {}
     for section, names in _OPTIONS.items():
         group = conf if section == 'DEFAULT' else conf[section]

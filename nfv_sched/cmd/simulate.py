@@ -14,6 +14,7 @@
 
 import argparse
 from collections.abc import Sequence
+import dataclasses
 import sys
 import typing as ty
 import warnings
@@ -22,6 +23,7 @@ from oslo_serialization import jsonutils
 import yaml
 
 from nfv_sched.cmd import cli
+from nfv_sched.cmd import source
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import text as cloud_text
 from nfv_sched.simulator import examples
@@ -38,6 +40,7 @@ examples:
   nfv-sched simulate cloud.yaml -f csv -c Server -c Host -c "NUMA nodes"
   nfv-sched simulate cloud.yaml --config-file /etc/nova/nova.conf
   nfv-sched simulate one.yaml two.yaml three.yaml
+  nfv-sched simulate --from cloud.json.gz steps.yaml
 
 exit code: 0 if all expectations of the files are met, 1 if one is not,
 2 if a file or the command line cannot be used, 3 if something unforeseen
@@ -55,6 +58,22 @@ _SECTIONS = {
 _DOCUMENTS = ('json', 'yaml')
 
 
+def _concerned(result, all_hosts: bool):
+    """The part of a result that its steps are about.
+
+    :param result: the result of steps on a cloud with more servers and hosts
+    :param all_hosts: whether all hosts are left in it
+    """
+    names = {found.server for found in result.outcomes}
+    hosts = {name for found in result.outcomes
+             for name in (found.source, found.host, found.server)}
+    return dataclasses.replace(
+        result,
+        servers=[server for server in result.servers if server.name in names],
+        hosts=[host for host in result.hosts
+               if all_hosts or host.name in hosts])
+
+
 class _UsageError(Exception):
     """A command line that cannot be used."""
 
@@ -67,6 +86,10 @@ class Simulate(cli.Lister):
     host, host NUMA nodes and pinned CPUs, or with the reason why it was
     refused. No service, database or network is needed. Of several files
     only the expectations are told, one line a file.
+
+    With --from, a cloud is there already, as a snapshot has it: CLOUD has
+    steps, and what they need besides. Only the servers and hosts that they
+    are about are shown.
     """
 
     epilog = _EPILOG
@@ -85,6 +108,11 @@ class Simulate(cli.Lister):
         what.add_argument(
             '--list-examples', action='store_true',
             help='list the examples and where they are')
+        parser.add_argument(
+            '--from', dest='source', metavar='FILE',
+            help='a snapshot, or a cloud file: CLOUD has no hosts, but steps '
+                 'for the servers and hosts that are there, and starts from '
+                 'the end of the steps of a cloud file')
         parser.add_argument(
             '--show', choices=list(_SECTIONS),
             help='what to show: servers as they are in the end, what is left '
@@ -116,7 +144,7 @@ class Simulate(cli.Lister):
         try:
             super().run(parsed_args)
             self.app.stdout.flush()
-        except (problems.InputError, _UsageError) as e:
+        except (problems.InputError, _UsageError, source.UnreadError) as e:
             for line in str(e).splitlines():
                 print(f'nfv-sched: {line}', file=sys.stderr)
             return 2
@@ -149,6 +177,14 @@ class Simulate(cli.Lister):
                     [(name, examples.description(path), str(path))
                      for name, path in examples.find().items()])
         paths = parsed_args.clouds
+        if parsed_args.source is not None:
+            if parsed_args.config_file or not paths:
+                raise _UsageError('--from needs files with steps, and has '
+                                  'the configuration of the cloud')
+            self._found = source.load(parsed_args.source)
+            for text in self._found.missing:
+                print(f'nfv-sched: {parsed_args.source}: {text}',
+                      file=sys.stderr)
         if parsed_args.example is not None:
             paths = [self._example(parsed_args.example)]
         if len(paths) > 1:
@@ -199,25 +235,38 @@ class Simulate(cli.Lister):
                 '--show servers, hosts, network or steps')
         return sections
 
-    @staticmethod
-    def _run_cloud(path: str, parsed_args: argparse.Namespace):
-        # Importing Nova takes seconds, which --help must not take.
+    def _run_steps(self, path: str, parsed_args: argparse.Namespace):
+        """Run a file of steps on the cloud of ``--from``."""
         text = cloud_text.read(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            from nfv_sched.simulator import engine
+            from nfv_sched.simulator import layout
+            from nfv_sched.simulator import nova_api
+            from nfv_sched.simulator import start
+        cloud = loader.loads_steps(
+            text, path, layout.cloud(self._found),
+            layout.ways_to_say(self._found), nova_api.extra_spec_problem)
+        with (start.started(self._found, reasons=parsed_args.reasons,
+                            seed=parsed_args.seed, cloud=cloud) as state,
+              progress.shown() as update):
+            result = engine.Simulation(state, update).run()
+        return _concerned(result, parsed_args.show == 'hosts')
+
+    def _run_cloud(self, path: str, parsed_args: argparse.Namespace):
+        if parsed_args.source is not None:
+            return self._run_steps(path, parsed_args)
+        # Importing Nova takes seconds, which --help must not take.
         with warnings.catch_warnings():
             # Its libraries warn about eventlet, which nothing here uses.
             warnings.simplefilter('ignore')
-            from nfv_sched.simulator import configuration
             from nfv_sched.simulator import engine
-            from nfv_sched.simulator import nova_api
-            from nfv_sched.simulator import state
-        with configuration.defaults(parsed_args.config_file) as defaults:
-            cloud = loader.loads(text, path, defaults,
-                                 nova_api.extra_spec_problem)
-            with configuration.overrides(cloud, parsed_args.reasons,
-                                         parsed_args.seed):
-                with progress.shown() as update:
-                    return engine.Simulation(
-                        state.State(cloud), update).run()
+            from nfv_sched.simulator import start
+        with (start.loaded(path, config_files=parsed_args.config_file,
+                           reasons=parsed_args.reasons,
+                           seed=parsed_args.seed) as state,
+              progress.shown() as update):
+            return engine.Simulation(state, update).run()
 
     def _simulate(self, path: str, parsed_args: argparse.Namespace) -> None:
         self._result = self._run_cloud(path, parsed_args)

@@ -21,10 +21,12 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 import fnmatch
 import typing as ty
+import warnings
 
 from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import progress
 
 UNREAD = 1
@@ -89,7 +91,8 @@ class Looking:
         try:
             code = super().run(parsed_args)
         except (UnreadError, UsageError) as exc:
-            self._tell(exc)
+            for line in str(exc).splitlines():
+                self._tell(line)
             return UNREAD if isinstance(exc, UnreadError) else USAGE
         for text in self._missing:
             self._tell(text)
@@ -104,13 +107,31 @@ class Looking:
 def load(path: str) -> snapshot.Cloud:
     """Read a cloud from a file.
 
-    :param path: of a snapshot
+    :param path: of a snapshot, or of a cloud file of the simulator
     :raises UnreadError: if it cannot be read
     """
     try:
-        return file.load(path)
-    except file.FileError as exc:
+        if file.is_snapshot(path):
+            return file.load(path)
+        return _simulate(path)
+    except (file.FileError, problems.InputError) as exc:
         raise UnreadError(str(exc)) from exc
+
+
+def _simulate(path: str) -> snapshot.Cloud:
+    """The cloud of a cloud file, after its steps; progress is on stderr.
+
+    :raises InputError: if anything is wrong with the file
+    """
+    with warnings.catch_warnings():
+        # Nova's libraries warn about eventlet, which nothing here uses.
+        warnings.simplefilter('ignore')
+        from nfv_sched.simulator import engine
+        from nfv_sched.simulator import record
+        from nfv_sched.simulator import start
+    with start.loaded(path) as state, progress.shown() as update:
+        engine.Simulation(state, update).run()
+        return record.cloud(state)
 
 
 def read(arguments: list[str]) -> snapshot.Cloud:

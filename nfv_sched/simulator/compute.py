@@ -449,6 +449,22 @@ def aggregate_uuid(aggregate: model.Aggregate) -> str:
     return aggregate.uuid or stable_uuid('aggregate', aggregate.name)
 
 
+def network_uuid(network: model.Network) -> str:
+    """UUID of a network.
+
+    :param network: the network
+    """
+    return network.uuid or stable_uuid('network', network.name)
+
+
+def group_uuid(group: model.ServerGroup) -> str:
+    """UUID of a server group.
+
+    :param group: the group
+    """
+    return group.uuid or stable_uuid('group', group.name)
+
+
 def aggregates_by_host(cloud: model.Cloud) -> dict[str, set[str]]:
     """Name of each host -> UUIDs of its aggregates.
 

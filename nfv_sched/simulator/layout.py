@@ -50,7 +50,7 @@ def cloud(found: snapshot.Cloud) -> model.Cloud:
                    for host in hosts(found))
     known = {group.name for group in groups}
     return model.Cloud(
-        path=found.source or 'the snapshot', hosts=(), steps=(),
+        path='the snapshot', hosts=(), steps=(),
         groups=groups,
         aggregates=tuple(model.Aggregate(
             name=each.name, uuid=each.uuid, metadata=each.metadata,
@@ -115,6 +115,21 @@ def names(things: Iterable[snapshot.Server | snapshot.Group]
         found[thing.uuid] = name or thing.uuid
         taken.add(found[thing.uuid])
     return found
+
+
+def ways_to_say(found: snapshot.Cloud) -> dict[str, list[str]]:
+    """How steps can say which server is meant.
+
+    :param found: the snapshot
+    :returns: name in Nova, or UUID -> the names that :func:`names` gives to
+        such servers
+    """
+    ways: dict[str, list[str]] = {}
+    given = names(found.servers)
+    for server in found.servers:
+        for way in dict.fromkeys((server.name, server.uuid)):
+            ways.setdefault(way, []).append(given[server.uuid])
+    return ways
 
 
 def server_groups(found: snapshot.Cloud) -> dict[str, snapshot.Group]:

@@ -20,8 +20,9 @@ specs of flavors are checked by a function that is passed in, so that this
 module does not need Nova.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
+import typing as ty
 
 from nfv_sched.simulator.cloud_file import hosts as cloud_hosts
 from nfv_sched.simulator.cloud_file import problems
@@ -77,19 +78,67 @@ class _Loader:
             aggregates=tuple(
                 self._aggregate(i, aggregate, names)
                 for i, aggregate in enumerate(cloud.aggregates)),
-            networks={name: self._network(network)
-                      for name, network in cloud.networks.items()},
-            settings=tuple(
-                (group, name, value, found.line(('options', group, name)))
-                for group, of_group in cloud.options.items()
-                for name, value in of_group.items()))
-        reader = cloud_steps.Steps(cloud, names, found)
+            networks=self._networks(cloud), settings=self._settings(cloud))
+        return self._with_steps(cloud, list(names), {})
+
+    def load_steps(self, data, base: model.Cloud,
+                   servers: Mapping[str, Sequence[str]]) -> model.Cloud:
+        """Read a file of steps for a cloud that is there already.
+
+        :param data: the parsed file
+        :param base: the cloud
+        :param servers: as for ``cloud_file.steps.Steps``
+        :returns: the cloud with what the file adds to it, and its steps
+        :raises InputError: if anything is wrong with it
+        """
+        found = self._found
+        if data is None:
+            raise problems.InputError([f'{found.path}: the file is empty'])
+        if isinstance(data, Mapping) and 'hosts' in data:
+            found.add(('hosts',), 'the hosts are those of --from; a file of '
+                                  'steps for it has none')
+            found.stop_if_wrong()
+        schema.check(found, model.WhatIf, data)
+        found.stop_if_wrong()
+        more = schema.read(found, model.WhatIf, data)
+        found.stop_if_wrong()
+        self._check_flavors(more)
+        self._check_server_groups(more)
+        cloud = dataclasses.replace(
+            base, path=found.path, description=more.description,
+            filters=more.filters, flavors={**base.flavors, **more.flavors},
+            images={**base.images, **more.images},
+            networks={**base.networks, **self._networks(more)},
+            security_groups={**base.security_groups, **more.security_groups},
+            server_groups={**base.server_groups, **more.server_groups},
+            steps=more.steps, settings=base.settings + self._settings(more))
+        return self._with_steps(cloud, [
+            name for group in cloud.groups for name in group.names], servers)
+
+    def _with_steps(self, cloud: model.Cloud, hosts: Sequence[str],
+                    servers: Mapping[str, Sequence[str]]) -> model.Cloud:
+        """The cloud with its steps read.
+
+        :raises InputError: if anything is wrong with the file
+        """
+        reader = cloud_steps.Steps(cloud, hosts, self._found, servers)
         steps = [reader.read(number, step)
                  for number, step in enumerate(cloud.steps, 1)]
-        found.stop_if_wrong()
+        self._found.stop_if_wrong()
         return dataclasses.replace(cloud, steps=tuple(steps))
 
-    def _check_flavors(self, cloud: model.Cloud) -> None:
+    def _networks(self, cloud: model.WhatIf) -> dict[str, model.Network]:
+        return {name: self._network(network)
+                for name, network in cloud.networks.items()}
+
+    def _settings(self, cloud: model.WhatIf
+                  ) -> tuple[tuple[str, str, ty.Any, int], ...]:
+        return tuple(
+            (group, name, value, self._found.line(('options', group, name)))
+            for group, of_group in cloud.options.items()
+            for name, value in of_group.items())
+
+    def _check_flavors(self, cloud: model.WhatIf) -> None:
         for flavor in cloud.flavors.values():
             if not flavor.validate:
                 continue
@@ -100,7 +149,7 @@ class _Loader:
                         ('flavors', flavor.name, 'extra_specs', key),
                         f'the Nova API refuses this: {complaint}')
 
-    def _check_server_groups(self, cloud: model.Cloud) -> None:
+    def _check_server_groups(self, cloud: model.WhatIf) -> None:
         for group in cloud.server_groups.values():
             if (group.max_server_per_host is not None and
                     group.policy != 'anti-affinity'):
@@ -161,6 +210,26 @@ def loads(text: str, path: str = '<text>',
     data, marks = cloud_text.parse(text, path)
     return _Loader(problems.Problems(path, marks), defaults,
                    check_extra_spec).load(data)
+
+
+def loads_steps(text: str, path: str, base: model.Cloud,
+                servers: Mapping[str, Sequence[str]],
+                check_extra_spec: Callable[[str, str], str | None] = _accept,
+                ) -> model.Cloud:
+    """Build a cloud from one that is there, and YAML text with steps for it.
+
+    :param text: the YAML
+    :param path: name of the file for messages
+    :param base: the cloud that is there
+    :param servers: its servers: each name, or UUID, by which steps can say
+        which -> names of these servers
+    :param check_extra_spec: as for :func:`loads`
+    :returns: the cloud with what the text adds to it, and its steps
+    :raises InputError: if anything is wrong with the text
+    """
+    data, marks = cloud_text.parse(text, path)
+    return _Loader(problems.Problems(path, marks), model.Defaults(),
+                   check_extra_spec).load_steps(data, base, servers)
 
 
 def load(path: str, defaults: model.Defaults = model.Defaults(),

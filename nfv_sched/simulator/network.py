@@ -104,8 +104,7 @@ class Port:
         """The port as :mod:`nova_api` takes it."""
         return {
             'name': self.network.name,
-            'network_id': self.network.uuid or compute.stable_uuid(
-                'network', self.network.name),
+            'network_id': compute.network_uuid(self.network),
             'port_id': self.id,
             'physical_network': self.network.physical_network,
             'tunneled': self.network.tunneled,
@@ -167,8 +166,8 @@ def is_told(cloud: model.Cloud) -> bool:
         cloud.security_groups or
         any(group.dhcp_servers or group.routers.count or group.other_ports
             for group in cloud.groups) or
-        any(group == 'nfv_sched' and name in names
-            for group, name, _, _ in cloud.settings) or
+        any(line and group == 'nfv_sched' and name in names
+            for group, name, _, line in cloud.settings) or
         any(names & set(aggregate.metadata)
             for aggregate in cloud.aggregates) or
         any(step.action in ('attach', 'detach', 'neutron') or

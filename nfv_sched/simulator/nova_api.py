@@ -299,6 +299,8 @@ def map_requests(context: ty.Any, instance: objects.Instance,
 
 
 _device_ids = itertools.count(1)
+_IN_POOLS = frozenset(('available', 'claimed', 'allocated', 'unavailable',
+                       'unclaimable'))
 
 
 def device_filter(device_spec: Sequence[Mapping[str, str]]):
@@ -375,6 +377,12 @@ class PCITracker(pci_manager.PciDevTracker):
         self.pci_devs = objects.PciDeviceList(objects=list(devices))
         # It sorts what it is given.
         self._build_device_tree(list(devices))
+        # A pool keeps its place also while it is empty.
+        for device in devices:
+            if device.status in _IN_POOLS:
+                self.stats.add_device(device)
+        for pool in self.stats.pools:
+            pool.update(count=0, devices=[])
         self._initial_instance_usage()
 
     def report(self, devices: Sequence[Mapping[str, ty.Any]]) -> None:
@@ -386,6 +394,38 @@ class PCITracker(pci_manager.PciDevTracker):
             jsonutils.dumps(devices))
         for device in self.pci_devs:
             device.id = next(_device_ids)
+            device.instance_uuid = device.request_id = None
+
+    def in_order(self) -> list[tuple[objects.PciDevice, dict[str, str]]]:
+        """The devices, and their tags as pools have them.
+
+        Devices of a pool follow each other; the order of free ones is that in
+        which they are given to servers.
+        """
+        found = {}
+        of_pool: list[list[objects.PciDevice]] = []
+        for pool in self.stats.pools:
+            found.update((device.address, device)
+                         for device in pool['devices'])
+            of_pool.append(list(pool['devices']))
+        for device in self.pci_devs:
+            if device.address not in found:
+                keys = self.stats._create_pool_keys_from_dev(device)
+                pool = keys and self.stats._find_pool(keys)
+                if pool:
+                    of_pool[self.stats.pools.index(pool)].append(device)
+                else:
+                    of_pool.append([device])
+        return [(device, self._tags(device))
+                for devices in of_pool for device in devices]
+
+    def _tags(self, device: objects.PciDevice) -> dict[str, str]:
+        keys = self.stats._create_pool_keys_from_dev(device) or {}
+        found = {name: str(value) for name, value in keys.items()
+                 if name not in self.stats.pool_keys}
+        if 'rp_uuid' in device.extra_info:
+            found['rp_uuid'] = device.extra_info['rp_uuid']
+        return found
 
     def claim_devices(self, requests: objects.InstancePCIRequests,
                       topology: ty.Any, instance: objects.Instance

@@ -65,9 +65,13 @@ class Inventory:
 
         :param amount: the amount
         """
-        most = self.total if self.max_unit is None else self.max_unit
-        return (self.min_unit <= amount <= most
+        return (self.min_unit <= amount <= self.most
                 and amount % self.step_size == 0)
+
+    @property
+    def most(self) -> int:
+        """Most that one allocation may have."""
+        return self.total if self.max_unit is None else self.max_unit
 
     @property
     def capacity(self) -> int:
@@ -279,6 +283,13 @@ class Placement:
         """
         self.providers[provider.uuid] = provider
         self._trees.setdefault(provider.root, []).append(provider)
+
+    def tree(self, root: str) -> list[Provider]:
+        """The providers of a host, its own first.
+
+        :param root: UUID of the compute node
+        """
+        return self._trees[root]
 
     # What Nova calls
 

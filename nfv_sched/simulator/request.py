@@ -18,6 +18,7 @@ claim of an unshelve gets the one that the server had last.
 """
 
 from collections.abc import Mapping, Sequence
+import itertools
 import typing as ty
 
 from nova import exception
@@ -60,6 +61,8 @@ def create(state: states.State, server: servers.Server, step: actions.Boot,
     server.image_meta = (
         state.images[step.image] if step.image else
         nova_api.image_meta({}))
+    if step.image:
+        server.image = state.image_texts(step.image)
     server.ports = ports_of(state, server.name, step)
     server.instance = new_instance(state, server, flavor)
     server.spec = spec = describe(
@@ -151,17 +154,21 @@ def stored(server: servers.Server) -> objects.RequestSpec:
 
 
 def ports_of(state: states.State, name: str,
-             step: actions.Boot | actions.Attach) -> list[network.Port]:
+             step: actions.Boot | actions.Attach,
+             others: Sequence[network.Port] = ()) -> list[network.Port]:
     """The ports that a step gives to a server.
 
     :param state: the cloud
     :param name: a name from which their UUIDs are made
     :param step: a boot or an attach
+    :param others: the ports that the server has
     """
     groups = state.network.security_groups(step.security_groups)
-    return [network.Port(compute.stable_uuid('port', f'{name}/{number}'),
-                         state.cloud.networks[of_port], groups)
-            for number, of_port in enumerate(step.networks)]
+    taken = {port.id for port in others}
+    ids = (uuid for number in itertools.count() if (
+        uuid := compute.stable_uuid('port', f'{name}/{number}')) not in taken)
+    return [network.Port(next(ids), state.cloud.networks[of_port], groups)
+            for of_port in step.networks]
 
 
 def resized_requests(flavor: objects.Flavor, server: servers.Server):
@@ -197,7 +204,7 @@ def server_group(state: states.State, name: str) -> objects.InstanceGroup:
     if spec.max_server_per_host is not None:
         rules['max_server_per_host'] = str(spec.max_server_per_host)
     return objects.InstanceGroup(
-        id=1, uuid=spec.uuid or compute.stable_uuid('group', name), name=name,
+        id=1, uuid=compute.group_uuid(spec), name=name,
         project_id=state.context.project_id,
         user_id=state.context.user_id,
         policy=spec.policy, policies=[spec.policy], _rules=rules,

@@ -20,20 +20,22 @@ from nova import objects
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import layout
+from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
-#: Nova's vm_state -> status; of any other, the same in capitals.
+#: Nova's vm_state -> status; of any other, the same in capitals.  One with
+#: :data:`ERROR` and without a host was refused.
 STATUSES: Mapping[str, str] = {
     'active': servers.ACTIVE,
     'resized': servers.RESIZED,
     'shelved_offloaded': servers.SHELVED,
     'shelved': 'SHELVED, NOT OFFLOADED',
 }
-_ERROR = 'error'
+ERROR = 'error'
 
 
 def restore(state: states.State, found: snapshot.Cloud) -> None:
@@ -43,8 +45,10 @@ def restore(state: states.State, found: snapshot.Cloud) -> None:
     :param found: the snapshot from which its hosts are
     """
     names = layout.names(found.servers)
+    networks = {(compute.network_uuid(each), each.vnic_type): each
+                for each in state.cloud.networks.values()}
     for server in found.servers:
-        made = _server(state, names[server.uuid], server)
+        made = _server(state, names[server.uuid], server, networks)
         state.servers[made.name] = made
         if made.host is not None:
             made.host.instances[made.uuid] = made
@@ -54,19 +58,21 @@ def restore(state: states.State, found: snapshot.Cloud) -> None:
                               if member in names]
 
 
-def _server(state: states.State, name: str,
-            found: snapshot.Server) -> servers.Server:
+def _server(state: states.State, name: str, found: snapshot.Server,
+            networks: Mapping[tuple[str, str], model.Network]
+            ) -> servers.Server:
     host = state.hosts.get(found.host) if found.host else None
     status = STATUSES.get(found.state, found.state.upper())
-    if found.state == _ERROR and found.host is None:
+    if found.state == ERROR and found.host is None:
         status = servers.REFUSED
     return servers.Server(
         name, found.flavor.name, status, uuid=found.uuid,
         project=found.project or nova_api.PROJECT, host=host,
         cell=host.group.cell if host else None,
-        reason=found.fault or '',
+        reason=found.fault or '', image=found.image,
         ports=[network.Port(
-            port.id, state.cloud.networks[layout.network_name(port)],
+            port.id, networks.get((port.network, port.vnic_type)) or
+            state.cloud.networks[layout.network_name(port)],
             layout.security_groups(port)) for port in found.ports or ()],
         work_out=functools.partial(_work_out, state, found))
 

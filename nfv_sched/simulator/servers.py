@@ -12,7 +12,7 @@
 
 """A server of a simulated cloud, and where it is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import typing as ty
 
@@ -103,6 +103,7 @@ class Server:
     :ivar reason: why its last step was refused; empty if it was done
     :ivar pending: a move that has to be confirmed or reverted, or None
     :ivar ports: its ports
+    :ivar image: properties of its image, as Nova stores them
     :ivar unknown: why ``spec`` cannot be worked out; empty if it can
     :ivar work_out: sets what is there of the class variables, when one of
         them is read first
@@ -118,6 +119,7 @@ class Server:
     reason: str = ''
     pending: Pending | None = None
     ports: list[network.Port] = dataclasses.field(default_factory=list)
+    image: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unknown: str = ''
     work_out: Callable[['Server'], None] | None = None
 

@@ -9,19 +9,46 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Start a simulation from a snapshot."""
+"""Start a simulation: from a cloud file, or from a snapshot."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import contextlib
 
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator.cloud_file import text as cloud_text
 from nfv_sched.simulator import configuration
 from nfv_sched.simulator import layout
+from nfv_sched.simulator import loader
 from nfv_sched.simulator import model
 from nfv_sched.simulator import network
+from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import restore_hosts
 from nfv_sched.simulator import restore_servers
 from nfv_sched.simulator import state as states
+
+
+@contextlib.contextmanager
+def loaded(path: str, *, config_files: Sequence[str] = (),
+           reasons: str | None = None, seed: int = 0
+           ) -> Iterator[states.State]:
+    """Within this context, a simulated cloud is as a cloud file says.
+
+    Its steps are still to be run.
+
+    :param path: the cloud file
+    :param config_files: files such as nova.conf
+    :param reasons: how much refusals say, as ``expose_reasons``; None for
+        what the files say, else all
+    :param seed: seed of the random choice among equal hosts
+    :returns: context with the cloud
+    :raises InputError: if one of the files cannot be used
+    """
+    text = cloud_text.read(path)
+    with configuration.defaults(config_files) as defaults:
+        cloud = loader.loads(text, path, defaults,
+                             nova_api.extra_spec_problem)
+        with configuration.overrides(cloud, reasons, seed):
+            yield states.State(cloud)
 
 
 @contextlib.contextmanager

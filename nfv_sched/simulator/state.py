@@ -101,6 +101,14 @@ class State:
                                        f'{problem}'])
         return meta
 
+    def image_texts(self, name: str) -> dict[str, str]:
+        """The properties of an image as Nova stores them.
+
+        :param name: its name
+        """
+        return {key: str(value)
+                for key, value in self.cloud.images[name].items()}
+
     def owners(self) -> list[servers.Server]:
         """The servers that have ports."""
         return [server for server in self.servers.values()

@@ -12,7 +12,7 @@
 
 """Read and check the steps of a cloud file."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
 import difflib
 import fnmatch
@@ -25,6 +25,8 @@ from nfv_sched.simulator.cloud_file import schema
 from nfv_sched.simulator import model
 
 _HOST_ACTIONS = ('host_down', 'host_up')
+# How many of several servers a message names.
+_SHOWN = 5
 _GLOB = re.compile(r'[*?\[]')
 
 
@@ -47,14 +49,20 @@ class Steps:
     :param cloud: the cloud file; only its steps are not worked out yet
     :param hosts: names of its hosts
     :param found: collects the problems
+    :param servers: servers that are there before: each name, or UUID, by
+        which steps can say which -> names of these servers; more than one
+        cannot be meant
     """
 
     def __init__(self, cloud: model.Cloud, hosts: Collection[str],
-                 found: problems.Problems):
+                 found: problems.Problems,
+                 servers: Mapping[str, Sequence[str]] | None = None):
         self._cloud = cloud
         self._found = found
+        self._meant = servers or {}
         # Names of the servers that exist at the step.
-        self._servers: dict[str, None] = {}
+        self._servers: dict[str, None] = dict.fromkeys(
+            name for names in self._meant.values() for name in names)
         self._known: dict[str, Collection[str]] = {
             'flavor': cloud.flavors,
             'image': cloud.images,
@@ -133,6 +141,14 @@ class Steps:
         targets: dict[str, None] = {}
         for name in getattr(step, action):
             found = matching(name, known)
+            if not found and kind == 'server':
+                found = [each for each in self._meant.get(name, ())
+                         if each in self._servers]
+                if len(found) > 1:
+                    self._found.add(
+                        path, f'there are {len(found)} servers {name!r}: '
+                              f'{", ".join(found[:_SHOWN])}'
+                              f'{", ..." if len(found) > _SHOWN else ""}')
             if not found:
                 self._found.known(path, kind, name, known)
             targets.update(dict.fromkeys(found))

@@ -75,6 +75,7 @@ def rebuild(state: states.State, server: servers.Server,
     request.renew_group(state, server, spec)
     conductor.select(state, spec, [server.uuid], False)
     server.image_meta = server.spec.image = image_meta
+    server.image = state.image_texts(step.image)
 
 
 def delete(state: states.State, server: servers.Server,

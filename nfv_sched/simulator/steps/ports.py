@@ -25,7 +25,7 @@ def attach(state: states.State, server: servers.Server,
            step: actions.Attach) -> None:
     """Attach ports to a server."""
     _plug(server, server.ports + request.ports_of(
-        state, f'{server.name}/{step.number}', step))
+        state, f'{server.name}/{step.number}', step, server.ports))
 
 
 def detach(state: states.State, server: servers.Server,

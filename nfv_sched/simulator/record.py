@@ -1,0 +1,225 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The present state of a simulated cloud as a snapshot.
+
+A simulation that starts from it goes on as this one would.  Not in a snapshot
+are: from where a server was moved whose move is not confirmed yet, what
+servers that have left still hold on hosts that are down, and whether Neutron
+can be read.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+import typing as ty
+
+from nova import objects
+from oslo_utils import timeutils
+
+from nfv_sched.cloud import read
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import model
+from nfv_sched.simulator import network
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import placement
+from nfv_sched.simulator import restore_servers
+from nfv_sched.simulator import servers as simulated
+from nfv_sched.simulator import state as states
+
+_STATES = {status: state for state, status
+           in restore_servers.STATUSES.items()} | {
+               simulated.REFUSED: restore_servers.ERROR}
+_ZONE = 'availability_zone'
+
+
+def cloud(state: states.State) -> snapshot.Cloud:
+    """The snapshot of a simulated cloud.
+
+    :param state: the cloud, while its configuration is set
+    """
+    loads = state.loads()
+    groups = {member: _group_uuid(state, name)
+              for name, members in state.groups.items() for member in members}
+    return snapshot.Cloud(
+        taken=timeutils.utcnow().strftime('%Y-%m-%dT%H:%M:%SZ'),
+        source=state.cloud.path, nova=read.release('nova'),
+        nfv_sched=read.release('nfv-sched'),
+        options=read.options(nova_api.CONF),
+        hosts=tuple(_host(state, host, loads[name])
+                    for name, host in state.hosts.items()),
+        servers=tuple(_server(state, server, groups.get(server.name))
+                      for server in state.servers.values()
+                      if server.status != simulated.DELETED),
+        flavors=tuple(map(_flavor, state.flavors.values())),
+        aggregates=tuple(snapshot.Aggregate(
+            name=each.name, uuid=compute.aggregate_uuid(each),
+            metadata=each.metadata, hosts=each.hosts)
+            for each in state.cloud.aggregates),
+        groups=tuple(_group(state, group)
+                     for group in state.cloud.server_groups.values()))
+
+
+# Hosts
+
+
+def _host(state: states.State, host: compute.ComputeHost,
+          load: network.Load) -> snapshot.Host:
+    node, group = host.node, host.group
+    own = [each for each in state.cloud.aggregates if host.name in each.hosts]
+    used = load.usage
+    return snapshot.Host(
+        name=host.name, hypervisor=node.hypervisor_hostname, uuid=node.uuid,
+        cell=group.cell, enabled=not group.disabled,
+        disabled_reason=group.disabled_reason, up=not host.down,
+        zone=next((each.metadata[_ZONE] for each in own
+                   if each.metadata.get(_ZONE)),
+                  nova_api.CONF.default_availability_zone),
+        aggregates=tuple(each.name for each in own),
+        hypervisor_type=node.hypervisor_type,
+        hypervisor_version=node.hypervisor_version,
+        supported=tuple(tuple(each.to_list())
+                        for each in node.supported_hv_specs),
+        cpu_info=node.cpu_info, stats=dict(node.stats), vcpus=node.vcpus,
+        vcpus_used=node.vcpus_used, memory=node.memory_mb,
+        memory_used=node.memory_mb_used, disk=node.local_gb,
+        disk_used=node.local_gb_used,
+        disk_available_least=node.disk_available_least,
+        cpu_ratio=node.cpu_allocation_ratio,
+        memory_ratio=node.ram_allocation_ratio,
+        disk_ratio=node.disk_allocation_ratio,
+        nodes=None if node.numa_topology is None else tuple(
+            _node(cell) for cell in host.topology().cells),
+        devices=tuple(_devices(host)),
+        providers=tuple(_provider(provider) for provider
+                        in state.placement.tree(host.uuid)),
+        network=snapshot.HostNetwork(
+            vswitch_ports=used.vswitch_ports, security_rules=used.rules,
+            dhcp_servers=network.dhcp_servers(state.cloud, load),
+            routers=used.routers))
+
+
+def _node(cell: objects.NUMACell) -> snapshot.Node:
+    cores = tuple(map(frozenset, cell.siblings))
+    return snapshot.Node(
+        number=cell.id, socket=cell.socket, shared=frozenset(cell.cpuset),
+        dedicated=frozenset(cell.pcpuset), pinned=frozenset(cell.pinned_cpus),
+        siblings=cores if any(len(core) > 1 for core in cores) else (),
+        memory=cell.memory, memory_used=cell.memory_usage,
+        shared_used=cell.cpu_usage,
+        pages=tuple(snapshot.Pages(
+            size=page.size_kb, total=page.total, used=page.used,
+            reserved=page.reserved) for page in cell.mempages),
+        physnets=frozenset(cell.network_metadata.physnets),
+        tunneled=cell.network_metadata.tunneled)
+
+
+def _devices(host: compute.ComputeHost) -> Iterator[snapshot.Device]:
+    """The devices, in the order in which free ones are given away."""
+    if not host.group.pci.devices:
+        return
+    for device, tags in host.pci_tracker.in_order():
+        yield snapshot.Device(
+            address=device.address, vendor=device.vendor_id,
+            product=device.product_id, kind=device.dev_type,
+            node=device.numa_node, status=device.status,
+            parent=device.parent_addr, server=device.instance_uuid,
+            request=device.request_id, tags=tags)
+
+
+def _provider(provider: placement.Provider) -> snapshot.Provider:
+    return snapshot.Provider(
+        uuid=provider.uuid, name=provider.name, parent=provider.parent,
+        inventories={
+            name: snapshot.Inventory(
+                total=found.total, reserved=found.reserved,
+                ratio=found.ratio, min_unit=found.min_unit,
+                max_unit=found.most, step_size=found.step_size,
+                used=provider.used.get(name, 0))
+            for name, found in provider.inventories.items()},
+        traits=frozenset(provider.traits),
+        aggregates=frozenset(provider.aggregates))
+
+
+# Servers
+
+
+def _server(state: states.State, server: simulated.Server,
+            group: str | None) -> snapshot.Server:
+    instance, spec = server.instance, server.spec
+    on_host = server.host is not None
+    topology = instance.numa_topology if on_host else None
+    claimed = server.claimed
+    hints = spec.scheduler_hints if spec is not None else None
+    return snapshot.Server(
+        uuid=server.uuid, name=server.name,
+        host=server.host.name if on_host else None,
+        cell=server.cell or '', project=server.project,
+        state=_STATES.get(server.status, server.status.lower()),
+        fault=server.reason or None, flavor=_flavor(instance.flavor),
+        image=server.image, nodes=topology and tuple(
+            _guest_node(cell) for cell in topology.cells),
+        emulator_threads=topology and topology.emulator_threads_policy,
+        devices=tuple(device.address for device in claimed.devices)
+        if claimed is not None else (),
+        ports=tuple(_ports(state.cloud, server.ports)),
+        group=group, zone=spec and spec.availability_zone,
+        hints={name: tuple(values)
+               for name, values in (hints or {}).items()},
+        allocations={
+            provider: dict(amounts) for provider, amounts in
+            state.placement.allocations.get(server.uuid, {}).items()})
+
+
+def _guest_node(cell: objects.InstanceNUMACell) -> snapshot.GuestNode:
+    return snapshot.GuestNode(
+        host_node=cell.id, shared=frozenset(cell.cpuset),
+        dedicated=frozenset(cell.pcpuset), pins=dict(cell.cpu_pinning or {}),
+        memory=cell.memory, page_size=cell.pagesize,
+        cpu_policy=cell.cpu_policy, thread_policy=cell.cpu_thread_policy,
+        reserved=frozenset(cell.cpuset_reserved or ()))
+
+
+def _ports(found: model.Cloud,
+           ports: Iterable[network.Port]) -> Iterator[snapshot.Port]:
+    for port in ports:
+        yield snapshot.Port(
+            id=port.id, network=compute.network_uuid(port.network),
+            vnic_type=port.network.vnic_type,
+            physnet=port.network.physical_network,
+            rules=sum(found.security_groups[name].rules
+                      for name in port.security_groups))
+
+
+def _flavor(flavor: objects.Flavor) -> snapshot.Flavor:
+    return snapshot.Flavor(
+        name=flavor.name, id=flavor.flavorid, vcpus=flavor.vcpus,
+        memory=flavor.memory_mb, disk=flavor.root_gb,
+        ephemeral=flavor.ephemeral_gb, swap=flavor.swap,
+        extra_specs=dict(flavor.extra_specs))
+
+
+# Server groups
+
+
+def _group_uuid(state: states.State, name: str) -> str:
+    return compute.group_uuid(state.cloud.server_groups[name])
+
+
+def _group(state: states.State, group: model.ServerGroup) -> snapshot.Group:
+    most = group.max_server_per_host
+    rules: Mapping[str, ty.Any] = {} if most is None else {
+        'max_server_per_host': str(most)}
+    return snapshot.Group(
+        uuid=compute.group_uuid(group), name=group.name, policy=group.policy,
+        rules=rules, members=tuple(
+            state.servers[name].uuid
+            for name in state.groups.get(group.name, ())
+            if state.servers[name].status != simulated.DELETED))
