@@ -27,6 +27,7 @@ from cliff import app
 from cliff import command
 from cliff import commandmanager
 from cliff import lister
+from cliff import show
 
 NAMESPACE = 'nfv_sched.cli'
 
@@ -110,6 +111,10 @@ class Command(_Subcommand, command.Command):
 
 class Lister(_Subcommand, lister.Lister):
     """Base of the subcommands that print a table."""
+
+
+class ShowOne(_Subcommand, show.ShowOne):
+    """Base of the subcommands that print names and values."""
 
 
 def add_configuration(

@@ -1,0 +1,242 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Look at the hosts of a cloud."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import json
+import math
+import re
+import types
+
+from nfv_sched.advice.hosts import cores
+from nfv_sched.advice.hosts import devices
+from nfv_sched.advice.hosts import guests
+from nfv_sched.advice.hosts import values
+from nfv_sched.cloud import snapshot
+from nfv_sched import conf
+from nfv_sched.network import limits
+from nfv_sched.rules import place
+
+_DEFAULTS = {option.name: option.default
+             for _group, options in conf.list_opts() for option in options}
+
+
+def views(cloud: snapshot.Cloud,
+          hosts: Sequence[snapshot.Host] | None = None,
+          ) -> tuple[values.HostView, ...]:
+    """Hosts of a cloud, in its order.
+
+    :param cloud: the cloud
+    :param hosts: those of them that are wanted; all if None
+    """
+    servers = _by_host(cloud)
+    names = titles(cloud.hosts)
+    metadata: dict[str, list[Mapping[str, str]]] = {}
+    for aggregate in cloud.aggregates:
+        for name in aggregate.hosts:
+            metadata.setdefault(name, []).append(aggregate.metadata)
+    return tuple(
+        _view(cloud, host, names[host.uuid], servers.get(host.uuid, []),
+              metadata.get(host.name, []))
+        for host in (cloud.hosts if hosts is None else hosts))
+
+
+def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
+    """UUID of each host -> a name that no other one has.
+
+    :param hosts: those of a cloud
+    """
+    same: dict[str, list[snapshot.Host]] = {}
+    for host in hosts:
+        same.setdefault(host.name, []).append(host)
+    found = {}
+    for name, members in same.items():
+        nodes = {host.hypervisor for host in members}
+        for host in members:
+            found[host.uuid] = guests.plain(
+                name if len(members) == 1 else
+                f'{name} ({host.hypervisor})' if len(nodes) == len(members)
+                else f'{name} ({host.uuid})')
+    return found
+
+
+def _by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
+    """UUID of a host -> its servers, oldest first.
+
+    A compute service can have several compute nodes.  Which of them a server
+    is on, its allocations say.
+    """
+    computes: dict[tuple[str, str], list[snapshot.Host]] = {}
+    for host in cloud.hosts:
+        computes.setdefault((host.cell, host.name), []).append(host)
+    found: dict[str, list[snapshot.Server]] = {}
+    for server in sorted(cloud.servers, key=lambda server: (
+            server.created, server.name, server.uuid)):
+        if server.host is None:
+            continue
+        members = computes.get((server.cell, server.host), [])
+        if len(members) > 1:
+            members = [host for host in members if host.uuid in (
+                server.allocations or {})] or members
+        for host in members[:1]:
+            found.setdefault(host.uuid, []).append(server)
+    return found
+
+
+def _view(
+    cloud: snapshot.Cloud, host: snapshot.Host, title: str,
+    servers: list[snapshot.Server], metadata: list[Mapping[str, str]],
+) -> values.HostView:
+    """A host.
+
+    :param servers: those on it
+    :param metadata: that of each of its aggregates
+    """
+    label = option(cloud, 'vswitch_label')
+    switch = frozenset(node.number for node in host.nodes or ()
+                       if label in node.physnets)
+    names = guests.labels(servers)
+    found = {server.uuid: guests.guest(
+        server, host, names[server.uuid], switch) for server in servers}
+    tenancies: dict[int, list[cores.Tenancy]] = {}
+    for server in servers:
+        for part in server.nodes or ():
+            tenancies.setdefault(part.host_node, []).append(
+                (found[server.uuid], part))
+    groups = devices.grouped(host.devices, names)
+    known = {node.number for node in host.nodes or ()}
+    ratio = _cpu_ratio(cloud, host)
+    most = _limits(cloud, host, metadata)
+    network = host.network
+    return values.HostView(
+        host=host, title=title, state=_state(host),
+        nodes=tuple(
+            _node_view(node, cloud, switch, tenancies.get(node.number, []),
+                       groups.get(node.number, ()), ratio)
+            for node in host.nodes or ()),
+        guests=tuple(found.values()),
+        devices=tuple(group for node, members in groups.items()
+                      if node not in known for group in members),
+        ports=None if network is None or network.vswitch_ports is None
+        else network.vswitch_ports + most.vswitch_physical_ports,
+        port_limit=None if math.isinf(most.vswitch_ports_per_node)
+        else int(most.vswitch_ports_per_node),
+        shared_limit=int(host.vcpus * ratio),
+        hidden=_hidden(host), notes=tuple(_notes(
+            host, tenancies, found.values())))
+
+
+def _state(host: snapshot.Host) -> str:
+    found = [] if host.enabled else ['disabled']
+    if not host.up:
+        found.append('down')
+    return ', '.join(found) or 'up'
+
+
+def _node_view(
+    node: snapshot.Node, cloud: snapshot.Cloud, switch: frozenset[int],
+    tenancies: list[cores.Tenancy], groups: tuple[values.Devices, ...],
+    ratio: float,
+) -> values.NodeView:
+    networks, places = _labels(node, cloud)
+    return values.NodeView(
+        node=node, switch=node.number in switch if switch else None,
+        places=places, networks=networks,
+        largest_fit=cores.largest_fit(node),
+        shared_limit=int(len(node.shared) * ratio),
+        cores=cores.cores(node, tenancies),
+        guests=tuple({guest.uuid: guest
+                      for guest, _part in tenancies}.values()),
+        devices=groups)
+
+
+def option(cloud: snapshot.Cloud, name: str):
+    """An option of ``[nfv_sched]`` as the cloud has it, or its default.
+
+    :param name: of the option
+    """
+    value = cloud.options.get('nfv_sched', {}).get(name)
+    return _DEFAULTS[name] if value is None else value
+
+
+def _labels(node: snapshot.Node, cloud: snapshot.Cloud) -> tuple[
+        tuple[str, ...], tuple[str, ...]]:
+    """Physical networks, and places, that a NUMA node is near."""
+    of_node = re.compile(
+        re.escape(option(cloud, 'node_label_prefix')) + r'\d+')
+    networks, places = [], []
+    for name in sorted(node.physnets - {option(cloud, 'vswitch_label')}):
+        if of_node.fullmatch(name):
+            continue
+        if name.startswith(place.PREFIX):
+            places.append(guests.plain(name[len(place.PREFIX):]))
+        else:
+            networks.append(guests.plain(name))
+    return tuple(networks), tuple(places)
+
+
+def _cpu_ratio(cloud: snapshot.Cloud, host: snapshot.Host) -> float:
+    """CPU allocation ratio as Nova takes it for a host."""
+    options = cloud.options.get('DEFAULT', {})
+    return (host.cpu_ratio or options.get('cpu_allocation_ratio') or
+            options.get('initial_cpu_allocation_ratio') or 1.0)
+
+
+def _limits(cloud: snapshot.Cloud, host: snapshot.Host,
+            metadata: Iterable[Mapping[str, str]]) -> limits.Limits:
+    return limits.of_host(
+        types.SimpleNamespace(host=host.name, aggregates=[
+            types.SimpleNamespace(metadata=found) for found in metadata]),
+        limits.Limits(*(option(cloud, name)
+                        for name in limits.Limits._fields)))
+
+
+def _hidden(host: snapshot.Host) -> int | None:
+    """CPUs of a host that it does not report for guests."""
+    try:
+        topology = json.loads(host.cpu_info)['topology']
+        count = math.prod(int(topology[name]) for name in (
+            'cells', 'sockets', 'cores', 'threads'))
+    except (KeyError, TypeError, ValueError):
+        return None
+    if host.nodes is None:
+        return None
+    reported = sum(len(node.shared | node.dedicated) for node in host.nodes)
+    return max(count - reported, 0)
+
+
+def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
+           found: Iterable[values.Guest]) -> list[str]:
+    """What is odd about a host."""
+    notes = []
+    if host.nodes is None:
+        notes.append('it reports no NUMA nodes: no guest with pinned CPUs, '
+                     'huge pages or NUMA nodes fits')
+    for node in host.nodes or ():
+        notes += cores.problems(node, tenancies.get(node.number, []))
+    known = {node.number for node in host.nodes or ()}
+    for guest in found:
+        lost = sorted({part.node for part in guest.parts} - known)
+        if lost:
+            notes.append(f'{guest.label} is on node '
+                         f'{", ".join(map(str, lost))}, which the host does '
+                         'not report')
+    known_servers = {guest.uuid for guest in found}
+    strangers = sorted(
+        device.address for device in host.devices
+        if device.server is not None and device.server not in known_servers)
+    if strangers:
+        notes.append(f'{len(strangers)} devices of servers that are not '
+                     f'known here, such as {strangers[0]}')
+    return notes

@@ -1,0 +1,411 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The commands ``nfv-sched host list`` and ``nfv-sched host show``."""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import typing as ty
+
+from cliff import columns as cliff_columns
+
+from nfv_sched.cmd import cli
+from nfv_sched.cmd import source
+
+if ty.TYPE_CHECKING:
+    from nfv_sched.advice.hosts import values
+    from nfv_sched.cloud import snapshot
+
+_LIST_EPILOG = f"""\
+Columns of a NUMA node:
+  Switch       whether the virtual switch is there: yes, no, or nothing if no
+               node of the host has the label
+  pCPUs        CPUs for pinned guests: taken and all
+  Largest fit  most vCPUs of a pinned guest with one NUMA node and no thread
+               policy that Nova would accept there, whatever its memory
+  Shared       shared vCPUs, and how many the shared CPUs take at the CPU
+               allocation ratio
+  2M, 1G       pages that are free, and all but reserved ones; small pages
+               in MiB
+  VFs          free ones near it, and all
+A row without a node is for what has none: a host that reports no NUMA nodes,
+and guests without NUMA topology, which float over all its shared CPUs. Ports,
+of the virtual switch and with their limit, are those of the host. With -f
+csv, json, value or yaml, used and all are columns of their own.
+
+examples:
+  nfv-sched host list --sort worst
+  nfv-sched host list --host 'compute-1*' --from cloud.json.gz
+  nfv-sched host list --aggregate dpdk -f json
+
+{source.EXIT_CODES}"""
+
+_SHOW_EPILOG = f"""\
+For each core, the CPUs and whose they are: a vCPU of a guest, the emulator
+threads of a guest, idle because the guest beside it wants the core for itself,
+shared, or free; "unknown guest" is what Nova's record of the host has as taken
+though no server on the host has it. With -f json or yaml everything is a value
+of its own.
+
+examples:
+  nfv-sched host show compute-3
+  nfv-sched host show compute-3 --from cloud.json.gz -f json
+
+{source.EXIT_CODES}"""
+
+#: What the rows can be sorted by, the best last for "worst".
+_ORDERS: dict[str, Callable[['values.HostView'], tuple]] = {
+    'name': lambda view: (),
+    'free': lambda view: (-view.free,),
+    'fit': lambda view: (-view.largest_fit,),
+    'worst': lambda view: view.order,
+}
+SORTS = tuple(_ORDERS)
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose hosts.
+
+    :param parser: of a subcommand
+    """
+    for name, what in (('host', 'these hosts'),
+                       ('aggregate', 'hosts of these aggregates'),
+                       ('az', 'hosts of these availability zones')):
+        parser.add_argument(
+            f'--{name}', action='append', default=[], metavar='PATTERN',
+            help=f'only {what}; * and ? stand for anything; can be repeated')
+
+
+def chosen(cloud: 'snapshot.Cloud',
+           parsed_args: argparse.Namespace) -> list['snapshot.Host']:
+    """The hosts that a command line wants.
+
+    :param cloud: the cloud
+    :param parsed_args: those of a parser with :func:`add_choice`
+    :raises UsageError: if a pattern matches nothing
+    """
+    hosts = list(cloud.hosts)
+    for patterns, what, names in (
+        (parsed_args.host, 'host', lambda host: (host.name,)),
+        (parsed_args.az, 'availability zone', lambda host: (host.zone,)),
+        (parsed_args.aggregate, 'aggregate of a host',
+         lambda host: host.aggregates),
+    ):
+        if patterns:
+            known = {name for host in cloud.hosts for name in names(host)}
+            wanted = set(source.chosen(sorted(known), patterns, what))
+            hosts = [host for host in hosts if wanted & set(names(host))]
+    return hosts
+
+
+class List(source.Looking, cli.Lister):
+    """List the NUMA nodes of hosts: what is used, free, and fits.
+
+    A row for each NUMA node.
+    """
+
+    epilog = _LIST_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_choice(parser)
+        parser.add_argument(
+            '--sort', choices=SORTS, default='name',
+            help='order of the hosts: by name, most free pinned CPUs first, '
+                 'largest fit first, or those first whose free CPUs are most '
+                 'scattered over their nodes (default: name)')
+        return parser
+
+    def take_action(self, parsed_args):
+        cloud = self.cloud(parsed_args)
+        # Nova is imported by now only if somebody wants this command.
+        from nfv_sched.advice.hosts import view
+        views = sorted(view.views(cloud, chosen(cloud, parsed_args)),
+                       key=_ORDERS[parsed_args.sort])
+        sizes = sorted({pages.size for host in views for node in host.nodes
+                        for pages in node.node.pages})
+        if parsed_args.formatter == 'table':
+            return _table(views, sizes)
+        lists = parsed_args.formatter in ('json', 'yaml')
+        return _machine(views, sizes, list if lists else ', '.join)
+
+
+Table = tuple[Sequence[str], list[tuple]]
+
+
+def _table(views: Iterable['values.HostView'],
+           sizes: Sequence[int]) -> Table:
+    """Columns and rows for people."""
+    from nfv_sched.render import hosts
+    columns = ('Host', 'State', 'Node', 'Switch', 'pCPUs', 'Largest fit',
+               'Shared', *map(hosts.page_column, sizes),
+               'VFs', 'Ports', 'Guests')
+    rows = []
+    for view in views:
+        first: tuple = (view.title, view.state)
+        ports = _of(view.ports, view.port_limit)
+        for node in view.nodes:
+            pages = {each.size: each for each in node.node.pages}
+            rows.append((
+                *first, node.node.number, _yes(node.switch),
+                f'{node.used}/{len(node.node.dedicated)}', node.largest_fit,
+                f'{node.node.shared_used}/{node.shared_limit}',
+                *(hosts.page_cell(pages[size]) if size in pages else '-'
+                  for size in sizes),
+                '{}/{}'.format(*node.devices_of('VF')), ports,
+                ', '.join(hosts.guest_on(guest, node)
+                          for guest in node.guests)))
+            first, ports = ('', ''), ''
+        if view.floating or not view.nodes:
+            rows.append((
+                *first, '-', '', '', '', _whole_shared(view),
+                *('' for _size in sizes), '', ports,
+                ', '.join(guest.label for guest in view.floating)))
+    return columns, rows
+
+
+def _yes(value: bool | None) -> str:
+    return '' if value is None else 'yes' if value else 'no'
+
+
+def _of(used: int | None, limit: int | None) -> str:
+    return f'{"?" if used is None else used}/' \
+           f'{"unlimited" if limit is None else limit}'
+
+
+def _whole_shared(view: 'values.HostView') -> str:
+    """Shared vCPUs of what is on no NUMA node."""
+    if not view.nodes:
+        return f'{view.host.vcpus_used}/{view.shared_limit}'
+    return str(sum(guest.vcpus for guest in view.floating))
+
+
+def _machine(views: Iterable['values.HostView'],
+             sizes: Sequence[int],
+             names: Callable[[Iterable[str]], ty.Any]) -> Table:
+    """Columns and rows for programs: a number in each cell.
+
+    :param names: what makes a cell of several names
+    """
+    from nfv_sched.render import hosts
+    columns = (
+        'Host', 'State', 'Node', 'Switch', 'pCPUs used', 'pCPUs',
+        'Largest fit', 'Shared vCPUs', 'Shared vCPU limit', 'Memory used MiB',
+        'Memory MiB',
+        *(f'{hosts.page_size(size)} pages{text}' for size in sizes
+          for text in (' free', '')),
+        'VFs free', 'VFs', 'Ports', 'Port limit', 'Networks', 'Guests')
+    rows: list[tuple] = []
+    for view in views:
+        ports = (view.ports, view.port_limit)
+        for node in view.nodes:
+            pages = {each.size: each for each in node.node.pages}
+            rows.append((
+                view.title, view.state, node.node.number, node.switch,
+                node.used, len(node.node.dedicated), node.largest_fit,
+                node.node.shared_used, node.shared_limit,
+                node.node.memory_used, node.node.memory,
+                *(count(pages[size]) if size in pages else None
+                  for size in sizes
+                  for count in (hosts.free_pages, hosts.usable_pages)),
+                *node.devices_of('VF'), *ports, names(node.networks),
+                names([guest.label for guest in node.guests])))
+        if view.floating or not view.nodes:
+            whole = not view.nodes
+            rows.append((
+                view.title, view.state, None, None, None, None, None,
+                view.host.vcpus_used if whole else
+                sum(guest.vcpus for guest in view.floating),
+                view.shared_limit if whole else None,
+                view.host.memory_used if whole else
+                sum(guest.memory for guest in view.floating),
+                view.host.memory if whole else None,
+                *(None for _size in sizes for _count in range(2)),
+                None, None, *ports, names([]),
+                names([guest.label for guest in view.floating])))
+    return columns, rows
+
+
+class _Names(cliff_columns.FormattableColumn):
+    """Names: a text for people, a list for programs."""
+
+    def human_readable(self) -> str:
+        return ', '.join(self._value)
+
+    def machine_readable(self) -> list[str]:
+        return list(self._value)
+
+
+class _Known(cliff_columns.FormattableColumn):
+    """A number, or None if it is not known."""
+
+    def human_readable(self) -> str:
+        return 'not known' if self._value is None else str(self._value)
+
+
+class _Lines(cliff_columns.FormattableColumn):
+    """Text in lines for people, and values for programs.
+
+    :param value: (lines, values)
+    """
+
+    def human_readable(self) -> str:
+        return '\n'.join(self._value[0])
+
+    def machine_readable(self) -> ty.Any:
+        return self._value[1]
+
+
+class Show(source.Looking, cli.ShowOne):
+    """Show a host: each core and whose it is, memory, devices, guests."""
+
+    epilog = _SHOW_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('host', metavar='HOST', help='its name')
+        return parser
+
+    def take_action(self, parsed_args):
+        cloud = self.cloud(parsed_args)
+        from nfv_sched.advice.hosts import view
+        titles = view.titles(cloud.hosts)
+        found = [host for host in cloud.hosts if parsed_args.host in (
+            titles[host.uuid], host.uuid)] or [
+            host for host in cloud.hosts if host.name == parsed_args.host]
+        if not found:
+            raise source.UsageError(f'no host {parsed_args.host!r}')
+        if len(found) > 1:
+            raise source.UsageError(
+                f'several compute nodes of host {parsed_args.host!r}: ' +
+                ', '.join(titles[host.uuid] for host in found))
+        (host,) = view.views(cloud, found)
+        return tuple(zip(*_facts(host)))
+
+
+def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
+    """Names and values of what is known of a host."""
+    from nfv_sched.render import hosts
+    host = view.host
+    state = view.state
+    if host.disabled_reason:
+        state += f' ({host.disabled_reason})'
+    yield 'Host', view.title
+    yield 'State', state
+    if host.cell:
+        yield 'Cell', host.cell
+    yield 'Availability zone', host.zone
+    yield 'Aggregates', _Names(host.aggregates)
+    yield 'pCPUs', _numbers(
+        f'{view.used} of {view.dedicated} used; largest fit '
+        f'{view.largest_fit}',
+        used=view.used, total=view.dedicated, largest_fit=view.largest_fit,
+        wholeness=view.wholeness)
+    yield 'Memory MiB', _numbers(f'{host.memory_used} of {host.memory} used',
+                                 used=host.memory_used, total=host.memory)
+    yield 'Ports', _numbers(_of(view.ports, view.port_limit),
+                            used=view.ports, limit=view.port_limit)
+    network = host.network
+    yield 'DHCP servers', _Known(network and network.dhcp_servers)
+    yield 'Routers', _Known(network and network.routers)
+    yield 'CPUs not for guests', _Known(view.hidden)
+    yield 'Notes', _Lines((view.notes, list(view.notes)))
+    for node in view.nodes:
+        yield f'Node {node.node.number}', _Lines((
+            list(_node_lines(node)), _node_values(node)))
+    if view.devices:
+        yield 'Devices without node', _devices(view.devices)
+    yield 'Guests', _Lines((
+        [hosts.guest(guest) for guest in view.guests],
+        [_guest_values(guest) for guest in view.guests]))
+
+
+def _numbers(text: str, **numbers) -> _Lines:
+    return _Lines(([text], numbers))
+
+
+def _devices(groups: Sequence['values.Devices']) -> _Lines:
+    from nfv_sched.render import hosts
+    return _Lines(([hosts.devices(group) for group in groups],
+                   [_device_values(group) for group in groups]))
+
+
+def _device_values(group: 'values.Devices') -> dict[str, ty.Any]:
+    return {'name': group.name, 'kind': group.kind, 'free': group.free,
+            'used': group.used, 'total': group.total,
+            'guests': list(group.guests)}
+
+
+def _node_lines(view: 'values.NodeView') -> Iterator[str]:
+    """A NUMA node for people."""
+    from nfv_sched.render import hosts
+    node = view.node
+    here = [text for text in (
+        'virtual switch' if view.switch else '',
+        f'networks {", ".join(view.networks)}' if view.networks else '',
+        f'places {", ".join(view.places)}' if view.places else '',
+        'tunnel endpoint' if node.tunneled else '') if text]
+    if here:
+        yield f'here: {"; ".join(here)}'
+    yield (f'pCPUs: {view.used} of {len(node.dedicated)} used; largest fit '
+           f'{view.largest_fit}')
+    if node.shared:
+        yield (f'shared vCPUs: {node.shared_used} of {view.shared_limit} on '
+               f'{hosts.count(len(node.shared), "CPU")}')
+    for pages in node.pages:
+        yield f'{hosts.page_size(pages.size)} pages: {hosts.pages(pages)}'
+    if not node.pages:
+        yield f'memory: {node.memory_used} of {node.memory} MiB used'
+    for group in view.devices:
+        yield f'device: {hosts.devices(group)}'
+    yield from hosts.core_lines(view.cores)
+
+
+def _node_values(view: 'values.NodeView') -> dict[str, ty.Any]:
+    """A NUMA node for programs."""
+    node = view.node
+    return {
+        'number': node.number, 'socket': node.socket, 'switch': view.switch,
+        'networks': list(view.networks), 'places': list(view.places),
+        'tunnel_endpoint': node.tunneled, 'pcpus_used': view.used,
+        'pcpus': len(node.dedicated), 'largest_fit': view.largest_fit,
+        'shared_vcpus': node.shared_used,
+        'shared_vcpu_limit': view.shared_limit,
+        'shared_cpus': sorted(node.shared), 'memory_used_mib':
+            node.memory_used, 'memory_mib': node.memory,
+        'pages': [{'size_kib': pages.size, 'total': pages.total,
+                   'used': pages.used, 'reserved': pages.reserved}
+                  for pages in node.pages],
+        'devices': [_device_values(group) for group in view.devices],
+        'cores': [[{
+            'cpu': thread.cpu, 'state': thread.state.value,
+            'owners': [{'server': owner.guest.uuid,
+                        'name': owner.guest.label, 'vcpu': owner.vcpu}
+                       for owner in thread.owners],
+        } for thread in core] for core in view.cores],
+        'guests': [guest.uuid for guest in view.guests],
+    }
+
+
+def _guest_values(guest: 'values.Guest') -> dict[str, ty.Any]:
+    """A guest for programs."""
+    return {
+        'uuid': guest.uuid, 'name': guest.name, 'project': guest.project,
+        'flavor': guest.flavor, 'state': guest.state, 'vcpus': guest.vcpus,
+        'memory_mib': guest.memory, 'remote': list(guest.remote),
+        'nodes': [{'node': part.node, 'pinned_vcpus': part.dedicated,
+                   'shared_vcpus': part.shared, 'memory_mib': part.memory,
+                   'page_size_kib': part.page_size}
+                  for part in guest.parts],
+    }

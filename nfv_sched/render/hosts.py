@@ -1,0 +1,144 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How hosts are put in words, in tables and on maps."""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+
+from nfv_sched.advice.hosts import values
+from nfv_sched.cloud import snapshot
+
+_MIB = 1024  # KiB
+_PARTS = {1: '', 2: ' (half)', 3: ' (third)', 4: ' (quarter)'}
+
+
+def page_size(size: int) -> str:
+    """A page size as one says it, such as ``2M``.
+
+    :param size: KiB
+    """
+    for unit in ('K', 'M', 'G'):
+        if size % 1024 or unit == 'G':
+            return f'{size}{unit}'
+        size //= 1024
+    raise AssertionError
+
+
+def free_pages(pages: snapshot.Pages) -> int:
+    """Pages that guests can still have.
+
+    :param pages: of one size on a NUMA node
+    """
+    return max(pages.total - pages.used - pages.reserved, 0)
+
+
+def usable_pages(pages: snapshot.Pages) -> int:
+    """Pages that guests have or can have.
+
+    :param pages: of one size on a NUMA node
+    """
+    return max(pages.total - pages.reserved, 0)
+
+
+def page_column(size: int) -> str:
+    """Title of a column of :func:`page_cell`.
+
+    :param size: KiB
+    """
+    return page_size(size) + (' MiB' if size < _MIB else '')
+
+
+def page_cell(pages: snapshot.Pages) -> str:
+    """Pages of a NUMA node, free and all; small ones in MiB."""
+    numbers = free_pages(pages), usable_pages(pages)
+    if pages.size < _MIB:
+        numbers = tuple(number * pages.size // _MIB for number in numbers)
+    return '{}/{}'.format(*numbers)
+
+
+def count(number: int, what: str) -> str:
+    """A number of things, such as ``2 guests``.
+
+    :param what: one of them
+    """
+    return f'{number} {what}{"" if number == 1 else "s"}'
+
+
+def guest_on(guest: values.Guest, view: values.NodeView) -> str:
+    """A guest of a NUMA node, with how much of it is there.
+
+    :param view: a node with a part of it
+    """
+    of = view.part_of(guest).of
+    return guest.label + _PARTS.get(of, f' (1 of {of} parts)')
+
+
+def owner(found: values.Owner) -> str:
+    """Who has a CPU, and for what."""
+    if found.vcpu is None:
+        return f'{found.guest.label} emulator'
+    return f'{found.guest.label} vCPU {found.vcpu}'
+
+
+def thread(found: values.Thread) -> str:
+    """Who has a CPU, or what it is."""
+    owners = ' and '.join(map(owner, found.owners))
+    if found.state is values.State.CONFLICT:
+        return f'conflict: {owners}'
+    return owners or found.state.value
+
+
+def part(found: values.Part) -> str:
+    """What a guest has on a NUMA node."""
+    counts = [f'{found.dedicated} pinned' if found.dedicated else '',
+              f'{found.shared} shared' if found.shared else '']
+    return f'node {found.node}: {", ".join(filter(None, counts)) or "memory"}'
+
+
+def guest(found: values.Guest) -> str:
+    """A guest in a line."""
+    where = '; '.join(map(part, found.parts)) or 'floats over the host'
+    text = (f"{found.label}: {count(found.vcpus, 'vCPU')}, "
+            f"{found.memory} MiB, {where}")
+    if found.state != 'active':
+        text += f', {found.state}'
+    return text + ''.join(f', {reason}' for reason in found.remote)
+
+
+def pages(found: snapshot.Pages) -> str:
+    """Pages of a NUMA node, free and all."""
+    text = page_cell(found).replace('/', ' of ')
+    text += ' MiB free' if found.size < _MIB else ' free'
+    if found.reserved:
+        text += f', {found.reserved} more reserved'
+    return text
+
+
+def devices(found: values.Devices) -> str:
+    """Devices that belong together, in a line."""
+    text = f'{found.kind} {found.name}, {found.free} of {found.total} free'
+    if found.guests:
+        text += f', used by {", ".join(found.guests)}'
+    return text
+
+
+def core_lines(
+    cores: Sequence[Sequence[values.Thread]],
+) -> Iterator[str]:
+    """Each core in a line: its CPUs, and whose each is."""
+    numbers = [','.join(str(found.cpu) for found in core) for core in cores]
+    width = max(map(len, numbers), default=0)
+    for text, core in zip(numbers, cores):
+        whose = [thread(found) for found in core]
+        if len(set(whose)) == 1:
+            whose = whose[:1]
+        yield f'CPU {text:<{width}}  {", ".join(whose)}'

@@ -1,0 +1,198 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The commands about hosts: which, in what order, and what is said."""
+
+import csv
+import io
+import json
+import os
+from unittest import mock
+
+import fixtures
+
+from nfv_sched.cloud import file
+from nfv_sched.cloud import snapshot
+from nfv_sched.cmd import cli
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+
+
+def made_cloud(**fields):
+    """Hosts a, b and c: pinned and floating guests, and none."""
+    return snapshots.cloud([
+        snapshots.host('a', [
+            snapshots.node(0, 4, 1, pinned=frozenset([1, 2]),
+                           physnets=frozenset(['nfv_vswitch', 'physnet0'])),
+            snapshots.node(1, 4, 1, pinned=frozenset([5]), pages=())],
+            aggregates=('dpdk',), cpu_ratio=2.0,
+            network=snapshot.HostNetwork(vswitch_ports=6, dhcp_servers=1)),
+        snapshots.host('b', [snapshots.node(cores=4, threads=1)],
+                       zone='edge', enabled=False, disabled_reason='repair'),
+        snapshot.Host(name='c', hypervisor='c', uuid='c', vcpus=4,
+                      vcpus_used=1, cpu_ratio=4.0, up=False)], [
+        snapshots.server('router', {0: [1]}, 'a'),
+        snapshots.server('db', {0: [2], 1: [5]}, 'a'),
+        snapshots.server('web', host='a'),
+        snapshots.server('mail', host='c')], **fields)
+
+
+class _CommandTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(
+            cli.NFVSched, 'configure_logging'))
+        self.file = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'cloud')
+        file.save(made_cloud(), self.file)
+
+    def host(self, *args):
+        out, err = io.StringIO(), io.StringIO()
+        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
+            code = cli.main(['host', *args, '--from', self.file])
+        return code, out.getvalue(), err.getvalue()
+
+
+class ListTest(_CommandTest):
+
+    def rows(self, *args):
+        code, out, err = self.host('list', '-f', 'json', *args)
+        self.assertEqual((0, ''), (code, err))
+        return json.loads(out)
+
+    def test_table(self):
+        code, out, err = self.host('list')
+        self.assertEqual((0, ''), (code, err))
+        self.assertEqual([
+            ['Host', 'State', 'Node', 'Switch', 'pCPUs', 'Largest fit',
+             'Shared', '4K MiB', '1G', 'VFs', 'Ports', 'Guests'],
+            ['a', 'up', '0', 'yes', '2/3', '1', '0/2', '8192/8192',
+             '119/119', '0/0', '10/254', 'db (half), router'],
+            ['', '', '1', 'no', '1/3', '2', '0/2', '-', '-', '0/0', '',
+             'db (half)'],
+            ['', '', '-', '', '', '', '1', '', '', '', '', 'web'],
+            ['b', 'disabled', '0', '', '0/3', '3', '0/1', '8192/8192',
+             '119/119', '0/0', '?/254', ''],
+            ['c', 'down', '-', '', '', '', '1/16', '', '', '', '?/254',
+             'mail'],
+        ], [[cell.strip() for cell in line.split('|')[1:-1]]
+            for line in out.splitlines() if '|' in line])
+
+    def test_json(self):
+        first, second, third, *_others, last = self.rows()
+        self.assertEqual((2, 3, 1, True, 10, 254, ['physnet0']), tuple(
+            first[name] for name in (
+                'pCPUs used', 'pCPUs', 'Largest fit', 'Switch', 'Ports',
+                'Port limit', 'Networks')))
+        self.assertEqual((1, None, ['db']), (
+            second['Node'], second['1G pages'], second['Guests']))
+        self.assertEqual((None, 1, ['web']), (
+            third['Node'], third['Shared vCPUs'], third['Guests']))
+        self.assertEqual(('down', 16, None), (
+            last['State'], last['Shared vCPU limit'], last['Ports']))
+
+    def test_csv(self):
+        code, out, err = self.host('list', '-f', 'csv')
+        rows = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual('db, router', rows[0]['Guests'])
+        self.assertEqual('119', rows[0]['1G pages free'])
+
+    def test_chosen(self):
+        for args, hosts in (
+                (['--host', 'a'], 'a'), (['--host', '[bc]'], 'bc'),
+                (['--az', 'edge'], 'b'), (['--aggregate', 'd*'], 'a'),
+                (['--host', 'b', '--host', 'c'], 'bc'),
+                (['--az', 'nova', '--host', 'a'], 'a')):
+            self.assertEqual(set(hosts), {
+                row['Host'] for row in self.rows(*args)}, args)
+
+    def test_order(self):
+        for order, hosts in (('name', 'abc'), ('fit', 'bac'), ('free', 'abc'),
+                             ('worst', 'abc')):
+            self.assertEqual(hosts, ''.join(dict.fromkeys(
+                row['Host'] for row in self.rows('--sort', order))), order)
+
+    def test_nothing_matches(self):
+        code, out, err = self.host('list', '--aggregate', 'x')
+        self.assertEqual(
+            (2, '', "error: no aggregate of a host matches 'x'\n"),
+            (code, out, err))
+
+    def test_not_all_was_read(self):
+        file.save(made_cloud(missing=('Cell 2 does not answer',)), self.file)
+        code, out, err = self.host('list')
+        self.assertEqual((1, 'error: Cell 2 does not answer\n'), (code, err))
+        self.assertIn('router', out)
+
+    def test_no_hosts(self):
+        file.save(snapshots.cloud(), self.file)
+        self.assertEqual([], self.rows())
+
+    def test_hostile_name(self):
+        """What a tenant has put in a name does not reach the terminal."""
+        file.save(snapshots.cloud([snapshots.host()], [
+            snapshots.server('\x1b]0;owned\x07\nx')]), self.file)
+        self.assertIn('\ufffd]0;owned\ufffd x', self.host('list')[1])
+
+
+class ShowTest(_CommandTest):
+
+    def test_table(self):
+        code, out, err = self.host('show', 'a')
+        self.assertEqual((0, ''), (code, err))
+        for text in ('pCPUs: 2 of 3 used; largest fit 1',
+                     'here: virtual switch; networks physnet0',
+                     'CPU 0  shared', 'CPU 1  router vCPU 0',
+                     'CPU 3  free', '1G pages: 119 of 119 free, 1 more',
+                     'web: 1 vCPU, 1024 MiB, floats over the host',
+                     'db: 2 vCPUs, 2048 MiB, node 0: 1 pinned; node 1: 1 p',
+                     'not known'):
+            self.assertIn(text, out)
+
+    def test_json(self):
+        code, out, err = self.host('show', 'a', '-f', 'json')
+        found = json.loads(out)
+        self.assertEqual({'used': 10, 'limit': 254}, found['Ports'])
+        self.assertEqual(
+            {'used': 3, 'total': 6, 'largest_fit': 2, 'wholeness': 2 / 3},
+            found['pCPUs'])
+        core = found['Node 0']['cores'][1]
+        self.assertEqual((1, 'guest', 'router', 0), (
+            core[0]['cpu'], core[0]['state'], core[0]['owners'][0]['name'],
+            core[0]['owners'][0]['vcpu']))
+        self.assertEqual(
+            {'web': [], 'db': [0, 1], 'router': [0]},
+            {guest['name']: [node['node'] for node in guest['nodes']]
+             for guest in found['Guests']})
+        self.assertIsNone(found['Routers'])
+
+    def test_disabled(self):
+        self.assertIn('disabled (repair)', self.host('show', 'b')[1])
+
+    def test_no_nodes(self):
+        code, out, err = self.host('show', 'c')
+        self.assertIn('it reports no NUMA nodes', out)
+        self.assertIn('mail', out)
+
+    def test_unknown(self):
+        self.assertEqual((2, '', "error: no host 'x'\n"),
+                         self.host('show', 'x'))
+
+    def test_ambiguous(self):
+        file.save(snapshots.cloud([
+            snapshots.host('a', uuid=name, hypervisor=name)
+            for name in 'xy']), self.file)
+        self.assertEqual(
+            (2, "error: several compute nodes of host 'a': a (x), a (y)\n"),
+            self.host('show', 'a')[::2])
+        self.assertEqual(0, self.host('show', 'a (y)')[0])
+        self.assertEqual(0, self.host('show', 'x')[0])
