@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The commands ``nfv-sched host list`` and ``nfv-sched host show``."""
+"""The commands ``nfv-sched host list``, ``host show`` and ``host map``."""
 
 import argparse
 from collections.abc import Callable
@@ -61,6 +61,22 @@ of its own.
 examples:
   nfv-sched host show compute-3
   nfv-sched host show compute-3 --from cloud.json.gz -f json
+
+{source.EXIT_CODES}"""
+
+_MAP_EPILOG = f"""\
+Letters stand for the guests with pinned CPUs of a host, the oldest is A. Hosts
+and guests are always in the same order, so two maps can be compared.
+
+html is one file that needs nothing else: an index of the hosts, those first
+whose free CPUs are most scattered, and a section for each host. What the mouse
+points at is explained. svg is the same as a picture, text is for terminals.
+
+examples:
+  nfv-sched host map
+  nfv-sched host map --format html -o map.html
+  nfv-sched host map --host compute-3 --format svg -o compute-3.svg
+  nfv-sched host map --from cloud.json.gz --aggregate dpdk
 
 {source.EXIT_CODES}"""
 
@@ -409,3 +425,40 @@ def _guest_values(guest: 'values.Guest') -> dict[str, ty.Any]:
                    'page_size_kib': part.page_size}
                   for part in guest.parts],
     }
+
+
+class Map(source.Looking, cli.Command):
+    """Draw a map of hosts: each core and whose it is, memory, devices."""
+
+    epilog = _MAP_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_choice(parser)
+        parser.add_argument(
+            '--format', choices=('text', 'svg', 'html'), default='text',
+            help='of the map (default: text)')
+        parser.add_argument(
+            '-o', '--output', metavar='FILE',
+            help='where to write it; a file that is there is replaced '
+                 '(default: standard output)')
+        return parser
+
+    def take_action(self, parsed_args) -> None:
+        cloud = self.cloud(parsed_args)
+        from nfv_sched.advice.hosts import view
+        from nfv_sched.render.map import page
+        from nfv_sched.render.map import picture
+        from nfv_sched.render.map import text
+        render = {'text': text.render, 'svg': picture.render,
+                  'html': page.render}[parsed_args.format]
+        pieces = render(cloud, view.views(cloud, chosen(cloud, parsed_args)))
+        if parsed_args.output is None:
+            self.app.stdout.writelines(pieces)
+            return
+        try:
+            with open(parsed_args.output, 'w', encoding='utf-8') as file:
+                file.writelines(pieces)
+        except OSError as exc:
+            raise source.UsageError(
+                f'{parsed_args.output}: {exc.strerror or exc}') from exc

@@ -118,7 +118,12 @@ def _filled(name, nodes, cores, threads, guests, dice):
         [f'physnet{number}', f'nfv_node{number}'] +
         (['nfv_osd'] if number == 1 else [])), tunneled=number == 0)
         for number in range(nodes)}
-    free = {number: sorted(each.dedicated) for number, each in made.items()}
+    free = {number: [cpu for core in range(number * cores, number * cores +
+                                           cores)
+                     for cpu in range(core, nodes * cores * threads,
+                                      nodes * cores)
+                     if cpu in each.dedicated]
+            for number, each in made.items()}
     vfs = {number: [f'0000:{16 * number + 1:02x}:{slot // 8:02x}.{slot % 8}'
                     for slot in range(8, 24)] for number in made}
     taken, shared, pages, servers = {}, {}, {}, []

@@ -28,18 +28,25 @@ _JOINER = '\N{ZERO WIDTH JOINER}'
 _ON_SWITCH = ('normal', 'macvtap-none', 'vhostuser')
 
 
-def plain(text: str) -> str:
+def visible(text: str) -> str:
     """Text that changes nothing but its place on a terminal or page.
 
     :param text: such as the name of a server
     :returns: it with a replacement for each control character, and no line
         breaks
     """
+    if text.isprintable():
+        return text
     return ''.join(
         ' ' if char.isspace() else
         char if char == _JOINER or
         unicodedata.category(char) not in _INVISIBLE else '\ufffd'
-        for char in text).strip()
+        for char in text)
+
+
+def plain(text: str) -> str:
+    """The same, without space around it."""
+    return visible(text).strip()
 
 
 def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:

@@ -67,7 +67,7 @@ def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
             found[host.uuid] = guests.plain(
                 name if len(members) == 1 else
                 f'{name} ({host.hypervisor})' if len(nodes) == len(members)
-                else f'{name} ({host.uuid})')
+                else f'{name} ({host.uuid})') or host.uuid
     return found
 
 

@@ -196,3 +196,29 @@ class ShowTest(_CommandTest):
             self.host('show', 'a')[::2])
         self.assertEqual(0, self.host('show', 'a (y)')[0])
         self.assertEqual(0, self.host('show', 'x')[0])
+
+
+class MapTest(_CommandTest):
+
+    def test_formats(self):
+        """On standard output, or in a file."""
+        for form, begin in (('text', 'a: up'), ('html', '<!DOCTYPE html>'),
+                            ('svg', '<?xml')):
+            code, out, err = self.host('map', '--format', form)
+            self.assertEqual((0, '', True), (
+                code, err, out.startswith(begin)), out[:20])
+            path = f'{self.file}.{form}'
+            self.assertEqual((0, '', ''), self.host(
+                'map', '--format', form, '-o', path))
+            with open(path, encoding='utf-8') as written:
+                self.assertEqual(out, written.read())
+
+    def test_chosen(self):
+        out = self.host('map', '--host', '[bc]')[1]
+        self.assertNotIn('router', out)
+        self.assertIn('mail', out)
+
+    def test_no_such_folder(self):
+        code, out, err = self.host('map', '-o', f'{self.file}/x')
+        self.assertEqual(2, code)
+        self.assertIn('Not a directory', err)

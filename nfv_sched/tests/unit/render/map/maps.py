@@ -1,0 +1,73 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Hosts to draw: odd ones, and with names that want to do harm."""
+
+from nfv_sched.advice.hosts import view
+from nfv_sched.cloud import snapshot
+from nfv_sched.tests import snapshots
+
+HOSTILE = (
+    '<script>alert(1)</script>', '"\'><img src=x onerror=alert(1)>',
+    '</title></svg></style><b>', '&amp;&lt;', '{{ 7 * 7 }}{% raw %}',
+    'x' * 300, '\u05e9\u05e8\u05ea \u202e evil', '\U0001f600' * 40,
+    ']]><!--', '\x1b[31m\x00\x08', '\ufdfd' * 20, "javascript:alert('x')",
+    ' ', '')
+
+
+def hostile():
+    """A cloud whose hosts, guests, networks and more have such names."""
+    hosts, servers = [], []
+    for number, name in enumerate(HOSTILE):
+        hosts.append(snapshots.host(
+            name or 'none', [snapshots.node(
+                0, 8, 2, 1, pinned=frozenset(range(1, 5)),
+                physnets=frozenset([name, f'nfv_{name}']))],
+            uuid=str(number), disabled_reason=name, enabled=False,
+            devices=[snapshot.Device(
+                address=name, vendor=name, product=name, kind=name,
+                node=node, status='allocated',
+                server=f'{number}-0') for node in (0, 9)]))
+        servers += [snapshots.server(
+            other, {0: [index % 7 + 1]}, name or 'none',
+            uuid=f'{number}-{index}', state=name,
+            flavor=snapshots.flavor(name=name))
+            for index, other in enumerate(HOSTILE)]
+    return snapshots.cloud(hosts, servers, source=HOSTILE[0],
+                           missing=HOSTILE)
+
+
+def odd():
+    """A cloud with a host in each state that is possible, and none."""
+    nodes = [snapshots.node(
+        0, 8, 2, 2, pinned=frozenset([1, 17, 2, 18, 3, 4, 5]),
+        physnets=frozenset(['nfv_vswitch'])), snapshots.node(
+        1, 8, 2, 2, shared=8, pages=())]
+    return snapshots.cloud([
+        snapshots.host('full', nodes, devices=[snapshot.Device(
+            address='0000:01:00.0', vendor='8086', product='1',
+            kind='type-PF', node=1, status='allocated',
+            server='far')]),
+        snapshot.Host(name='plain', hypervisor='plain', uuid='p', up=False),
+    ], [
+        snapshots.server('alone', {0: [1]}, 'full', fields=dict(
+            thread_policy='isolate')),
+        snapshots.server('emulated', {0: [2]}, 'full', fields=dict(
+            reserved=frozenset([18]))),
+        snapshots.server('one', {0: [3]}, 'full'),
+        snapshots.server('two', {0: [3]}, 'full'),
+        snapshots.server('far', {0: [5]}, 'full', uuid='far'),
+        snapshots.server('floats', host='plain')])
+
+
+def views(cloud):
+    """Its hosts."""
+    return view.views(cloud)
