@@ -27,6 +27,11 @@ from nfv_sched.nova import scheduler
 
 CONF = scheduler.CONF
 
+# Seconds, of databases that somebody waits for.  A cell has a minute.
+_CONNECT = 10
+_ANSWER = 30
+_DRIVERS = ('mysqldb', 'pymysql')
+
 
 class ComputeNode(ty.NamedTuple):
     """A compute node in Nova's database.
@@ -49,14 +54,19 @@ class ComputeNode(ty.NamedTuple):
     numa_topology: str | None
 
 
-def read_configuration(args: list[str], prog: str, description: str) -> None:
+def read_configuration(args: list[str], prog: str, description: str,
+                       patient: bool = False) -> None:
     """Read nova.conf and prepare to read Nova's database.
 
     :param args: command-line arguments, without the name of the program
     :param prog: name of the program
     :param description: description of the program for ``--help``
+    :param patient: whether to wait for databases, as Nova does, for minutes;
+        otherwise see :func:`limit_waiting`
     """
     parse_configuration(args, prog, description)
+    if not patient:
+        limit_waiting()
     prepare_database()
 
 
@@ -71,6 +81,27 @@ def parse_configuration(args: list[str], prog: str, description: str) -> None:
     config.set_lib_defaults()
     CONF(args, project='nova', prog=prog, description=description,
          version=version.version_string())
+
+
+def limit_waiting() -> None:
+    """Make a database that does not answer an error soon.
+
+    Connecting is tried once.  What the address of a database says of time
+    limits (``connect_timeout``, ``read_timeout``) is left.  The configuration
+    must be read, and the database not yet prepared.
+    """
+    for group in ('api_database', 'database'):
+        CONF.set_override('max_retries', 1, group)
+        CONF.set_override('retry_interval', 0, group)
+    if not sa.event.contains(sa.Engine, 'do_connect', _limit):
+        sa.event.listen(sa.Engine, 'do_connect', _limit)
+
+
+def _limit(dialect, record, arguments, parameters) -> None:
+    """Called by SQLAlchemy before it connects."""
+    if dialect.driver in _DRIVERS:
+        parameters.setdefault('connect_timeout', _CONNECT)
+        parameters.setdefault('read_timeout', _ANSWER)
 
 
 def prepare_database() -> None:
