@@ -18,6 +18,7 @@ packages can add theirs.
 
 import argparse
 from collections.abc import Sequence
+import contextlib
 import importlib.metadata
 import logging
 import os
@@ -28,6 +29,8 @@ from cliff import command
 from cliff import commandmanager
 from cliff import lister
 from cliff import show
+
+from nfv_sched.cmd import quiet
 
 NAMESPACE = 'nfv_sched.cli'
 
@@ -77,15 +80,39 @@ class NFVSched(app.App):
             level = {0: logging.ERROR, 1: logging.WARNING}.get(
                 self.options.verbose_level, logging.INFO)
         logging.getLogger('').setLevel(level)
-        if self.options.verbose_level <= 1 and not self.options.debug:
-            logging.getLogger('nova').setLevel(logging.CRITICAL)
         for handler in logging.getLogger('').handlers:
             if self.options.debug:
                 handler.setLevel(logging.DEBUG)
 
+    def run_subcommand(self, argv):
+        """Run a subcommand; called by cliff.
+
+        One that does not exist is told on stderr, with those that are like
+        it, also if it is help for it that is asked for.
+        """
+        if argv[0].startswith('-'):
+            self.parser.error(f'unknown option {argv[0]}')
+        wanted = argv[1:] if argv[0] == 'help' else argv
+        if wanted and not self._is_known(wanted, argv[0] == 'help'):
+            self.stdout = self.stderr
+            argv = wanted
+        return super().run_subcommand(argv)
+
+    def _is_known(self, words: Sequence[str], part: bool) -> bool:
+        """Whether there is such a subcommand.
+
+        :param part: whether a word that some begin with is enough
+        """
+        try:
+            self.command_manager.find_command(list(words))
+        except ValueError:
+            return part and len(words) == 1 and any(
+                name.startswith(words[0]) for name, _ in self.command_manager)
+        return True
+
 
 class _Subcommand:
-    """Base of the subcommands.
+    """Base of the subcommands, of ``nfv-sched`` and of ``openstack nfv``.
 
     ``--help`` shows the docstring and epilog of a subcommand, with the line
     breaks that they have here.
@@ -94,9 +121,27 @@ class _Subcommand:
     #: Shown after the options.
     epilog: str
 
+    #: For ``openstack``: what has to be known is in the nova.conf.
+    auth_required = False
+
     def get_epilog(self) -> str:
         """The epilog; cliff would add the name of the package."""
-        return self.epilog
+        if self.app is None or self.app.NAME == NFVSched.NAME:
+            return self.epilog
+        return self.epilog.replace(
+            f'\n  {NFVSched.NAME} ', f'\n  {self.app.NAME} nfv ')
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command, without what the libraries have to say.
+
+        :returns: exit code
+        """
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(quiet.warnings_ignored())
+            if self.app.options.verbose_level <= 1 and (
+                    not self.app.options.debug):
+                stack.enter_context(quiet.logs_ignored())
+            return super().run(parsed_args)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser; subclasses add their options."""

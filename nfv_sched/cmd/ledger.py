@@ -18,6 +18,9 @@ from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_service import backend
 
+from nfv_sched.cmd import quiet
+from nfv_sched.cmd import usage
+
 PROG = 'nfv-sched-ledger'
 
 _DESCRIPTION = """\
@@ -126,12 +129,15 @@ def serve() -> int:
     return launcher.wait() or 0
 
 
+@quiet.warnings_ignored()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.
 
     :param argv: arguments; those of the process if None
     :returns: exit code
     """
+    argv = list(sys.argv[1:] if argv is None else argv)
+    usage.show_if_asked(argv, PROG, _DESCRIPTION, _CLI_OPTS)
     # Before anything asks oslo.service for its default, which is eventlet.
     backend.init_backend(backend.BackendType.THREADING)
     from nfv_sched.nova import database
@@ -141,7 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf.register_cli_opts(_CLI_OPTS)
     try:
         database.read_configuration(
-            list(sys.argv[1:] if argv is None else argv), PROG, _DESCRIPTION)
+            argv, PROG, _DESCRIPTION, patient=True)
         if conf.once:
             # Not among the table, where oslo.log writes by itself.
             conf.set_default('use_stderr', True)

@@ -17,18 +17,11 @@ from collections.abc import Sequence
 import dataclasses
 import sys
 import typing as ty
-import warnings
-
-from oslo_serialization import jsonutils
-import yaml
 
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import source
 from nfv_sched.simulator.cloud_file import problems
-from nfv_sched.simulator.cloud_file import text as cloud_text
 from nfv_sched.simulator import examples
-from nfv_sched.simulator import loader
-from nfv_sched.simulator import progress
 
 _EPILOG = """\
 examples:
@@ -237,13 +230,14 @@ class Simulate(cli.Lister):
 
     def _run_steps(self, path: str, parsed_args: argparse.Namespace):
         """Run a file of steps on the cloud of ``--from``."""
+        from nfv_sched.simulator.cloud_file import text as cloud_text
         text = cloud_text.read(path)
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            from nfv_sched.simulator import engine
-            from nfv_sched.simulator import layout
-            from nfv_sched.simulator import nova_api
-            from nfv_sched.simulator import start
+        from nfv_sched.simulator import engine
+        from nfv_sched.simulator import layout
+        from nfv_sched.simulator import loader
+        from nfv_sched.simulator import nova_api
+        from nfv_sched.simulator import progress
+        from nfv_sched.simulator import start
         cloud = loader.loads_steps(
             text, path, layout.cloud(self._found),
             layout.ways_to_say(self._found), nova_api.extra_spec_problem)
@@ -257,11 +251,9 @@ class Simulate(cli.Lister):
         if parsed_args.source is not None:
             return self._run_steps(path, parsed_args)
         # Importing Nova takes seconds, which --help must not take.
-        with warnings.catch_warnings():
-            # Its libraries warn about eventlet, which nothing here uses.
-            warnings.simplefilter('ignore')
-            from nfv_sched.simulator import engine
-            from nfv_sched.simulator import start
+        from nfv_sched.simulator import engine
+        from nfv_sched.simulator import progress
+        from nfv_sched.simulator import start
         with (start.loaded(path, config_files=parsed_args.config_file,
                            reasons=parsed_args.reasons,
                            seed=parsed_args.seed) as state,
@@ -331,8 +323,10 @@ class Simulate(cli.Lister):
                      in zip(table.columns, row) if column in chosen}
                     for row in table.rows]
         if parsed_args.formatter == 'json':
+            from oslo_serialization import jsonutils
             text = jsonutils.dumps(document, indent=2) + '\n'
         else:
+            import yaml
             text = yaml.safe_dump(document, sort_keys=False)
         self.app.stdout.write(text)
         return 0

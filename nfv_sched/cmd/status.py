@@ -16,10 +16,12 @@ from collections.abc import Callable
 from collections.abc import Sequence
 import logging
 import sys
-import warnings
 
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
+
+from nfv_sched.cmd import quiet
+from nfv_sched.cmd import usage
 
 PROG = 'nfv-sched-status'
 
@@ -123,13 +125,10 @@ _CLI_OPTS = [
 
 
 def bound(conf) -> None:
-    """Lower time-outs to ``TIMEOUT``, and do not retry connections.
+    """Lower time-outs of services to ``TIMEOUT``.
 
     :param conf: configuration object; changed
     """
-    for group in ('api_database', 'database'):
-        conf.set_override('max_retries', 1, group)
-        conf.set_override('retry_interval', 0, group)
     for group, option in (('neutron', 'timeout'), ('placement', 'timeout'),
                           ('nfv_sched', 'neutron_request_timeout')):
         try:
@@ -145,6 +144,7 @@ def _check() -> int:
     from nfv_sched.nova import scheduler as nova_scheduler
     conf = nova_scheduler.CONF
     bound(conf)
+    database.limit_waiting()
     try:
         database.prepare_database()
     except Exception as exc:
@@ -153,6 +153,7 @@ def _check() -> int:
     return Checks(conf).check()
 
 
+@quiet.warnings_ignored()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.
 
@@ -161,8 +162,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     # Errors are in the results, not in a log.
     logging.getLogger().addHandler(logging.NullHandler())
-    if not sys.warnoptions:
-        warnings.simplefilter('ignore')
+    argv = list(sys.argv[1:] if argv is None else argv)
+    try:
+        usage.show_if_asked(argv, PROG, _DESCRIPTION, _CLI_OPTS)
+    except SystemExit:
+        return 0
     from nfv_sched import conf as nfv_conf
     from nfv_sched.nova import database
     from nfv_sched.nova import scheduler as nova_scheduler
@@ -171,8 +175,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     nfv_conf.register_opts(conf)
     conf.register_cli_opts(_CLI_OPTS)
     try:
-        database.parse_configuration(
-            list(sys.argv[1:] if argv is None else argv), PROG, _DESCRIPTION)
+        database.parse_configuration(argv, PROG, _DESCRIPTION)
     except cfg.Error as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)
         return UNUSABLE

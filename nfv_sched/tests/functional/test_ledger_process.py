@@ -138,7 +138,7 @@ class ProcessTestCase(testtools.TestCase):
             name: value for name, value in os.environ.items()
             if not name.startswith('OS_')}
         process = subprocess.Popen(
-            [sys.executable, '-W', 'ignore', '-m', module, *args],
+            [sys.executable, '-m', module, *args],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=environment, start_new_session=True)
         self.addCleanup(self._kill, process)

@@ -20,6 +20,7 @@ from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import services
 from nfv_sched.cmd import status
+from nfv_sched.nova import database
 from nfv_sched.tests.unit.checks import test_scheduler
 
 CONF = nova.conf.CONF
@@ -90,6 +91,7 @@ class ChecksTest(test_scheduler.CheckTestCase):
         ):
             self.addCleanup(CONF.clear_override, name, group)
         status.bound(CONF)
+        database.limit_waiting()
         self.assertEqual(
             (10, 10, 4), (CONF.neutron.timeout, CONF.placement.timeout,
                           CONF.nfv_sched.neutron_request_timeout))

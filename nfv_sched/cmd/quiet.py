@@ -1,0 +1,49 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Keep what the libraries say to themselves out of what a command prints."""
+
+from collections.abc import Iterator
+import contextlib
+import logging
+import sys
+import warnings
+
+#: Loggers of what a command tells itself, in a line, if it fails.
+_LOGGERS = ('nova', 'oslo_db', 'keystoneauth')
+
+
+@contextlib.contextmanager
+def warnings_ignored() -> Iterator[None]:
+    """Ignore Python's warnings, unless ``python -W`` says otherwise.
+
+    Nova's libraries warn of what they will change one day, of Eventlet above
+    all: first when they are imported.
+    """
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter('ignore')
+        yield
+
+
+@contextlib.contextmanager
+def logs_ignored() -> Iterator[None]:
+    """Log nothing of what Nova and its libraries do."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        # Above the highest that there is.
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before):
+            logger.setLevel(level)
