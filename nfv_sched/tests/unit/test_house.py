@@ -16,6 +16,7 @@ What is read is the source; nothing is imported.
 
 import ast
 from collections.abc import Iterator
+import configparser
 import functools
 import pathlib
 import re
@@ -41,6 +42,9 @@ UPPER = ('cmd', 'filters', 'weights')
 NOVA = ('nova.conf', 'nova.exception', 'nova.objects',
         'nova.scheduler.filters', 'nova.scheduler.weights')
 ADAPTERS = ('nova/', 'simulator/nova', 'tests/')
+
+#: Begins the names of the commands of ``openstack``.
+PLUGIN_PREFIX = 'nfv_'
 
 #: Private names of others, such as Nova and its fixtures, that are also ours.
 FOREIGN = {
@@ -106,6 +110,30 @@ def beyond_adapters(root: pathlib.Path) -> list[str]:
             for name in imported(source)
             if is_below(name, ['nova']) and name not in NOVA
             and not name.startswith('nova.objects.')]
+
+
+def entry_points(root: pathlib.Path) -> dict[str, dict[str, str]]:
+    """Group of entry points -> name -> what it is, by ``setup.cfg``.
+
+    :param root: of the package
+    """
+    config = configparser.ConfigParser()
+    config.optionxform = str
+    config.read(root.parent / 'setup.cfg')
+    return {
+        group: dict(re.split(r'\s*=\s*', line)
+                    for line in text.strip().splitlines() if '=' in line)
+        for group, text in config['entry_points'].items()}
+
+
+def single(root: pathlib.Path) -> list[str]:
+    """Commands of ``nfv-sched`` or ``openstack nfv``, not of both."""
+    found = entry_points(root)
+    own = {f'{PLUGIN_PREFIX}{name} = {value}'
+           for name, value in found['nfv_sched.cli'].items()}
+    plugin = {f'{name} = {value}'
+              for name, value in found['openstack.extension'].items()}
+    return sorted(own ^ plugin)
 
 
 def defined(source: ast.AST) -> set[str]:
@@ -197,6 +225,10 @@ class HouseTest(base.TestCase):
             [sys.executable, '-W', 'ignore', '-c', code], check=True,
             capture_output=True, text=True).stdout.strip())
 
+    def test_commands(self):
+        """Each is one of nfv-sched, and one of openstack."""
+        self.assertEqual([], single(ROOT))
+
     def test_private_names(self):
         """Tests use what everybody may use."""
         found = private_uses(ROOT)
@@ -260,6 +292,22 @@ class ChecksTest(base.TestCase):
                      'from nova.objects import fields'):
             self.assertEqual(
                 [], beyond_adapters(self.root(filters__odd=text)), text)
+
+    def test_single(self):
+        for own, plugin, found in (
+            ('a_b = m:B', 'nfv_a_b = m:B', []),
+            ('', '', []),
+            ('a_b = m:B', '', ['nfv_a_b = m:B']),
+            ('', 'nfv_a_b = m:B', ['nfv_a_b = m:B']),
+            ('a_b = m:B', 'a_b = m:B', ['a_b = m:B', 'nfv_a_b = m:B']),
+            ('a_b = m:B', 'nfv_a_b = m:C',
+             ['nfv_a_b = m:B', 'nfv_a_b = m:C']),
+        ):
+            root = self.root(setup='') / 'nfv_sched'
+            (root.parent / 'setup.cfg').write_text(
+                f'[entry_points]\nnfv_sched.cli =\n  {own}\n'
+                f'# Why.\nopenstack.extension =\n  {plugin}\n')
+            self.assertEqual(found, single(root))
 
     def test_private_uses(self):
         ours = ('_size = 1\n'

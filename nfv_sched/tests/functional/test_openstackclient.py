@@ -1,0 +1,103 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""``openstack nfv ...``: the program of python-openstackclient itself."""
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+
+from nfv_sched.cloud import file
+from nfv_sched.tests.functional import test_ledger_process
+
+GROUP = 'openstack.extension'
+
+CLOUD = """\
+hosts:
+  - name: east
+    cores: 4
+    memory: 16 GiB
+flavors:
+  small: {vcpus: 1, memory: 1 GiB}
+steps:
+  - boot: vm
+    flavor: small
+    expect: {placed: 1}
+"""
+
+
+class OpenStackTest(test_ledger_process.ProcessTestCase):
+    """One compute node; see the base.  There is no Keystone."""
+
+    def setUp(self):
+        super().setUp()
+        self.file = f'{self.directory}/cloud.json.gz'
+
+    def openstack(self, *args, **environment):
+        """Run it; returns exit code, standard output and errors."""
+        kept = {name: value for name, value in os.environ.items()
+                if not name.startswith('OS_')}
+        done = subprocess.run(
+            [sys.executable, '-m', 'openstackclient.shell', *args],
+            capture_output=True, text=True, timeout=120,
+            # No clouds.yaml of somebody.
+            env={**kept, 'HOME': self.directory, **environment})
+        self.assertNotIn('Traceback', done.stderr)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_help(self):
+        entries = [entry for entry in importlib.metadata.entry_points(
+            group=GROUP) if entry.value.startswith('nfv_sched.')]
+        self.assertIn('nfv_snapshot_save', [entry.name for entry in entries])
+        for entry in entries:
+            name = entry.name.replace('_', ' ')
+            code, out, err = self.openstack(*name.split(), '--help')
+            self.assertEqual((0, ''), (code, err))
+            # The module has no name as a program.
+            self.assertRegex(out, rf'usage: [\w.]+ {name} ')
+            self.assertRegex(out, rf'\n  [\w.]+ {name}')
+            self.assertNotIn('nfv-sched simulate', out)
+
+    def test_save(self):
+        """The cloud of nova.conf is read, not that of the credentials."""
+        for environment in ({}, {
+            'OS_AUTH_URL': 'http://127.0.0.1:9/v3', 'OS_USERNAME': 'nobody',
+            'OS_PASSWORD': 'wrong', 'OS_PROJECT_NAME': 'none',
+        }):
+            code, out, err = self.openstack(
+                'nfv', 'snapshot', 'save', self.file,
+                '--config-file', self.conf, **environment)
+            self.assertEqual((0, ''), (code, err))
+            self.assertIn(f'{self.file}: 1 host, 0 servers, ', out)
+            self.assertEqual(['host1'], [
+                host.name for host in file.load(self.file).hosts])
+            os.unlink(self.file)
+
+    def test_exit_codes(self):
+        self.neutron.stop()
+        code, out, err = self.openstack(
+            'nfv', 'snapshot', 'save', self.file, '--config-file', self.conf)
+        self.assertEqual((1, 1), (code, len(err.splitlines())), err)
+        self.assertIn('error: Neutron cannot be read: ', err)
+        self.assertEqual(
+            2, self.openstack('nfv', 'snapshot', 'save', '--wrong')[0])
+        self.assertEqual(2, self.openstack('nfv', 'snapshot')[0])
+        cloud = f'{self.directory}/cloud.yaml'
+        with open(cloud, 'w') as out:
+            out.write(CLOUD)
+        code, out, err = self.openstack(
+            'nfv', 'simulate', cloud, '--show', 'servers', '-f', 'json')
+        self.assertEqual(1, code, err)
+        self.assertIn('1 expectation failed:', err)
+        self.assertIn('"name": "vm"', out)
+        self.assertEqual(
+            2, self.openstack('nfv', 'simulate', '--example', 'none')[0])
