@@ -73,6 +73,9 @@ class SimulateTestCase(base.TestCase):
         self.assertNotIn('Traceback', err.getvalue())
         return code, out.getvalue(), err.getvalue()
 
+
+class SimulateTest(SimulateTestCase):
+
     def good(self, *args: str) -> str:
         code, out, err = self.run_command(
             'simulate', self.file(CLOUD), *args)

@@ -1,0 +1,146 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Clouds from files: of snapshots, and of the simulator."""
+
+import math
+import os
+
+import fixtures
+
+from nfv_sched.cloud import file
+from nfv_sched.cmd import source
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.cmd import test_simulate
+
+STEPS = """\
+steps:
+- boot: more
+  flavor: f
+  count: 2
+- delete: s-1
+- boot: again
+  flavor: f
+  expect: {placed: 1}
+"""
+
+
+class LoadTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.simulator.progress.DELAY', math.inf))
+        self.folder = self.useFixture(fixtures.TempDir()).path
+
+    def file(self, content):
+        path = os.path.join(self.folder, 'cloud')
+        with open(path, 'wb') as stream:
+            stream.write(content)
+        return path
+
+    def test_cloud_file(self):
+        """Its steps are run, and the end is the cloud."""
+        cloud = source.load(self.file(test_simulate.CLOUD.encode()))
+        self.assertEqual(['h-1', 'h-2'], [host.name for host in cloud.hosts])
+        self.assertEqual(
+            {'s-1': 'active', 's-2': 'active', 's-3': 'active',
+             's-4': 'active', 's-5': 'error'},
+            {server.name: server.state for server in cloud.servers})
+        self.assertEqual(4, sum(
+            bool(server.nodes[0].pins) for server in cloud.servers
+            if server.nodes))
+        path = os.path.join(self.folder, 'snapshot')
+        file.save(cloud, path)
+        self.assertEqual(cloud, source.load(path))
+
+    def test_wrong(self):
+        for content, wanted in (
+                (b'', 'the file is empty'),
+                (b'hosts: 3', ":1: hosts: must be a list, not 3"),
+                (b'steps: [', 'not valid YAML'),
+                (b'{"format": "odd"}', 'not a snapshot'),
+                (b'\x1f\x8bodd', 'cut off or damaged'),
+                (b'\xff\xfe', ':1: not UTF-8 text')):
+            error = self.assertRaises(
+                source.UnreadError, source.load, self.file(content))
+            self.assertIn(wanted, str(error))
+        missing = os.path.join(self.folder, 'missing')
+        error = self.assertRaises(
+            source.UnreadError, source.load, missing)
+        self.assertEqual(f'{missing}: No such file or directory', str(error))
+
+
+class SimulateFromTest(test_simulate.SimulateTestCase):
+    """``nfv-sched simulate --from``."""
+
+    def test_all(self):
+        """From a cloud file, and from its snapshot, the same comes."""
+        cloud = self.file(test_simulate.CLOUD)
+        path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'snapshot')
+        file.save(source.load(cloud), path)
+        steps = self.file(STEPS)
+        outputs = set()
+        for found in (cloud, path):
+            code, out, err = self.run_command(
+                'simulate', '--from', found, steps, '-f', 'csv', '-c',
+                'Server', '-c', 'Status', '-c', 'Host', '-c', 'NUMA nodes')
+            self.assertEqual((0, ''), (code, err))
+            outputs.add(out)
+        out, = outputs
+        self.assertEqual(
+            ['"Server","Status","Host","NUMA nodes"',
+             '"s-1","DELETED","",""', '"more-1","REFUSED","",""',
+             '"more-2","REFUSED","",""'], out.splitlines()[:4])
+        self.assertIn('"again","ACTIVE","h-', out.splitlines()[4])
+
+    def test_what_is_shown(self):
+        cloud, steps = self.file(test_simulate.CLOUD), self.file(
+            'steps: [{live_migrate: s-1}, {host_down: h-2}]')
+
+        def hosts(*more):
+            code, out, err = self.run_command(
+                'simulate', '--from', cloud, steps, '-f', 'csv', *more)
+            self.assertEqual((0, ''), (code, err))
+            return {line.split(',')[0] for line in out.splitlines()[1:]}
+
+        self.assertEqual({'"s-1"'}, hosts())
+        self.assertEqual({'"h-1"', '"h-2"'}, hosts('--show', 'hosts'))
+
+    def test_expectations(self):
+        code, _out, err = self.run_command(
+            'simulate', '--from', self.file(test_simulate.CLOUD),
+            self.file('steps:\n- live_migrate: s-*\n  expect: {placed: 9}'))
+        self.assertEqual(2, code)
+        self.assertIn('expect.placed: 9 is more than', err)
+        code, _out, err = self.run_command(
+            'simulate', '--from', self.file(test_simulate.CLOUD),
+            self.file('steps:\n- live_migrate: s-*\n  expect: {placed: 5}'))
+        self.assertEqual(1, code)
+        self.assertIn('1 expectation failed', err)
+
+    def test_wrong(self):
+        cloud = self.file(test_simulate.CLOUD)
+        steps = self.file(STEPS)
+        for arguments, wanted in (
+                (('--from', '/missing', steps),
+                 'nfv-sched: /missing: No such file or directory\n'),
+                (('--from', self.file('hosts: 3\nodd: 1'), steps),
+                 ':2: odd: unknown key'),
+                (('--from', cloud, cloud), ':1: hosts: the hosts are those'),
+                (('--from', cloud, '--example', 'two-hosts'),
+                 '--from needs files with steps'),
+                (('--from', cloud, '--config-file', '/etc/nova', steps),
+                 '--from needs files with steps')):
+            code, _out, err = self.run_command('simulate', *arguments)
+            self.assertEqual(2, code, err)
+            self.assertIn(wanted, err)
