@@ -384,6 +384,7 @@ class PCITracker(pci_manager.PciDevTracker):
         for pool in self.stats.pools:
             pool.update(count=0, devices=[])
         self._initial_instance_usage()
+        self.stats.populate_pools_metadata_from_assigned_devices()
 
     def report(self, devices: Sequence[Mapping[str, ty.Any]]) -> None:
         """Add devices.

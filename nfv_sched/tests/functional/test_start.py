@@ -152,13 +152,8 @@ class StartTest(test_snapshot.SnapshotTestCase):
         cloud = self.read()
         flavor, = (flavor.name for flavor in cloud.flavors
                    if 'hw:mem_page_size' in flavor.extra_specs)
-        with start.started(cloud) as state:
-            simulation = engine.Simulation(state)
-            simulation.step(actions.Boot(
-                action='boot', number=1, boot='new', flavor=flavor,
-                targets=('new',)))
-            mine, = simulation.outcomes
-            pins = state.servers['new'].pinned_cpus
+        booted = {host: self.simulated_boot(cloud, flavor, host)
+                  for host in ('host1', 'host2')}
         real = self.boot(
             next(found['id'] for found in self.admin_api.get_flavors()
                  if found['name'] == flavor), networks='none')
@@ -167,8 +162,28 @@ class StartTest(test_snapshot.SnapshotTestCase):
                 'numa_topology', 'pci_devices'])
         cells = instance.numa_topology.cells
         self.assertEqual(
-            (instance.host, tuple(cell.id for cell in cells), pins,
-             sorted(device.numa_node for device in instance.pci_devices)),
-            (mine.host, mine.nodes, tuple(sorted(
-                cpu for cell in cells for cpu in cell.cpu_pinning.values())),
-             sorted(node for _address, node in mine.devices)))
+            ('', instance.host, tuple(cell.id for cell in cells),
+             tuple(sorted(cpu for cell in cells
+                          for cpu in cell.cpu_pinning.values())),
+             sorted(device.address for device in instance.pci_devices)),
+            booted[instance.host])
+
+    def simulated_boot(self, cloud, flavor, host):
+        """Where a server is after a simulated boot.
+
+        :param host: the only host to consider; Nova chooses at random
+        """
+        with start.started(cloud) as state:
+            simulation = engine.Simulation(state)
+            simulation.step(actions.Boot(
+                action='boot', number=1, boot='new', flavor=flavor,
+                targets=('new',), host=host))
+            found, = simulation.outcomes
+            return (found.reason, found.host, found.nodes,
+                    state.servers['new'].pinned_cpus,
+                    sorted(address for address, _node in found.devices))
+
+
+class DevicesInPlacementTest(StartTest):
+
+    in_placement = True
