@@ -1,0 +1,273 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How long ``nfv-sched snapshot save`` takes, of a cloud in a MariaDB.
+
+A private MariaDB has Nova's databases, with hosts of two NUMA nodes and 16
+VFs, and pinned guests of a VF and two ports each, and that of a real Placement
+with a provider for each host.  Placement, and an API that answers as Neutron,
+are a process each, with one thread at work at a time.  Then the real command
+runs in a process of its own.
+
+What is printed: seconds of each part, CPU seconds of the command, the size of
+the file, and the most memory that the process had.  The first part has the
+imports.  At full size it ends with an error if an aim is missed.
+
+Usage: python benchmarks/snapshot.py [--hosts 1000] [--guests 10] [--quick]
+"""
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+import time
+import warnings
+
+warnings.simplefilter('ignore')
+
+from oslo_config import cfg  # noqa: E402
+import sqlalchemy as sa  # noqa: E402
+
+from nfv_sched.cloud import file  # noqa: E402
+from nfv_sched.tests import mariadb  # noqa: E402
+from nfv_sched.tests import nova_database  # noqa: E402
+
+SECONDS = 60
+MB = 20
+MEMORY = 1000  # MB
+TRAITS = 60
+_DATABASES = ('api', 'cell0', 'cell1', 'placement')
+_CONF = """\
+[api_database]
+connection = {api}
+[database]
+connection = {cell}
+[placement]
+auth_type = none
+endpoint_override = {placement}
+[neutron]
+auth_type = none
+endpoint_override = {neutron}
+"""
+
+
+def fill_placement(url, hosts, guests):
+    """Write a provider for each host, and what the guests have of it.
+
+    :param url: of a database that has the schema
+    """
+    engine = sa.create_engine(url)
+    meta = sa.MetaData()
+    meta.reflect(engine)
+    tables = meta.tables
+    with engine.begin() as connection:
+        def add(table, rows):
+            connection.execute(tables[table].insert(), rows)
+
+        def ids(table, count=None):
+            found = tables[table].c
+            return {row.name: row.id for row in connection.execute(
+                sa.select(found.id, found.name).order_by(
+                    found.id).limit(count))}
+
+        classes = ids('resource_classes')
+        traits = ids('traits', TRAITS)
+        add('projects', [{'id': 1, 'external_id': 'project'}])
+        add('users', [{'id': 1, 'external_id': 'user'}])
+        add('placement_aggregates', [
+            {'id': 1, 'uuid': nova_database.identifier('aggregate', 0)}])
+        numbers = range(hosts)
+        add('resource_providers', [{
+            'id': number + 1, 'uuid': nova_database.identifier(
+                'compute', number), 'generation': 1,
+            'name': nova_database.host_name(number),
+            'root_provider_id': number + 1} for number in numbers])
+        add('resource_provider_traits', [
+            {'resource_provider_id': number + 1, 'trait_id': trait}
+            for number in numbers for trait in traits.values()])
+        add('resource_provider_aggregates', [
+            {'resource_provider_id': number + 1, 'aggregate_id': 1}
+            for number in numbers[::2]])
+        own = {'PCPU': 56, 'MEMORY_MB': 262144, 'DISK_GB': 2000}
+        add('inventories', [{
+            'resource_provider_id': number + 1,
+            'resource_class_id': classes[name], 'total': total,
+            'reserved': 0, 'min_unit': 1, 'max_unit': total,
+            'step_size': 1, 'allocation_ratio': 1.0}
+            for number in numbers for name, total in own.items()])
+        servers = [(number, nova_database.identifier(
+            'server', number, guest)) for number in numbers
+            for guest in range(guests)]
+        add('consumers', [{'uuid': server, 'project_id': 1, 'user_id': 1,
+                           'generation': 1} for _, server in servers])
+        taken = {'PCPU': nova_database.VCPUS, 'DISK_GB': 20,
+                 'MEMORY_MB': nova_database.MIB}
+        add('allocations', [{
+            'resource_provider_id': number + 1, 'consumer_id': server,
+            'resource_class_id': classes[name], 'used': used}
+            for number, server in servers for name, used in taken.items()])
+    engine.dispose()
+
+
+def serve_placement(url, hosts, guests, pipe):
+    """Serve Placement; its address is told when the database is full."""
+    from placement import conf as placement_conf
+
+    from nfv_sched.tests import placement_api
+    conf = cfg.ConfigOpts()
+    placement_conf.register_opts(conf)
+    conf.set_override('auth_strategy', 'noauth2', 'api')
+    conf.set_override('connection', url, 'placement_database')
+    conf.set_override('sync_on_startup', True, 'placement_database')
+    conf([], default_config_files=[])
+    api = placement_api.PlacementAPI(conf)
+    fill_placement(url, hosts, guests)
+    api.start()
+    pipe.send(api.url)
+    pipe.recv()
+
+
+def serve_neutron(hosts, guests, pipe):
+    """Serve the ports of the guests."""
+    from nfv_sched.tests.unit.network import neutron_api
+    api = neutron_api.NeutronAPI()
+    api.ports.extend(neutron_api.port(**port)
+                     for port in nova_database.ports(hosts, guests))
+    api.start()
+    pipe.send(api.url)
+    pipe.recv()
+
+
+@contextlib.contextmanager
+def process(target, *args):
+    """Run a server; gives its address."""
+    near, far = multiprocessing.Pipe()
+    child = multiprocessing.get_context('spawn').Process(
+        target=target, args=(*args, far), daemon=True)
+    child.start()
+    far.close()  # an end of the process is seen
+    try:
+        yield near.recv()
+    finally:
+        child.terminate()
+        child.join()
+
+
+def run_command(path, conf, began):
+    """Run the command in this process, and print figures as JSON.
+
+    :param began: when the process was started
+    """
+    from nfv_sched.cmd import cli
+    from nfv_sched.simulator import progress
+    ends = {}
+
+    @contextlib.contextmanager
+    def shown():
+        yield lambda done, total, what: ends.update({what: time.time()})
+
+    progress.shown = shown
+    out = sys.stdout
+    sys.stdout = sys.stderr
+    code = cli.main(['snapshot', 'save', path, '--config-file', conf])
+    ends['file'] = time.time()
+    parts = {}
+    for what, end in ends.items():
+        parts[what], began = end - began, end
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    json.dump({'code': code, 'parts': parts, 'memory': used.ru_maxrss * 1024,
+               'cpu': used.ru_utime + used.ru_stime}, out)
+
+
+def measure(hosts, guests):
+    """Make a cloud, and take a snapshot.
+
+    :returns: figures of the command, with the size of the file
+    """
+    with mariadb.MariaDB() as server:
+        server.execute(*(f'CREATE DATABASE {name}' for name in _DATABASES))
+        conf = f'{server.directory}/nova.conf'
+        path = f'{server.directory}/cloud.json.gz'
+        with process(serve_placement, server.url('placement'), hosts,
+                     guests) as placement, process(
+                         serve_neutron, hosts, guests) as neutron:
+            with open(conf, 'w') as out:
+                out.write(_CONF.format(
+                    api=server.url('api'), cell=server.url('cell1'),
+                    placement=placement, neutron=neutron))
+            subprocess.run(
+                [sys.executable, '-W', 'ignore', '-m',
+                 'nfv_sched.tests.nova_database', '--config-file', conf,
+                 '--hosts', str(hosts), '--guests', str(guests),
+                 *(f'{name}={server.url(name)}' for name in _DATABASES[1:3])],
+                check=True)
+            figures = json.loads(subprocess.run(
+                [sys.executable, __file__, '--command', path, conf,
+                 str(time.time())], check=True,
+                stdout=subprocess.PIPE).stdout)
+            check(file.load(path), hosts, guests)
+            return {**figures, 'size': os.path.getsize(path)}
+
+
+def check(cloud, hosts, guests):
+    """See that all is there."""
+    seen = (len(cloud.hosts), len(cloud.servers), cloud.missing)
+    if seen != (hosts, hosts * guests, ()):
+        sys.exit(f'hosts, servers, missing: {seen}')
+    for host in cloud.hosts:
+        if len(host.devices) != nova_database.VFS or (
+                len(host.providers[0].traits) != TRAITS):
+            sys.exit(f'{host.name} is not whole')
+    for server in cloud.servers:
+        if not server.allocations or len(server.ports) != 2:
+            sys.exit(f'{server.name} is not whole')
+
+
+def main():
+    """Measure, and print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition('\n\n')[0])
+    parser.add_argument('--hosts', type=int, default=1000)
+    parser.add_argument('--guests', type=int, default=10,
+                        help='of each host')
+    parser.add_argument('--quick', action='store_true')
+    parser.add_argument('--command', nargs=3, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.command:
+        path, conf, began = args.command
+        run_command(path, conf, float(began))
+        return
+    if not mariadb.is_installed():
+        print('MariaDB is not installed')
+        return
+    hosts = 20 if args.quick else args.hosts
+    figures = measure(hosts, args.guests)
+    print(f'{hosts} hosts, {hosts * args.guests} guests')
+    for what, seconds in figures['parts'].items():
+        print(f'{what:20} {seconds:8.1f} s')
+    total = sum(figures['parts'].values())
+    print(f'{"all":20} {total:8.1f} s')
+    print(f'{"CPU of the command":20} {figures["cpu"]:8.1f} s')
+    print(f'{"file":20} {figures["size"] / 1e6:8.1f} MB')
+    print(f'{"memory":20} {figures["memory"] / 1e6:8.0f} MB')
+    if figures['code']:
+        sys.exit(f'exit code {figures["code"]}')
+    if not args.quick and (total > SECONDS or figures['size'] > MB * 1e6
+                           or figures['memory'] > MEMORY * 1e6):
+        sys.exit(f'more than {SECONDS} s, {MB} MB, or {MEMORY} MB of memory')
+
+
+if __name__ == '__main__':
+    main()
