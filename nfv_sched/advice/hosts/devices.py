@@ -11,7 +11,8 @@
 #    under the License.
 """The PCI devices of a host, by NIC and by NUMA node."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from collections.abc import Container
 from collections.abc import Mapping
 
 from nfv_sched.advice.hosts import values
@@ -24,11 +25,11 @@ _USED = ('claimed', 'allocated')
 
 
 def grouped(
-    devices: Iterable[snapshot.Device], labels: Mapping[str, str],
+    devices: Collection[snapshot.Device], labels: Mapping[str, str],
 ) -> dict[int | None, tuple[values.Devices, ...]]:
     """PCI devices by NUMA node: those of a PF together, others by product.
 
-    Those that are gone do not count.
+    Those that are gone do not count, nor does a PF whose VFs are had instead.
 
     :param devices: those of a host
     :param labels: UUID of a server -> its label
@@ -39,9 +40,20 @@ def grouped(
         if device.status not in _GONE:
             found.setdefault(device.node, {}).setdefault(
                 _key(device), []).append(device)
+    parents = {device.parent for device in devices}
     return {node: tuple(_group(key, members, labels)
-                        for key, members in sorted(groups.items()))
+                        for key, members in sorted(groups.items())
+                        if not _is_for_vfs(members, parents))
             for node, groups in found.items()}
+
+
+def _is_for_vfs(members: list[snapshot.Device],
+                parents: Container[str | None]) -> bool:
+    """Whether it is a PF that is not to be had, because its VFs are."""
+    (first, *others) = members
+    return (not others and first.kind == 'type-PF' and
+            first.address in parents and
+            first.status not in ('available', *_USED))
 
 
 def _key(device: snapshot.Device) -> tuple[str, str]:

@@ -32,8 +32,7 @@ class DevicesTest(base.TestCase):
 
     def test_nics(self):
         self.assertEqual({
-            0: [('0000:01:00.0', 'PF', 0, 0, 1, ()),
-                ('0000:01:00.0', 'VF', 1, 2, 4, ('a', 'b'))],
+            0: [('0000:01:00.0', 'VF', 1, 2, 4, ('a', 'b'))],
             1: [('0000:02:00.0', 'VF', 1, 0, 1, ())],
         }, self.grouped(
             device(0, 'type-PF', 'unavailable'),
@@ -43,6 +42,19 @@ class DevicesTest(base.TestCase):
                   (3, 'claimed', '1'), (4, 'unavailable', None),
                   (5, 'removed', None), (6, 'deleted', None))),
             device(7, node=1, parent='0000:02:00.0')))
+
+    def test_pf(self):
+        """It is there if it can be had, or is had, or has no VFs."""
+        for status, there in (('available', True), ('allocated', True),
+                              ('unavailable', False)):
+            (groups,) = self.grouped(
+                device(0, 'type-PF', status), device(
+                    1, parent='0000:01:00.0')).values()
+            self.assertEqual(
+                there, 'PF' in [kind for _name, kind, *_rest in groups])
+        self.assertEqual(
+            {0: [('0000:01:00.0', 'PF', 0, 0, 1, ())]},
+            self.grouped(device(0, 'type-PF', 'unavailable')))
 
     def test_others(self):
         """By product; without a node, under None."""

@@ -1,0 +1,265 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The map of hosts in a browser: nothing overlaps, all can be read.
+
+What is measured is what Debian's Chromium shows, without a screen.  With
+NFV_SCHED_SCREENSHOTS=FOLDER, pictures of all pages are left there.
+"""
+
+import os
+import pathlib
+import shutil
+
+import fixtures
+from selenium import webdriver
+from selenium.webdriver.common import by
+from selenium.webdriver.common import keys
+
+from nfv_sched.advice.hosts import view
+from nfv_sched.render.map import page
+from nfv_sched.render.map import picture
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.render.map import maps
+
+_MEASURE = pathlib.Path(__file__).with_name('measure.js').read_text(
+    encoding='utf-8')
+_CHECKS = ('overlaps', 'overflow', 'texts', 'contrast')
+_SHOTS = os.environ.get('NFV_SCHED_SCREENSHOTS')
+
+WIDE, NARROW = 1280, 360  # pixels
+
+CLOUDS = {
+    'one node': snapshots.generated(3, 1, 8, 1, 5),
+    'two nodes': snapshots.generated(6, 2, 14, 2, 16),
+    'four nodes': snapshots.generated(4, 4, 16, 2, 24),
+    'eight nodes': snapshots.generated(3, 8, 8, 4, 40),
+    'many cores': snapshots.generated(2, 2, 64, 2, 60),
+    'many guests': snapshots.generated(2, 2, 100, 1, 150),
+    'odd': maps.odd(),
+    'hostile': maps.hostile(),
+    'empty': snapshots.cloud(),
+}
+
+
+class _BrowserTest(base.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which('chromium')
+        for argument in ('--headless=new', '--no-sandbox', '--disable-gpu',
+                         '--hide-scrollbars', '--disable-dev-shm-usage'):
+            options.add_argument(argument)
+        options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
+        cls.browser = webdriver.Chrome(
+            options=options, service=webdriver.ChromeService(
+                shutil.which('chromedriver')))
+        cls.addClassCleanup(cls.browser.quit)
+
+    def setUp(self):
+        super().setUp()
+        self.folder = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path)
+
+    def show(self, cloud, render=page.render, suffix='html'):
+        """Open the map of a cloud."""
+        path = self.folder / f'map.{suffix}'
+        path.write_text(''.join(render(cloud, view.views(cloud))),
+                        encoding='utf-8')
+        self.browser.get(path.as_uri())
+
+    def look(self, width=WIDE, scheme='light', media='screen'):
+        """Set what the window is like."""
+        command = self.browser.execute_cdp_cmd
+        command('Emulation.setDeviceMetricsOverride', dict(
+            width=width, height=900, deviceScaleFactor=1, mobile=False))
+        command('Emulation.setEmulatedMedia', dict(media=media, features=[
+            dict(name='prefers-color-scheme', value=scheme)]))
+
+    def assert_well(self, what, checks=_CHECKS):
+        """Nothing is wrong with how the page looks now."""
+        for check in checks:
+            self.assertEqual([], self.browser.execute_script(
+                _MEASURE, check), f'{what}: {check}')
+
+    def shot(self, what):
+        if _SHOTS:
+            self.browser.save_screenshot(
+                str(pathlib.Path(_SHOTS) / f'{what.replace(" ", "-")}.png'))
+
+    def run_script(self, script):
+        return self.browser.execute_script(f'return {script}')
+
+
+class PageTest(_BrowserTest):
+
+    def test_looks(self):
+        """All sizes of hosts, in both schemes, wide and narrow."""
+        for name, cloud in CLOUDS.items():
+            self.look()
+            self.show(cloud)
+            for width in (WIDE, NARROW):
+                for scheme in ('light', 'dark'):
+                    what = f'{name} {width} {scheme}'
+                    self.look(width, scheme)
+                    self.shot(what)
+                    # Without hosts there are no pictures.
+                    self.assert_well(what, _CHECKS if cloud.hosts
+                                     else _CHECKS[:2])
+
+    def test_schemes(self):
+        """They are what they are called."""
+        self.show(CLOUDS['two nodes'])
+        for scheme, media, bright in (
+                ('light', 'screen', True), ('dark', 'screen', False),
+                ('dark', 'print', True)):
+            self.look(scheme=scheme, media=media)
+            colour = self.run_script(
+                'getComputedStyle(document.querySelector(".box")).fill')
+            channels = [int(part) for part in
+                        colour.removeprefix('rgb(')[:-1].split(',')]
+            self.assertEqual(bright, min(channels) > 128, scheme)
+
+    def test_print(self):
+        """On paper all is there, in light colours."""
+        for name in ('two nodes', 'eight nodes', 'odd'):
+            self.show(CLOUDS[name])
+            self.look(800, 'dark', 'print')
+            self.shot(f'{name} print')
+            self.assert_well(f'{name} print')
+            self.assertEqual('none', self.run_script(
+                'getComputedStyle(document.querySelector(".up")).display'))
+        self.assertGreater(len(self.browser.print_page()), 10_000)
+
+    def test_alone(self):
+        """The page asks for nothing, and runs nothing."""
+        self.show(CLOUDS['hostile'])
+        self.assertEqual([0, 0], self.run_script(
+            '[document.scripts.length, '
+            'performance.getEntriesByType("resource").length]'))
+        self.assertEqual([], self.browser.get_log('browser'))
+        self.assertEqual(
+            [], self.browser.find_elements(by.By.TAG_NAME, 'img'))
+
+    def test_keyboard(self):
+        """Links get the focus in the order of the page, and it is seen."""
+        self.look()
+        self.show(CLOUDS['one node'])
+        expected = self.run_script(
+            '[...document.querySelectorAll("a")]'
+            '.map(link => link.getAttribute("href"))')
+        self.assertEqual('#hosts', expected[0])
+        body = self.browser.find_element(by.By.TAG_NAME, 'body')
+        body.send_keys(keys.Keys.TAB)
+        found = []
+        while len(found) < len(expected):
+            link = self.browser.switch_to.active_element
+            found.append(link.get_attribute('href').partition('#')[2])
+            self.assertEqual(['solid', '3px', True], self.browser
+                             .execute_script("""
+                const style = getComputedStyle(arguments[0]);
+                const box = arguments[0].getBoundingClientRect();
+                return [style.outlineStyle, style.outlineWidth,
+                        box.left >= 0 && box.top >= 0 &&
+                        box.bottom <= innerHeight];""", link))
+            link.send_keys(keys.Keys.TAB)
+        self.assertEqual([link[1:] for link in expected], found)
+
+    def test_links(self):
+        """One goes from the index to a host, and back."""
+        self.look()
+        self.show(CLOUDS['four nodes'])
+        last = self.browser.find_elements(by.By.CSS_SELECTOR, 'nav a')[-1]
+        name = last.text
+        last.send_keys(keys.Keys.ENTER)
+        top = self.run_script(
+            'document.querySelector(":target").getBoundingClientRect().top')
+        self.assertTrue(-1 <= top <= 900, top)
+        target = self.browser.find_element(by.By.CSS_SELECTOR, ':target')
+        self.assertEqual(
+            name, target.find_element(by.By.TAG_NAME, 'h2').text)
+        target.find_element(by.By.CSS_SELECTOR, '.up').send_keys(
+            keys.Keys.ENTER)
+        self.assertEqual('index', self.run_script(
+            'document.querySelector(":target").id'))
+
+    def test_headings(self):
+        """One for the page, one for each part, so that one can jump."""
+        cloud = CLOUDS['two nodes']
+        self.show(cloud)
+        self.assertEqual(
+            ['H1'] + ['H2'] * (1 + len(cloud.hosts)), self.run_script(
+                '[...document.querySelectorAll("h1,h2,h3,h4")]'
+                '.map(heading => heading.tagName)'))
+
+    def test_many_hosts(self):
+        """200 hosts."""
+        cloud = snapshots.generated(200, 2, 14, 2, 16)
+        self.look()
+        self.show(cloud)
+        self.assertEqual([200, 200], self.run_script(
+            '[document.querySelectorAll("section").length, '
+            'document.querySelectorAll("tbody tr").length]'))
+        self.shot('200 hosts')
+        self.assert_well('200 hosts', ('overflow',))
+
+
+class PictureTest(_BrowserTest):
+
+    def test_looks(self):
+        for name, cloud in CLOUDS.items():
+            self.look()
+            self.show(cloud, picture.render, 'svg')
+            for scheme in ('light', 'dark'):
+                self.look(scheme=scheme)
+                self.shot(f'{name} picture {scheme}')
+                if cloud.hosts:
+                    self.assert_well(f'{name} {scheme}',
+                                     ('overlaps', 'texts', 'contrast'))
+
+
+class MeasureTest(_BrowserTest):
+    """What is measured is seen if it is wrong."""
+
+    def assert_seen(self, check, script):
+        self.look()
+        self.show(CLOUDS['two nodes'])
+        self.assert_well('before', (check,))
+        self.browser.execute_script(script)
+        self.assertNotEqual([], self.browser.execute_script(
+            _MEASURE, check))
+
+    def test_overlaps(self):
+        for script in (
+                'document.querySelector(".nodes svg").style.marginRight='
+                '"-40px"',
+                'document.querySelector("section").style.marginBottom='
+                '"-40px"',
+                'document.querySelector("svg.n g use:nth-child(2)")'
+                '.setAttribute("x", "2")'):
+            self.assert_seen('overlaps', script)
+
+    def test_overflow(self):
+        self.assert_seen('overflow', 'document.querySelector("h1").style.'
+                                     'width="2000px"')
+
+    def test_texts(self):
+        self.assert_seen('texts', 'document.querySelector(".n .e")'
+                                  '.textContent="x".repeat(99)')
+
+    def test_contrast(self):
+        for name in ('soft', 'ink', 'k0', 'accent'):
+            self.assert_seen(
+                'contrast', 'document.documentElement.style.setProperty('
+                            f'"--{name}", "#888")')
