@@ -26,6 +26,7 @@ from nfv_sched.request import RequestNote
 from nfv_sched.rules import base
 
 _STOCK = 'NUMATopologyFilter'
+_TOPOLOGY = 'NFVTopologyFilter'
 
 
 class Settings(ty.NamedTuple):
@@ -118,6 +119,32 @@ def of(note: RequestNote, request: Request, name: str | None = None,
     if known is None:
         known = note.terms[ran] = _of(settings(note), request, ran)
     return known
+
+
+def deciding(note: RequestNote, request: Request) -> decide.Terms | None:
+    """The terms by which the enabled filters decide about hosts.
+
+    :param note: the note of the request
+    :param request: the request
+    :returns: None if no filter of NUMA placement of ours has a say
+    """
+    filters = settings(note).filters
+    if _TOPOLOGY in filters and (request.guest is not None or request.rules):
+        return of(note, request)
+    if any(name in filters for rule in request.rules
+           for name in rule.filters):
+        return of(note, request)
+    return None
+
+
+def limits_claim(note: RequestNote, request: Request) -> bool:
+    """Whether an enabled filter hands NUMA limits to the claim.
+
+    :param note: the note of the request
+    :param request: the request
+    """
+    return _STOCK in settings(note).filters or (
+        deciding(note, request) is not None)
 
 
 def _of(options: Settings, request: Request,

@@ -188,7 +188,7 @@ class Visit(scheduler.Watcher):
                 if reason is not None:
                     return decide.Decision(False, reason, rule.filters)
         if request.guest is None:
-            return _floating(view, terms)
+            return decide.floating(view, terms)
         if view is None:
             return NO_HOST_TOPOLOGY
         ratio = host_state.cpu_allocation_ratio
@@ -392,18 +392,3 @@ def _limit(host_state, name: str) -> float:
     """A limit of ``[nfv_sched]``, or of the host's aggregates."""
     return scheduler.aggregate_limit(
         host_state, name, scheduler.CONF.nfv_sched[name])
-
-
-def _floating(view: topology.HostTopology | None,
-              terms: decide.Terms) -> decide.Decision:
-    """Decide about a guest without NUMA topology.
-
-    Its CPUs float over the whole host.
-    """
-    degrees = {}
-    for rule in terms.rules:
-        found = rule.floating(view, terms.names)
-        if isinstance(found, reasons.Reason):
-            return decide.Decision(False, found, rule.filters)
-        degrees[rule.text] = found
-    return decide.Decision(True, degrees=degrees)

@@ -158,12 +158,40 @@ def expected(
     :returns: position of the host cell of each guest cell; None if the claim
         is expected to fail
     """
-    physnets, tunnel = _network_groups(evaluation.host, networks)
-    groups = physnets if decision.ignore_tunnel else physnets + tunnel
-    labels = evaluation.host.labels
-    groups = groups + [labels[label] for label in decision.labels]
     return evaluation.choose(
-        groups, None if devices is None else devices.stock)
+        claim_groups(evaluation.host, networks, decision),
+        None if devices is None else devices.stock)
+
+
+def claim_groups(
+    host: topology.HostTopology, networks: Networks, decision: Decision,
+) -> list[int]:
+    """Bitmasks of host cells: the claim must choose one cell of each.
+
+    :param host: the host's NUMA nodes
+    :param networks: those of the request
+    :param decision: the decision, which accepts the host
+    """
+    physnets, tunnel = _network_groups(host, networks)
+    groups = physnets if decision.ignore_tunnel else physnets + tunnel
+    return groups + [host.labels[label] for label in decision.labels]
+
+
+def floating(host: topology.HostTopology | None, terms: Terms) -> Decision:
+    """Decide about a guest without NUMA topology.
+
+    Its CPUs float over the whole host.
+
+    :param host: the host's NUMA nodes; None if it reports none
+    :param terms: the rules and options
+    """
+    degrees = {}
+    for rule in terms.rules:
+        found = rule.floating(host, terms.names)
+        if isinstance(found, reasons.Reason):
+            return Decision(False, found, rule.filters)
+        degrees[rule.text] = found
+    return Decision(True, degrees=degrees)
 
 
 def decide_plain(

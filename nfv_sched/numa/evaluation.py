@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import functools
 import math
+import typing as ty
 
 from nfv_sched.numa import candidates
 from nfv_sched.numa.candidates import Condition
@@ -34,6 +35,22 @@ from nfv_sched.numa import walk
 MAX_CLAIM_TRIES = 5_000_000
 # The same with labels, which Nova tests only on whole permutations.
 MAX_STEERED_TRIES = walk.MAX_STEPS
+
+
+class Claimed(ty.NamedTuple):
+    """What the claim on the compute node chooses.
+
+    :ivar cells: position of the host cell of each guest cell
+    :ivar pagesizes: page size of each guest cell, KiB; None if it has none of
+        its own
+    :ivar pinned: position of the host cell whose CPUs each guest cell is
+        pinned to; it may differ, or be -1 for none: see
+        :class:`nfv_sched.numa.walk.Traces`
+    """
+
+    cells: tuple[int, ...]
+    pagesizes: tuple[int | None, ...]
+    pinned: tuple[int, ...]
 
 
 class Evaluation:
@@ -346,6 +363,36 @@ class Evaluation:
                 for index, cell in enumerate(self.guest.cells)):
             return None
         return chosen
+
+    def claimed(
+        self, groups: Sequence[int] = (),
+        condition: Condition | None = None,
+    ) -> Claimed | None:
+        """What the claim chooses: host cells, page sizes and pins.
+
+        Parameters are those of :meth:`choose`.
+
+        :returns: None if the claim does not accept the host
+        """
+        if self.too_few_cells:
+            return None
+        guest = self.pristine
+        if len(guest.cells) > 1 or guest.any_pages:
+            traces = self.claim_traces()
+            try:
+                chosen = self._search(groups, condition, traces)
+            except walk.Undecided:
+                pass
+            else:
+                return None if chosen is None else Claimed(
+                    chosen, tuple(traces.pagesizes), tuple(traces.pinned))
+        chosen = candidates.first(self.masks, self.order, groups, condition)
+        if chosen is None:
+            return None
+        return Claimed(chosen, tuple([
+            fit.page_size(self.host.cells[host], cell.pagesize, cell.memory)
+            if cell.pagesize else None
+            for host, cell in zip(chosen, guest.cells)]), chosen)
 
     def claim_tries(self, assignment: Sequence[int]) -> int:
         """Number of permutations that the claim tries before a choice.

@@ -397,6 +397,27 @@ class Devices:
         """The condition that all devices are near; see :meth:`keeps_local`."""
         return candidates.Condition(self.keeps_local, self.relevant)
 
+    def taken(self, cells: int | None) -> list[tuple[int, int]] | None:
+        """The devices that Nova takes for a guest on some host cells.
+
+        :param cells: bitmask of the chosen host cells; None for a guest
+            without NUMA topology, whose devices may be anywhere
+        :returns: (position of a pool among those of the host, number of
+            devices) in the order in which they are taken; None if Nova cannot
+            serve all requests
+        """
+        counts = list(self.devices.counts)
+        found = []
+        for demand, pools, providers in zip(
+                self.devices.wanted, self.devices.matched, self._providers):
+            taken = self._take(demand, pools, providers, counts, cells)
+            if taken is None:
+                return None
+            for pool, count in taken:
+                counts[pool.index] -= count
+                found.append((pool.index, count))
+        return found
+
     def _serve(self, cells: int) -> Served | None:
         devices = self.devices
         counts = devices.counts
@@ -453,7 +474,12 @@ class Devices:
         return [(pool, of_provider[pool.provider]) for pool in fitting]
 
     def _near(self, demand, pools, counts, cells):
-        """Pools that suit the NUMA policy of a request, in Nova's order."""
+        """Pools that suit the NUMA policy of a request, in Nova's order.
+
+        :param cells: bitmask of the chosen host cells; None for any devices
+        """
+        if cells is None:
+            return pools
         need = demand.count
         local = [pool for pool in pools if pool.near & cells]
         policy = demand.policy

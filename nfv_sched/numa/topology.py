@@ -200,12 +200,34 @@ class HostCell:
 
     def emptied(self) -> 'HostCell':
         """A copy of this cell as if no guest were on it."""
-        cell = HostCell(self._obj)
-        cell._free = self.dedicated_cpus
-        cell.cpu_usage = cell.memory_usage = 0
-        cell._pages = tuple(
-            page._replace(free_kb=page.total_kb - page.reserved_kb)
-            for page in self.pages)
+        return self.changed(
+            free=self.dedicated_cpus, cpu_usage=0, memory_usage=0,
+            pages=tuple([page._replace(
+                free_kb=page.total_kb - page.reserved_kb)
+                for page in self.pages]))
+
+    def changed(
+        self, *, free: ty.AbstractSet[int], cpu_usage: int,
+        memory_usage: int, pages: tuple[Pages, ...],
+    ) -> 'HostCell':
+        """A copy of this cell with other guests on it.
+
+        :param free: CPUs for pinned vCPUs to which none is pinned
+        :param cpu_usage: number of unpinned vCPUs on it
+        :param memory_usage: memory of the guests on it, MiB
+        :param pages: memory pages of each size
+        """
+        cell = HostCell.__new__(HostCell)
+        cell._obj = self._obj
+        cell.id = self.id
+        cell.shared_cpus = self.shared_cpus
+        cell.dedicated_cpus = self.dedicated_cpus
+        cell.siblings = self.siblings
+        cell.memory = self.memory
+        cell._free = free
+        cell.cpu_usage = cpu_usage
+        cell.memory_usage = memory_usage
+        cell._pages = pages
         return cell
 
 
@@ -353,6 +375,15 @@ class HostTopology:
         if networks is None:
             networks = self._networks = _networks(self.near)
         return networks.tunnel
+
+    def changed(self, cells: tuple[HostCell, ...]) -> 'HostTopology':
+        """The same host with other guests on it.
+
+        :param cells: its cells, in the same order
+        """
+        host = HostTopology(cells)
+        host._near, host._networks = self._near, self._networks
+        return host
 
     def bit_of(self, node: int) -> int:
         """Bitmask of the cell with a NUMA node number; 0 if there is none.

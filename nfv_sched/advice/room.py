@@ -1,0 +1,285 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How many guests of a kind the NUMA nodes and PCI devices of a host take.
+
+Guest after guest is put on a view of the host, as the scheduler's filters
+decide and the claim on the compute node takes: no server is booted, no Nova
+object is made.  Hosts of the same state share one count.
+
+Placement, and filters that look at anything else, are not asked here.
+"""
+
+from collections.abc import Callable
+from collections.abc import Hashable
+from collections.abc import Mapping
+import dataclasses
+import sys
+import typing as ty
+
+from nfv_sched.numa import decide
+from nfv_sched.numa import evaluation as numa_evaluation
+from nfv_sched.numa import fit
+from nfv_sched.numa import pack
+from nfv_sched.numa import pci
+from nfv_sched.numa import supply
+from nfv_sched.numa import topology
+from nfv_sched import request as nfv_request
+
+#: More than any host takes.
+NO_LIMIT = sys.maxsize
+#: Without limits of the scheduler the claim knows no allocation ratio.
+NO_RATIOS = fit.Ratios(float('inf'), float('inf'))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Room:
+    """What a host has left.
+
+    :ivar host: its NUMA nodes; None if it reports none
+    :ivar devices: its free PCI devices; None if it reports none
+    """
+
+    host: topology.HostTopology | None
+    devices: supply.Supply | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """Guests fit hosts of the same key alike."""
+        return (self.host and pack.keys(self.host),
+                self.devices and self.devices.key)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """A guest, and how the scheduler decides about it.
+
+    :ivar request: what it asks for
+    :ivar terms: the rules by which filters of nfv-sched decide; None if none
+        of them has a say
+    :ivar limited: whether a filter of NUMA topology hands limits to the claim
+    :ivar packing: whether Nova fills the most used NUMA node first
+    """
+
+    request: nfv_request.Request
+    terms: decide.Terms | None = None
+    limited: bool = True
+    packing: bool = False
+
+    @property
+    def single(self) -> bool:
+        """Whether each host NUMA node can be counted by itself.
+
+        Not if a claim may fail while another NUMA node has room: with isolated
+        vCPUs Nova cannot always record the CPU of isolated emulator threads.
+        """
+        guest, request = self.request.guest, self.request
+        return (guest is not None and len(guest.cells) == 1
+                and not (guest.reserved and guest.isolates)
+                and not (guest.any_pages or request.demands
+                         or request.physnets or request.tunneled)
+                and (self.terms is None or not (
+                    self.terms.rules or self.terms.refusing)))
+
+
+def place(
+    wanted: Wanted, room: Room, ratios: fit.Ratios,
+    mapping: Mapping | None = None,
+) -> Room | None:
+    """Put a guest on a host.
+
+    :param wanted: the guest
+    :param room: what the host has left; not changed
+    :param ratios: its allocation ratios, lowered by the rules
+    :param mapping: mappings of the allocation candidate; None or empty without
+        PCI in Placement
+    :returns: what is left then; None if a filter or the claim refuses
+    """
+    if wanted.request.error is not None:
+        return None
+    request, host, terms = wanted.request, room.host, wanted.terms
+    if terms is not None and host is not None and any(
+            rule.never(host) is not None for rule in terms.refusing):
+        return None
+    if request.guest is None:
+        return _float(wanted, room, mapping)
+    if host is None:
+        return None
+    devices = _devices(wanted, room, mapping)
+    if devices is not None and devices.taken(None) is None:
+        return None
+    evaluation = numa_evaluation.Evaluation(
+        host, request.guest, ratios if wanted.limited else NO_RATIOS,
+        room.devices.pools if room.devices else None,
+        bool(request.demands), wanted.packing, request.pristine)
+    decision: decide.Decision | None = decide.PLAIN
+    if terms is not None:
+        decision = None
+        if not terms.rules:
+            decision = decide.decide_plain(evaluation, request, devices)
+        if decision is None:
+            decision = decide.decide(evaluation, request, terms, devices)
+        if not decision.accepted:
+            return None
+    groups = []
+    if wanted.limited:
+        groups = decide.claim_groups(host, request, decision)
+    claimed = evaluation.claimed(
+        groups, None if devices is None else devices.stock)
+    if claimed is None:
+        return None
+    try:
+        after = pack.claim(evaluation, claimed)
+    except pack.UnrecordedError:
+        return None
+    return _take(wanted, room, mapping, after, sum(
+        1 << cell for cell in claimed.cells))
+
+
+def _float(wanted: Wanted, room: Room,
+           mapping: Mapping | None) -> Room | None:
+    """Put a guest without NUMA topology on a host."""
+    if wanted.terms is not None and not decide.floating(
+            room.host, wanted.terms).accepted:
+        return None
+    return _take(wanted, room, mapping, room.host, None)
+
+
+def _devices(wanted: Wanted, room: Room,
+             mapping: Mapping | None) -> pci.Devices | None:
+    """The free PCI devices of a host; None if none are asked for."""
+    if not wanted.request.demands or room.devices is None:
+        return None
+    return pci.Devices(pci.HostDevices(
+        room.devices.pools, wanted.request.demands, room.host), mapping)
+
+
+def _take(wanted: Wanted, room: Room, mapping: Mapping | None,
+          host: topology.HostTopology | None,
+          cells: int | None) -> Room | None:
+    """What is left once the PCI devices are taken, too."""
+    demands = wanted.request.demands
+    if not demands:
+        return Room(host, room.devices)
+    if room.devices is None or host is None:
+        return None
+    left = room.devices.take(demands, mapping, host, cells)
+    return None if left is None else Room(host, left)
+
+
+class Count(ty.NamedTuple):
+    """How many guests a host takes.
+
+    :ivar fits: number of guests; no more than the limit
+    :ivar more: whether it would take one more than the limit
+    :ivar left: what is left then, of a host like this one; if there is
+        ``more``, that is not worked out
+    """
+
+    fits: int
+    more: bool
+    left: Room
+
+
+class _Chain:
+    """What a state of a host becomes with one guest after the other."""
+
+    __slots__ = ('fits', 'left', 'full')
+
+    def __init__(self, left):
+        self.fits = 0
+        self.left = left
+        self.full = False
+
+    def follow(self, put: Callable[[ty.Any], ty.Any], limit: int) -> None:
+        """Go on until there are more guests than a limit, or no room.
+
+        :param put: gives the state with one more guest; None if it is full
+        """
+        while self.fits <= limit and not self.full:
+            after = put(self.left)
+            if after is None:
+                self.full = True
+            else:
+                self.left = after
+                self.fits += 1
+
+
+class Counter:
+    """Counts guests of one kind, on one host after the other.
+
+    What was counted for a state is kept.
+
+    :param wanted: the guest
+    """
+
+    def __init__(self, wanted: Wanted):
+        self.wanted = wanted
+        self._known: dict[Hashable, _Chain] = {}
+
+    def count(self, room: Room, ratios: fit.Ratios,
+              limit: int = NO_LIMIT) -> Count:
+        """How many guests a host takes.
+
+        :param room: what it has left
+        :param ratios: its allocation ratios, lowered by the rules
+        :param limit: the count goes no further
+        """
+        wanted = self.wanted
+        if wanted.request.error is not None:
+            return Count(0, False, room)
+        if not wanted.limited:
+            ratios = NO_RATIOS
+        if wanted.request.guest is None and not wanted.request.demands:
+            fits = place(wanted, room, ratios) is not None
+            return Count(limit if fits else 0, fits, room)
+        if wanted.single and room.host is not None and all(
+                cell.pages for cell in room.host.cells):
+            return self._count_cells(room.host, room, ratios, limit)
+        chain = self._chain((room.key, ratios), room)
+        chain.follow(lambda left: place(wanted, left, ratios), limit)
+        if chain.fits > limit:
+            return Count(limit, True, room)
+        return Count(chain.fits, False, chain.left)
+
+    def _count_cells(
+        self, host: topology.HostTopology, room: Room, ratios: fit.Ratios,
+        limit: int,
+    ) -> Count:
+        """Count a guest with one NUMA node: each host NUMA node for itself."""
+        fits, left = 0, []
+        for host_cell in host.cells:
+            chain = self._chain((pack.key(host_cell), ratios), host_cell)
+            chain.follow(lambda cell: self._put(cell, ratios), limit)
+            fits += chain.fits
+            left.append(chain.left)
+        if fits > limit:
+            return Count(limit, True, room)
+        return Count(fits, False, Room(
+            host.changed(tuple(left)), room.devices))
+
+    def _put(self, host: topology.HostCell,
+             ratios: fit.Ratios) -> topology.HostCell | None:
+        """Put a guest with one NUMA node on a host NUMA node."""
+        guest = self.wanted.request.pristine
+        cell, reserved = guest.cells[0], guest.reserved
+        if fit.check(host, cell, cell.pagesize, reserved, ratios):
+            return None
+        cpus: set[int] = set()
+        if cell.cpus != topology.SHARED:
+            cpus = pack.pins(host, cell, reserved)
+        return pack.taken(host, cell, cell.pagesize, cpus)
+
+    def _chain(self, key: Hashable, start) -> _Chain:
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _Chain(start)
+        return found

@@ -1,0 +1,102 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Generated cases are in the equivalence tests; here are those worth a name.
+"""
+
+from nova import objects
+
+from nfv_sched.numa import pack
+from nfv_sched.numa import topology
+from nfv_sched.tests import base
+
+
+def host_cell(threads=2, cores=4, pinned=(), legacy=False, pages=(4,)):
+    """A host cell of cores 0, 1, ... with as many threads each."""
+    cpus = set(range(threads * cores))
+    return topology.HostCell(objects.NUMACell(
+        id=0, cpuset=set(cpus) if legacy else set(), pcpuset=cpus,
+        memory=4096, memory_usage=0, cpu_usage=0, pinned_cpus=set(pinned),
+        siblings=[set(range(core * threads, core * threads + threads))
+                  for core in range(cores)],
+        mempages=[objects.NUMAPagesTopology(
+            size_kb=size, total=4 * 1024 * 1024 // size, used=0, reserved=0)
+            for size in pages]))
+
+
+def guest_cell(vcpus, threads=topology.THREADS_PREFER, pagesize=None):
+    return topology.GuestCell(
+        0, vcpus, 1024, pagesize, topology.DEDICATED, threads)
+
+
+class TestPins(base.TestCase):
+
+    def test_whole_cores_first(self):
+        self.assertEqual({4, 5, 6, 7}, pack.pins(
+            host_cell(pinned=(0, 2)), guest_cell(4), 0))
+
+    def test_one_thread_of_each_if_that_is_the_most(self):
+        self.assertEqual({1, 3, 4}, pack.pins(
+            host_cell(cores=3, pinned=(0, 2)), guest_cell(3), 0))
+
+    def test_what_is_left_if_no_even_share_is(self):
+        self.assertEqual({1, 2, 3, 4, 5}, pack.pins(
+            host_cell(cores=3, pinned=(0,)), guest_cell(5), 0))
+
+    def test_isolated(self):
+        cell = guest_cell(2, topology.THREADS_ISOLATE)
+        host = host_cell(pinned=(0,), legacy=True)
+        found = pack.pins(host, cell, 0)
+        self.assertEqual({2, 4}, found)
+        self.assertEqual({1, 6, 7}, set(
+            pack.taken(host, cell, None, found).free_cpus))
+
+    def test_emulator_threads(self):
+        self.assertEqual({0, 1, 2}, pack.pins(host_cell(), guest_cell(2), 1))
+
+
+class TestTaken(base.TestCase):
+
+    def test_memory(self):
+        host = host_cell(pages=(4, 2048))
+        after = pack.taken(host, guest_cell(2), None, {0, 1})
+        self.assertEqual(1024, after.memory_usage)
+        self.assertEqual([3145728, 4194304],
+                         [page.free_kb for page in after.pages])
+        after = pack.taken(host, guest_cell(2), 2048, {0, 1})
+        self.assertEqual([4194304, 3145728],
+                         [page.free_kb for page in after.pages])
+
+    def test_the_view_before_is_kept(self):
+        host = host_cell()
+        pack.taken(host, guest_cell(2), None, {0, 1})
+        self.assertEqual((8, 0), (len(host.free_cpus), host.memory_usage))
+
+    def test_not_recorded(self):
+        cell = guest_cell(1)
+        self.assertRaises(pack.UnrecordedError, pack.taken,
+                          host_cell(pinned=(0,)), cell, None, {0})
+        self.assertRaises(pack.UnrecordedError, pack.taken,
+                          host_cell(pages=()), cell, None, {0})
+
+
+class TestKey(base.TestCase):
+
+    def test_numbers_of_cpus_do_not_matter(self):
+        self.assertEqual(pack.key(host_cell(pinned=(0,))),
+                         pack.key(host_cell(pinned=(1,))))
+
+    def test_what_matters(self):
+        cells = [host_cell(), host_cell(pinned=(0,)), host_cell(pinned=(2,)),
+                 host_cell(pinned=(0, 1)), host_cell(pinned=(0, 2)),
+                 host_cell(legacy=True), host_cell(threads=1, cores=8),
+                 host_cell(pages=(2048,))]
+        self.assertEqual(len(cells), len({pack.key(cell) for cell in cells}))
