@@ -21,6 +21,7 @@ Placement, and filters that look at anything else, are not asked here.
 from collections.abc import Callable
 from collections.abc import Hashable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import sys
 import typing as ty
@@ -37,6 +38,7 @@ from nfv_sched import request as nfv_request
 #: More than any host takes.
 NO_LIMIT = sys.maxsize
 #: Without limits of the scheduler the claim knows no allocation ratio.
+_NO_NODES = topology.HostTopology(())
 NO_RATIOS = fit.Ratios(float('inf'), float('inf'))
 
 
@@ -103,19 +105,59 @@ def place(
         PCI in Placement
     :returns: what is left then; None if a filter or the claim refuses
     """
-    if wanted.request.error is not None:
+    decision, evaluation = _decide(wanted, room, ratios, mapping)
+    return _claim(wanted, room, mapping, decision, evaluation)
+
+
+def place_first(
+    wanted: Wanted, room: Room, ratios: fit.Ratios,
+    candidates: Sequence[Mapping[str, ty.Any]],
+) -> tuple[Mapping[str, ty.Any], Room] | None:
+    """Put a guest on a host by one of its allocation candidates.
+
+    As the filters do it: those that the host cannot serve are dropped, and
+    the one that keeps the preferred rules best is claimed.
+
+    :param candidates: allocation candidates of the host
+    :returns: (the candidate, what is left then); None if the host is refused
+    """
+    best = None
+    for candidate in candidates:
+        mapping = candidate.get('mappings')
+        decision, evaluation = _decide(wanted, room, ratios, mapping)
+        if decision.accepted and (
+                best is None or decision.value > best[1].value):
+            best = candidate, decision, evaluation
+    if best is None:
         return None
+    candidate, decision, evaluation = best
+    left = _claim(wanted, room, candidate.get('mappings'), decision,
+                  evaluation)
+    return None if left is None else (candidate, left)
+
+
+_REFUSED = decide.Decision(False)
+
+
+def _decide(
+    wanted: Wanted, room: Room, ratios: fit.Ratios, mapping: Mapping | None,
+) -> tuple[decide.Decision, numa_evaluation.Evaluation | None]:
+    """What the filters decide, and where the guest fits."""
     request, host, terms = wanted.request, room.host, wanted.terms
+    if request.error is not None:
+        return _REFUSED, None
     if terms is not None and host is not None and any(
             rule.never(host) is not None for rule in terms.refusing):
-        return None
+        return _REFUSED, None
+    devices = devices_of(wanted, room, mapping)
+    if request.demands and (
+            devices is None or devices.taken(None) is None):
+        return _REFUSED, None
     if request.guest is None:
-        return _float(wanted, room, mapping)
+        return (decide.PLAIN if terms is None
+                else decide.floating(host, terms)), None
     if host is None:
-        return None
-    devices = _devices(wanted, room, mapping)
-    if devices is not None and devices.taken(None) is None:
-        return None
+        return _REFUSED, None
     evaluation = numa_evaluation.Evaluation(
         host, request.guest, ratios if wanted.limited else NO_RATIOS,
         room.devices.pools if room.devices else None,
@@ -127,11 +169,24 @@ def place(
             decision = decide.decide_plain(evaluation, request, devices)
         if decision is None:
             decision = decide.decide(evaluation, request, terms, devices)
-        if not decision.accepted:
-            return None
+    return decision, evaluation
+
+
+def _claim(
+    wanted: Wanted, room: Room, mapping: Mapping | None,
+    decision: decide.Decision,
+    evaluation: numa_evaluation.Evaluation | None,
+) -> Room | None:
+    """What is left of a host after the claim; None if that fails."""
+    if not decision.accepted:
+        return None
+    if evaluation is None:
+        return _take(wanted, room, mapping, room.host, None)
+    devices = devices_of(wanted, room, mapping)
     groups = []
     if wanted.limited:
-        groups = decide.claim_groups(host, request, decision)
+        groups = decide.claim_groups(
+            evaluation.host, wanted.request, decision)
     claimed = evaluation.claimed(
         groups, None if devices is None else devices.stock)
     if claimed is None:
@@ -144,22 +199,20 @@ def place(
         1 << cell for cell in claimed.cells))
 
 
-def _float(wanted: Wanted, room: Room,
-           mapping: Mapping | None) -> Room | None:
-    """Put a guest without NUMA topology on a host."""
-    if wanted.terms is not None and not decide.floating(
-            room.host, wanted.terms).accepted:
-        return None
-    return _take(wanted, room, mapping, room.host, None)
+def devices_of(wanted: Wanted, room: Room,
+               mapping: Mapping | None) -> pci.Devices | None:
+    """The free PCI devices of a host that a guest may have.
 
-
-def _devices(wanted: Wanted, room: Room,
-             mapping: Mapping | None) -> pci.Devices | None:
-    """The free PCI devices of a host; None if none are asked for."""
+    :param wanted: the guest
+    :param room: what the host has left
+    :param mapping: see :func:`place`
+    :returns: None if it asks for none, or the host reports none
+    """
     if not wanted.request.demands or room.devices is None:
         return None
     return pci.Devices(pci.HostDevices(
-        room.devices.pools, wanted.request.demands, room.host), mapping)
+        room.devices.pools, wanted.request.demands,
+        room.host or _NO_NODES), mapping)
 
 
 def _take(wanted: Wanted, room: Room, mapping: Mapping | None,
@@ -169,9 +222,9 @@ def _take(wanted: Wanted, room: Room, mapping: Mapping | None,
     demands = wanted.request.demands
     if not demands:
         return Room(host, room.devices)
-    if room.devices is None or host is None:
+    if room.devices is None:
         return None
-    left = room.devices.take(demands, mapping, host, cells)
+    left = room.devices.take(demands, mapping, host or _NO_NODES, cells)
     return None if left is None else Room(host, left)
 
 

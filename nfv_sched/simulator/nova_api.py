@@ -494,3 +494,26 @@ def live_migration_carries_limits() -> bool:
     """See ``nova.scheduler.live_migration_carries_limits`` of nfv-sched."""
     from nfv_sched.nova import scheduler as nova_scheduler
     return nova_scheduler.live_migration_carries_limits()
+
+
+def placement_requests(
+    context: ty.Any, spec: objects.RequestSpec,
+    manager: host_manager.HostManager,
+) -> list[scheduler_utils.ResourceRequest]:
+    """What Nova's scheduler asks Placement for a request.
+
+    :param context: request context
+    :param spec: the request; Nova's request filters change it
+    :param manager: the host manager
+    :returns: the query, and for pinned guests the one with VCPU in place of
+        PCPU, unless the configuration forbids it
+    """
+    request_filter.process_reqspec(context, spec)
+    resources = scheduler_utils.resources_from_request_spec
+    found = [resources(context, spec, manager,
+                       enable_pinning_translate=True)]
+    if found[0].cpu_pinning_requested and not (
+            CONF.workarounds.disable_fallback_pcpu_query):
+        found.append(resources(context, spec, manager,
+                               enable_pinning_translate=False))
+    return found

@@ -285,11 +285,19 @@ class Placement:
         self._trees.setdefault(provider.root, []).append(provider)
 
     def tree(self, root: str) -> list[Provider]:
-        """The providers of a host, its own first.
+        """The resource providers of a compute node, its own first.
+
+        :param root: UUID of the compute node; empty if it has none
+        """
+        return self._trees.get(root, [])
+
+    def candidates(self, root: str, query: Query) -> list[dict]:
+        """The allocation candidates of one host, in random order.
 
         :param root: UUID of the compute node
+        :param query: the query
         """
-        return self._trees[root]
+        return self._candidates(root, query)
 
     # What Nova calls
 

@@ -126,9 +126,12 @@ class CapacityTestCase(base.TestCase):
         node = objects.ComputeNode(
             id=1, uuid=strategies.ROOT, hypervisor_hostname='host1',
             numa_topology=host._to_json())
-        return nova_api.PCITracker(
+        tracker = nova_api.PCITracker(
             nova_api.admin_context(), node,
-            [{'vendor_id': strategies.VENDOR}], devices)
+            nova_api.device_filter([{'vendor_id': strategies.VENDOR}]))
+        if devices:
+            tracker.report(devices)
+        return tracker
 
     def assert_counts(self, seen, expected, counted, ratios, limit=LIMIT):
         """Compare, and count what was seen.

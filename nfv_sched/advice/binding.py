@@ -1,0 +1,249 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What keeps one more guest off a host.
+
+A resource binds if one more guest fits as soon as there is enough of it alone.
+Each is tried by itself: on a view of the host where it is free, or with a
+guest that does not ask for it.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.advice import room as rooms
+from nfv_sched.numa import fit
+from nfv_sched.numa import topology
+
+#: Kind of what no single resource is to blame for.
+SEVERAL = 'several'
+#: Kind of what a host does not have even without other guests.
+TOO_SMALL = 'host too small'
+
+_PAGES = {4: '4 KiB', 2048: '2 MiB', 1048576: '1 GiB',
+          topology.PAGES_SMALL: 'the smallest size',
+          topology.PAGES_LARGE: 'a large size',
+          topology.PAGES_ANY: 'any size'}
+_THREADS = {topology.THREADS_REQUIRE: 'require',
+            topology.THREADS_ISOLATE: 'isolate'}
+
+
+class Binding(ty.NamedTuple):
+    """What keeps one more guest off a host.
+
+    :ivar kind: such as ``pCPUs on one node``, ``threads``, ``pages of 1
+        GiB``, ``memory``, ``shared vCPUs``, ``VFs near``, ``networks near``,
+        ``ports``, ``rules``, ``Placement PCPU``, ``trait CUSTOM_X``, an extra
+        spec, the name of a filter, or one of the constants above
+    :ivar text: what is needed and what there is
+    :ivar alone: whether there is room for one more without it
+    """
+
+    kind: str
+    text: str
+    alone: bool = True
+
+
+class _Trial(ty.NamedTuple):
+    """One more guest, without one thing in its way."""
+
+    kind: str
+    text: str
+    wanted: rooms.Wanted
+    room: rooms.Room
+    ratios: fit.Ratios
+
+
+def of(wanted: rooms.Wanted, room: rooms.Room,
+       ratios: fit.Ratios) -> tuple[Binding, ...]:
+    """What of NUMA nodes, devices and policies keeps a guest off a host.
+
+    :param wanted: the guest
+    :param room: what the host has left
+    :param ratios: its allocation ratios, lowered by the rules
+    :returns: empty if the guest fits
+    """
+    request = wanted.request
+    if request.error is not None:
+        return (Binding('flavor', str(request.error)),)
+    if rooms.place(wanted, room, ratios) is not None:
+        return ()
+    if room.host is None and (request.guest is not None or request.demands):
+        return (Binding('NUMA topology', 'the host reports no NUMA nodes'),)
+    trials = list(_trials(wanted, room, ratios))
+    found = tuple([
+        Binding(trial.kind, trial.text) for trial in trials
+        if rooms.place(trial.wanted, trial.room, trial.ratios) is not None])
+    if found:
+        return found
+    texts = '; '.join(trial.text for trial in trials)
+    if room.host is not None and rooms.place(
+            _without_devices(wanted), _emptied(room), ratios) is None:
+        return (Binding(
+            TOO_SMALL, 'no room even without other guests: ' + texts, False),)
+    return (Binding(SEVERAL, texts, False),)
+
+
+def _trials(wanted: rooms.Wanted, room: rooms.Room,
+            ratios: fit.Ratios) -> Iterator[_Trial]:
+    """The guest without each thing that may be in its way."""
+    request = wanted.request
+    guest, host = request.guest, room.host
+    # Policies first: others can have what they keep from this guest.
+    yield from _of_rules(wanted, room, ratios)
+    if guest is not None and host is not None:
+        yield from _of_cells(wanted, room, ratios, guest, host)
+    if request.demands:
+        yield _of_devices(wanted, room, ratios)
+    if wanted.limited and (request.physnets or request.tunneled):
+        yield _Trial(
+            'networks near', 'NUMA nodes near the networks needed',
+            _asking(wanted, physnets=frozenset(), tunneled=False,
+                    tunnel_uncertain=False), room, ratios)
+
+
+def _of_rules(wanted: rooms.Wanted, room: rooms.Room,
+              ratios: fit.Ratios) -> Iterator[_Trial]:
+    """The guest without each of its policies."""
+    terms = wanted.terms
+    if terms is None:
+        return
+    for rule in dict.fromkeys((*terms.rules, *terms.refusing)):
+        left = terms._replace(
+            rules=_without(terms.rules, rule),
+            capping=_without(terms.capping, rule),
+            refusing=_without(terms.refusing, rule))
+        yield _Trial(rule.text, f'{rule.text} is not kept otherwise',
+                     dataclasses.replace(wanted, terms=left), room, ratios)
+
+
+def _of_cells(
+    wanted: rooms.Wanted, room: rooms.Room, ratios: fit.Ratios,
+    guest: topology.Guest, host: topology.HostTopology,
+) -> Iterator[_Trial]:
+    """The guest without what its NUMA nodes may lack."""
+    cells, host_cells = guest.cells, host.cells
+    free = [len(cell.free_cpus) for cell in host_cells]
+    dedicated = [cell.dedicated for cell in cells]
+    dedicated[0] += guest.reserved
+    nodes = 'one node' if len(cells) == 1 else f'{len(cells)} nodes'
+    policy = _THREADS.get(cells[0].threads)
+    if any(dedicated):
+        need = f'{_sum(dedicated)} pCPUs'
+        if policy:
+            yield _Trial(
+                'threads', f'{need} with thread policy {policy} on {nodes} '
+                f'needed, {_sum(free)} free', _any_threads(wanted), room,
+                ratios)
+        kind = 'pCPUs'
+        if sum(free) >= sum(dedicated):
+            kind = f'pCPUs on {nodes}'
+        yield _Trial(
+            kind, f'{need} on {nodes} needed, {_sum(free)} free', wanted,
+            _changed(room, cpus=True), ratios)
+    size = cells[0].pagesize
+    kind = 'memory'
+    have = [cell.memory - cell.memory_usage for cell in host_cells]
+    if size:
+        shown = _PAGES.get(size) or f'{size} KiB'
+        kind = f'pages of {shown}'
+        have = [max((page.free_kb for page in cell.pages
+                     if size < 0 or page.size_kb == size),
+                    default=0) // 1024 for cell in host_cells]
+    yield _Trial(
+        kind, f'{_sum([cell.memory for cell in cells])} MiB of {kind} on '
+        f'{nodes} needed, {_sum(have)} free', wanted,
+        _changed(room, memory=True), ratios._replace(ram=float('inf')))
+    shared = [cell.shared for cell in cells]
+    if any(shared):
+        yield _Trial(
+            'shared vCPUs', f'{_sum(shared)} shared vCPUs on {nodes} needed, '
+            + _sum([int(cell.shared * min(ratios.cpu, 1e6)) - cell.cpu_usage
+                    for cell in host_cells]) + ' free', wanted,
+            _changed(room, shared=True), ratios._replace(cpu=float('inf')))
+
+
+def _of_devices(wanted: rooms.Wanted, room: rooms.Room,
+                ratios: fit.Ratios) -> _Trial:
+    """The guest without its PCI devices."""
+    demands = wanted.request.demands
+    noun = demands[0].noun
+    devices = rooms.devices_of(wanted, room, None)
+    need = ' and '.join(f'{demand.count} {demand.noun}'
+                        for demand in demands)
+    kind, have = f'{noun}s', 'none'
+    if devices is not None:
+        if devices.taken(None) is not None:
+            kind = f'{noun}s near'
+        have = ' and '.join(
+            str(devices.devices.free(number))
+            for number in range(len(demands)))
+    return _Trial(kind, f'{need} needed, {have} free on the host',
+                  _without_devices(wanted), room, ratios)
+
+
+def _without_devices(wanted: rooms.Wanted) -> rooms.Wanted:
+    """The guest without PCI devices, and policies that concern them."""
+    terms = wanted.terms
+    if terms is not None:
+        terms = terms._replace(rules=tuple([
+            rule for rule in terms.rules if not rule.devices]))
+    return dataclasses.replace(_asking(wanted, demands=()), terms=terms)
+
+
+def _sum(numbers: Sequence[int]) -> str:
+    return ' + '.join(str(max(number, 0)) for number in numbers)
+
+
+def _asking(wanted: rooms.Wanted, **changes: ty.Any) -> rooms.Wanted:
+    """A guest whose request differs."""
+    return dataclasses.replace(wanted, request=dataclasses.replace(
+        wanted.request, **changes))
+
+
+def _without(rules: tuple, rule: ty.Any) -> tuple:
+    return tuple([other for other in rules if other is not rule])
+
+
+def _any_threads(wanted: rooms.Wanted) -> rooms.Wanted:
+    """The guest on whatever threads."""
+    def changed(guest):
+        return guest._replace(cells=tuple([
+            cell._replace(threads=topology.THREADS_PREFER)
+            for cell in guest.cells]))
+
+    request, terms = wanted.request, wanted.terms
+    if terms is not None:
+        terms = terms._replace(refusing=tuple([
+            rule for rule in terms.refusing if rule.name != 'threads']))
+    return dataclasses.replace(
+        _asking(wanted, guest=changed(request.guest),
+                pristine=changed(request.pristine)), terms=terms)
+
+
+def _changed(room: rooms.Room, cpus: bool = False, memory: bool = False,
+             shared: bool = False) -> rooms.Room:
+    """A host without what other guests have of some things."""
+    cells = []
+    for cell in room.host.cells:
+        empty = cell.emptied()
+        cells.append(cell.changed(
+            free=(empty if cpus else cell).free_cpus,
+            cpu_usage=(empty if shared else cell).cpu_usage,
+            memory_usage=(empty if memory else cell).memory_usage,
+            pages=(empty if memory else cell).pages))
+    return rooms.Room(room.host.changed(tuple(cells)), room.devices)
+
+
+def _emptied(room: rooms.Room) -> rooms.Room:
+    return _changed(room, cpus=True, memory=True, shared=True)

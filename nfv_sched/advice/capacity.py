@@ -1,0 +1,623 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How many more guests of each flavor fit a cloud, and what binds.
+
+Counted host by host, with what each has left: by Placement, as the query of
+Nova's scheduler finds room there; by the enabled filters; and by the claim on
+the compute node, guest after guest (:mod:`nfv_sched.advice.room`).  Counts
+add up over hosts.  Server groups, quotas and hints of the scheduler are not
+considered, nor networks that guests are near to.
+"""
+
+import collections
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import functools
+import math
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+from nfv_sched.advice import binding as bindings
+from nfv_sched.advice import grants as granted
+from nfv_sched.advice import room as rooms
+from nfv_sched.cloud import snapshot
+from nfv_sched import extensions
+from nfv_sched.filters import base as filters_base
+from nfv_sched.filters import network as network_filters
+from nfv_sched.filters import nfv_topology
+from nfv_sched.network import limits as network_limits
+from nfv_sched.network import usage
+from nfv_sched.network import visit as network_visit
+from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.numa import fit
+from nfv_sched.numa import supply
+from nfv_sched.numa import topology
+from nfv_sched import request as nfv_request
+from nfv_sched.simulator import layout
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import placement
+from nfv_sched.simulator import request as sim_request
+from nfv_sched.simulator import servers
+from nfv_sched.simulator import start
+from nfv_sched.simulator import state as states
+from nfv_sched import terms
+
+Binding = bindings.Binding
+
+#: Nova's filters whose answer the count itself gives.
+_COUNTED = ('NUMATopologyFilter', 'PciPassthroughFilter')
+_KINDS = {'VSwitchPortLimitFilter': 'ports',
+          'SecurityRuleLimitFilter': 'rules',
+          'ComputeFilter': 'host disabled or down'}
+_NOT_FREE = ('claimed', 'allocated', 'unavailable')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostCapacity:
+    """What one host takes of a flavor.
+
+    :ivar fits: number of guests that fit one after the other
+    :ivar placement: number of guests that Placement has room for
+    :ivar binding: what keeps the next one off
+    """
+
+    fits: int
+    placement: int
+    binding: tuple[Binding, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FlavorCapacity:
+    """What a cloud takes of a flavor.
+
+    :ivar flavor: the flavor
+    :ivar fits: number of guests that fit one after the other
+    :ivar placement: number of guests that Placement has room for
+    :ivar hosts: the same by name of the host
+    :ivar error: why Nova's API takes no server of this flavor; None if it does
+    """
+
+    flavor: snapshot.Flavor
+    fits: int
+    placement: int
+    hosts: Mapping[str, HostCapacity]
+    error: str | None = None
+
+    @property
+    def with_room(self) -> int:
+        """Number of hosts that take at least one."""
+        return sum(host.fits > 0 for host in self.hosts.values())
+
+    @property
+    def lost(self) -> Mapping[str, int]:
+        """What guests that Placement has room for are lost to.
+
+        Kind of the first thing that binds on their host -> number of guests,
+        most first.
+        """
+        found: collections.Counter[str] = collections.Counter()
+        for host in self.hosts.values():
+            if host.placement > host.fits:
+                kind = host.binding[0].kind if host.binding else (
+                    bindings.SEVERAL)
+                found[kind] += host.placement - host.fits
+        return dict(found.most_common())
+
+    def within(self, hosts: Iterable[str]) -> 'FlavorCapacity':
+        """The same of some hosts.
+
+        :param hosts: their names
+        """
+        kept = {name: self.hosts[name] for name in hosts
+                if name in self.hosts}
+        return dataclasses.replace(
+            self, hosts=kept, fits=sum(
+                host.fits for host in kept.values()),
+            placement=sum(host.placement for host in kept.values()))
+
+
+def capacities(
+    cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor], *,
+    hosts: Collection[str] | None = None, empty: bool = False,
+    ports: int = 1,
+    update: Callable[[int, int], None] = lambda done, total: None,
+) -> list[FlavorCapacity]:
+    """How many more guests of each flavor fit a cloud.
+
+    :param cloud: the cloud
+    :param flavors: the flavors; each is counted as if the others were not
+    :param hosts: names of the hosts that count; None for all
+    :param empty: count as if no server were there
+    :param ports: ports of the virtual switch that each guest has, for limits
+        of ports and rules
+    :param update: called with (flavors done, flavors in all)
+    :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    cloud = emptied(cloud) if empty else cloud
+    # What servers have is in the records of hosts.
+    with start.started(dataclasses.replace(cloud, servers=())) as state:
+        counting = Counting(state, ports, any(
+            host.network is not None for host in cloud.hosts))
+        found = []
+        for done, flavor in enumerate(flavors):
+            update(done, len(flavors))
+            found.append(counting.of(flavor, hosts))
+        update(len(flavors), len(flavors))
+        return found
+
+
+def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
+    """A cloud as if no server were there.
+
+    :param cloud: the cloud
+    """
+    memory: dict[str, int] = collections.defaultdict(int)
+    ports: dict[str, int] = collections.defaultdict(int)
+    rules: dict[str, int] = collections.defaultdict(int)
+    for server in cloud.servers:
+        if server.host is None:
+            continue
+        memory[server.host] += server.flavor.memory
+        for port in server.ports or ():
+            if not usage.bypasses_vswitch(port.vnic_type):
+                ports[server.host] += 1
+                rules[server.host] += port.rules or 0
+    return dataclasses.replace(cloud, servers=(), hosts=tuple([
+        _emptied(host, memory[host.name], ports[host.name], rules[host.name])
+        for host in cloud.hosts]))
+
+
+def _emptied(host: snapshot.Host, memory: int, ports: int,
+             rules: int) -> snapshot.Host:
+    """A host without its servers.
+
+    :param memory: MiB that they have
+    :param ports: ports of the virtual switch that they have
+    :param rules: security-group rules that these have
+    """
+    network = host.network
+    if network is not None:
+        network = dataclasses.replace(
+            network,
+            vswitch_ports=_less(network.vswitch_ports, ports),
+            security_rules=_less(network.security_rules, rules))
+    nodes = host.nodes and tuple([dataclasses.replace(
+        node, pinned=frozenset(), memory_used=0, shared_used=0,
+        pages=tuple([dataclasses.replace(pages, used=0)
+                     for pages in node.pages])) for node in host.nodes])
+    return dataclasses.replace(
+        host, network=network, nodes=nodes, vcpus_used=0,
+        memory_used=max(0, host.memory_used - memory), disk_used=0,
+        disk_available_least=None,
+        stats={**host.stats, 'num_instances': '0'},
+        devices=tuple([
+            dataclasses.replace(device, server=None, request=None, status=(
+                'available' if device.status in _NOT_FREE
+                else device.status)) for device in host.devices]),
+        providers=tuple([dataclasses.replace(provider, inventories={
+            name: dataclasses.replace(inventory, used=0)
+            for name, inventory in provider.inventories.items()})
+            for provider in host.providers]))
+
+
+def _less(count: int | None, by: int) -> int | None:
+    return None if count is None else max(0, count - by)
+
+
+class Host(ty.NamedTuple):
+    """A host, as it is read once for all flavors.
+
+    :ivar name: its name
+    :ivar state: ``nova.scheduler.host_manager.HostState``
+    :ivar room: what it has left
+    :ivar root: UUID of its resource provider
+    """
+
+    name: str
+    state: ty.Any
+    room: rooms.Room
+    root: str
+
+
+class Counting:
+    """Counts guests on the hosts of a simulated cloud; changes nothing.
+
+    :param state: the cloud
+    :param ports: ports of the virtual switch that each guest has
+    :param figures: whether ports and rules of hosts are known; otherwise
+        their limits do not count
+    """
+
+    def __init__(self, state: states.State, ports: int = 1,
+                 figures: bool = True):
+        self._state = state
+        self._ports = ports
+        self._figures = figures
+        ours = {cls.__name__: cls for cls in extensions.classes(
+            'nfv_sched.filters')}
+        self._limits: list[network_filters.NetworkLimitFilter] = []
+        self._filters = []
+        for each in state.manager.enabled_filters:
+            name = type(each).__name__
+            cls = ours.get(name, object)
+            if issubclass(cls, network_filters.NetworkLimitFilter):
+                if figures:
+                    self._limits.append(cls())
+            elif name not in _COUNTED and not issubclass(
+                    cls, (filters_base.RuleFilter,
+                          nfv_topology.NFVTopologyFilter)):
+                self._filters.append(each)
+        self._hosts = [self._read(each) for each in
+                       state.manager.get_host_states_by_uuids(
+                           state.context, None, None)]
+
+    def _read(self, host_state) -> Host:
+        host = self._state.hosts[host_state.host]
+        devices = None
+        if host_state.pci_stats is not None:
+            devices = supply.Supply.of(host.pci_tracker.stats.pools)
+        return Host(host.name, host_state, rooms.Room(
+            topology.host_topology(host_state.numa_topology), devices),
+            host_state.uuid)
+
+    def of(self, flavor: snapshot.Flavor,
+           hosts: Collection[str] | None = None) -> FlavorCapacity:
+        """Count the guests of a flavor.
+
+        :param flavor: the flavor
+        :param hosts: names of the hosts that count; None for all
+        """
+        chosen = self.hosts(hosts)
+        try:
+            found = self.guest(flavor).count(chosen)
+        except servers.Refused as exc:
+            refused = HostCapacity(0, 0, (Binding('flavor', str(exc)),))
+            return FlavorCapacity(
+                flavor, 0, 0, {host.name: refused for host in chosen},
+                str(exc))
+        return FlavorCapacity(
+            flavor, sum(host.fits for host in found.values()),
+            sum(host.placement for host in found.values()), found)
+
+    def hosts(self, names: Collection[str] | None = None) -> list[Host]:
+        """The hosts.
+
+        :param names: of those that count; None for all
+        """
+        return [host for host in self._hosts
+                if names is None or host.name in names]
+
+    def guest(self, flavor: snapshot.Flavor) -> 'Guest':
+        """A guest of a flavor.
+
+        :param flavor: the flavor
+        :raises servers.Refused: if Nova's API does not take the flavor
+        """
+        return Guest(self._state, self._spec(flavor), self._filters,
+                     self._limits)
+
+    def _spec(self, flavor: snapshot.Flavor) -> objects.RequestSpec:
+        """The request for a guest of a flavor.
+
+        :raises servers.Refused: if Nova's API does not take the flavor
+        """
+        server = servers.Server(flavor.name, flavor.name)
+        server.image_meta = nova_api.image_meta({})
+        server.ports = []
+        server.instance = sim_request.new_instance(
+            self._state, server,
+            states.nova_flavor(1, layout.flavor(flavor)))
+        spec = sim_request.describe(
+            self._state, server, {}, None, ['default'], flavor.name)
+        if self._ports:
+            # No network is near to anything.
+            spec.requested_networks = objects.NetworkRequestList(objects=[
+                objects.NetworkRequest(network_id='auto')
+                for _ in range(self._ports)])
+        spec.num_instances = 1
+        return spec
+
+
+class Load(ty.NamedTuple):
+    """What guests have of a host, as far as filters other than ours look.
+
+    :ivar guests: number of guests
+    :ivar memory: MiB
+    :ivar disk: GiB
+    :ivar vcpus: number of vCPUs
+    """
+
+    guests: int = 0
+    memory: int = 0
+    disk: int = 0
+    vcpus: int = 0
+
+    def plus(self, spec: objects.RequestSpec, guests: int = 1) -> 'Load':
+        """With some more guests.
+
+        :param spec: their request
+        :param guests: how many
+        """
+        return Load(
+            self.guests + guests, self.memory + guests * spec.memory_mb,
+            self.disk + guests * (spec.root_gb + spec.ephemeral_gb),
+            self.vcpus + guests * spec.vcpus)
+
+
+NO_LOAD = Load()
+
+
+class Guest:
+    """One more guest of a flavor, and where it may go.
+
+    :param state: the cloud
+    :param spec: its request
+    :param filters: the filters of Nova and others that are asked
+    :param limits: the filters of ports and rules
+
+    :ivar spec: its request
+    :ivar wanted: what it asks of NUMA nodes and devices
+    :ivar grants: what Placement grants
+    """
+
+    def __init__(self, state: states.State, spec: objects.RequestSpec,
+                 filters: Sequence, limits: Sequence[
+                     network_filters.NetworkLimitFilter]):
+        self._state = state
+        self._filters = filters
+        self._limits = limits
+        spec.instance_group = None
+        self.grants = granted.Grants(state.placement, [
+            placement.Query.parse(request.to_querystring())
+            for request in nova_api.placement_requests(
+                state.context, spec, state.manager)])
+        self.spec = spec
+        note = self._note = nfv_request.note_of(spec)
+        note.sources = state.network.sources
+        note.begin(0, spec)
+        request = self._request = note.read(spec)
+        self.wanted = rooms.Wanted(
+            request, terms.deciding(note, request),
+            terms.limits_claim(note, request),
+            nova_scheduler.packs_numa_cells())
+        self._counter = rooms.Counter(self.wanted)
+        self._known: dict[ty.Hashable, tuple[Binding, ...]] = {}
+
+    def count(self, hosts: Sequence[Host]) -> dict[str, HostCapacity]:
+        """How many guests fit each host, by name of the host.
+
+        :param hosts: the hosts
+        """
+        refusals = self.refusals([(host, NO_LOAD) for host in hosts])
+        found = {}
+        for host in hosts:
+            found[host.name] = self._count(host, refusals[host.name])
+        later = [host for host in hosts if found[host.name].fits > 1]
+        changed = self.refusals([
+            (host, self._load(found[host.name].fits - 1)) for host in later])
+        for host in later:
+            if changed[host.name]:
+                # Some filter looks at how many guests there are.
+                found[host.name] = self._fewer(host, found[host.name])
+        return found
+
+    def _count(self, host: Host,
+               refusals: Sequence[Binding]) -> HostCapacity:
+        """Count the guests on one host.
+
+        :param refusals: the filters that refuse it as it is
+        """
+        believed = self.grants.believed(host.root)
+        limits = self.limits_of(host)
+        ratios = self.ratios(host)
+        limit = min([count for count, _binding in limits], default=math.inf)
+        if refusals:
+            limit = 0
+        if self.grants.simple:
+            allowed = min(self.grants.count(host.root), limit)
+            counted = self._counter.count(host.room, ratios, int(allowed))
+        else:
+            counted = self._count_granted(host, ratios, limit)
+        fits = counted.fits
+        outside = [*refusals,
+                   *(each for count, each in limits if count <= fits),
+                   *(Binding(*lack)
+                     for lack in self.grants.lacks(host.root, fits))]
+        inside: Sequence[Binding] = ()
+        if not counted.more:
+            inside = self._binding(counted.left, ratios)
+            if not inside and not outside:
+                inside = [Binding(
+                    bindings.SEVERAL, 'the PCI devices that Placement grants '
+                    'do not suit the NUMA nodes with room', False)]
+        found = [*outside, *inside]
+        if len(outside) + bool(inside) > 1:
+            found = [each._replace(alone=False) for each in found]
+        return HostCapacity(fits, believed, tuple(found))
+
+    def _binding(self, room: rooms.Room,
+                 ratios: fit.Ratios) -> tuple[Binding, ...]:
+        """What of NUMA nodes and devices binds; once for like hosts."""
+        key = (room.key, ratios)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = bindings.of(
+                self.wanted, room, ratios)
+        return found
+
+    def _count_granted(self, host: Host, ratios: fit.Ratios,
+                       limit: float) -> rooms.Count:
+        """Count where Placement says which devices a guest gets."""
+        scratch = self.grants.start(host.root)
+        fits, room = 0, host.room
+        while True:
+            candidates = list(self.grants.offers(scratch, host.root))
+            placed = rooms.place_first(
+                self.wanted, room, ratios, candidates)
+            if placed is None:
+                break
+            if fits >= limit:
+                return rooms.Count(fits, True, room)
+            candidate, room = placed
+            granted.claim(scratch, candidate)
+            fits += 1
+        return rooms.Count(fits, False, room)
+
+    def ratios(self, host: Host) -> fit.Ratios:
+        """The allocation ratios of a host, lowered by the rules.
+
+        :param host: the host
+        """
+        state = host.state
+        cpu, ram = state.cpu_allocation_ratio, state.ram_allocation_ratio
+        if cpu is None or ram is None:
+            return rooms.NO_RATIOS
+        if self.wanted.terms is not None and host.room.host is not None:
+            for rule in self.wanted.terms.capping:
+                cpu = rule.cpu_ratio(host.room.host, cpu, functools.partial(
+                    _limit, state))
+        return fit.ratios(cpu, ram)
+
+    # -- filters
+
+    def refusals(
+        self, hosts: Sequence[tuple[Host, Load]],
+    ) -> dict[str, list[Binding]]:
+        """The filters that refuse each host, by name of the host.
+
+        :param hosts: with what more guests have there
+        """
+        before = {host.name: _burden(host.state, load)
+                  for host, load in hosts}
+        found: dict[str, list[Binding]] = {
+            host.name: [] for host, _load in hosts}
+        for each in self._filters:
+            name = type(each).__name__
+            each.run_filter_for_index(0)
+            passed = _passed(
+                each, [host.state for host, _load in hosts], self.spec)
+            for host, load in hosts:
+                if host.name not in passed:
+                    text = f'{name} refuses the host'
+                    if load.guests:
+                        text = f'{text} with {load.guests} more'
+                    found[host.name].append(
+                        Binding(_KINDS.get(name, name), text))
+        self._state.manager.counts.clear()
+        for host, _load in hosts:
+            vars(host.state).update(before[host.name])
+        return found
+
+    def _load(self, guests: int) -> Load:
+        return NO_LOAD.plus(self.spec, guests)
+
+    def _fewer(self, host: Host, counted: HostCapacity) -> HostCapacity:
+        """The count on a host that a filter refuses before it is full."""
+        low, high = 1, counted.fits - 1  # number of guests it surely takes
+        refusals: list[Binding] = []
+        while low <= high:
+            guests = (low + high) // 2
+            found = self.refusals([(host, self._load(guests))])[host.name]
+            if found:
+                refusals, high = found, guests - 1
+            else:
+                low = guests + 1
+        fits = low
+        refusals = refusals or self.refusals(
+            [(host, self._load(fits))])[host.name]
+        return HostCapacity(fits, counted.placement, tuple(refusals))
+
+    def limits_of(self, host: Host) -> list[tuple[int, Binding]]:
+        """How many guests each limit of ports and rules allows.
+
+        :param host: the host
+        :returns: (number of guests, what binds then) each
+        """
+        found = []
+        for each in self._limits:
+            if not each.concerns(self._request):
+                continue
+            note = network_visit.of(self._note, self._request)
+            limits = network_limits.of_host(
+                host.state, network_limits.defaults(nova_scheduler.CONF))
+            kind = _KINDS.get(type(each).__name__, type(each).__name__)
+            reason = each.guest_refusal(note.demand, limits)
+            shown = usage.NO_USAGE
+            if note.fresh:
+                shown = note.snapshot.hosts.get(host.name, usage.NO_USAGE)
+            if reason is None and each.is_picky(limits):
+                reason = each.host_refusal(limits, shown)
+            if reason is not None:
+                found.append((0, Binding(kind, str(reason))))
+                continue
+            need = each.need(note.demand)
+            most, room = each.room(limits)
+            free = room - each.carried(shown)
+            left = self._in_ledger(host, each.resource_class)
+            if left is not None:
+                free = left
+            if need and free < math.inf:
+                free = max(0, int(free))
+                found.append((free // need, Binding(
+                    kind, f'{need} {each.noun} needed, {free % need} of '
+                    f'{most:.0f} left')))
+        return found
+
+    def _in_ledger(self, host: Host, resource_class: str) -> int | None:
+        """What the ledger of a host has left; None if it has none."""
+        if nova_scheduler.CONF.nfv_sched.ledger != 'placement':
+            return None
+        return next((provider.free(resource_class) for provider
+                     in self._state.placement.tree(host.root)
+                     if resource_class in provider.inventories), None)
+
+
+def _passed(each, host_states: list, spec) -> set[str]:
+    """Names of the hosts that a filter passes."""
+    try:
+        return {state.host for state in each.filter_all(host_states, spec)}
+    except exception.NoValidHost:
+        return set()
+
+
+def _burden(host_state, load: Load) -> dict[str, ty.Any]:
+    """Change a HostState as if more guests were there.
+
+    As ``consume_from_request`` does, NUMA nodes and devices aside; servers
+    that are being built are not counted, as they are built one by one.
+
+    :returns: what was changed, as it was
+    """
+    changes = {
+        'free_ram_mb': -load.memory, 'free_disk_mb': -1024 * load.disk,
+        'vcpus_used': load.vcpus, 'num_instances': load.guests}
+    before = {name: getattr(host_state, name) for name in (
+        *changes, 'limits', 'allocation_candidates')}
+    for name, change in changes.items():
+        setattr(host_state, name, before[name] + change)
+    host_state.limits = {}
+    host_state.allocation_candidates = [
+        {'allocations': {host_state.uuid: {'resources': {}}},
+         'mappings': {'': [host_state.uuid]}}]
+    return before
+
+
+def _limit(host_state, name: str) -> float:
+    return nova_scheduler.aggregate_limit(
+        host_state, name, nova_scheduler.CONF.nfv_sched[name])

@@ -1,0 +1,203 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How many more guests Placement would grant on each host.
+
+With the query that Nova's scheduler makes of a request.  Placement counts
+amounts of the whole host; what of them is on one NUMA node it does not know.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import copy
+import typing as ty
+
+from nfv_sched.simulator import placement
+
+#: If a request asks for nothing.
+MANY = 10 ** 6
+
+
+class Lack(ty.NamedTuple):
+    """Why Placement grants no more on a host.
+
+    :ivar kind: such as ``Placement PCPU``
+    :ivar text: the same with numbers
+    """
+
+    kind: str
+    text: str
+
+
+class Grants:
+    """What Placement grants for one request, host by host.
+
+    :param found: Placement; not changed
+    :param queries: those of the scheduler, in its order; guests are granted
+        by the first as long as it finds the host, then by the next
+    """
+
+    def __init__(self, found: placement.Placement,
+                 queries: Sequence[placement.Query]):
+        self._placement = found
+        self._queries = queries
+
+    @property
+    def simple(self) -> bool:
+        """Whether it matters only how many guests there are.
+
+        Not if Placement says which device a guest gets.
+        """
+        return not any(query.groups for query in self._queries)
+
+    def believed(self, root: str) -> int:
+        """How many guests the scheduler's query finds room for on a host.
+
+        :param root: UUID of the compute node
+        :returns: by the first of the queries that finds the host
+        """
+        for query in self._queries:
+            count = self._count(self._scratch(root), root, query)
+            if count:
+                return count
+        return 0
+
+    def count(self, root: str) -> int:
+        """How many guests are granted one after the other on a host.
+
+        By the first query until it finds no room, then by the next.
+
+        :param root: UUID of the compute node
+        """
+        scratch = self._scratch(root)
+        return sum(self._count(scratch, root, query)
+                   for query in self._queries)
+
+    def _scratch(self, root: str) -> placement.Placement:
+        """A copy of the resource providers of a host."""
+        tree = self._placement.tree(root)
+        return _copied(tree[:1] if self.simple else tree)
+
+    def _count(self, scratch: placement.Placement, root: str,
+               query: placement.Query) -> int:
+        """Count guests of one query, and take what they have."""
+        if query.unsupported or root not in scratch.providers:
+            return 0
+        if query.groups:
+            count = 0
+            while count < MANY and self.take(scratch, root, query):
+                count += 1
+            return count
+        provider = scratch.providers[root]
+        if query.tree not in (None, root) or query.root.misses(provider):
+            return 0
+        count = min([MANY, *(
+            provider.free(name) // amount
+            for name, amount in query.root.amounts.items() if amount)])
+        for name, amount in query.root.amounts.items():
+            provider.used[name] = provider.used.get(name, 0) + count * amount
+        return count
+
+    def start(self, root: str) -> placement.Placement:
+        """A copy of a host's resource providers, to take guests from.
+
+        :param root: UUID of the compute node
+        """
+        return _copied(self._placement.tree(root))
+
+    def offers(self, scratch: placement.Placement,
+               root: str) -> Iterator[dict]:
+        """The allocation candidates of a host.
+
+        :param scratch: of :meth:`start`
+        :param root: UUID of the compute node
+        """
+        for query in self._queries:
+            if not query.unsupported and root in scratch.providers:
+                yield from scratch.candidates(root, query)
+
+    @staticmethod
+    def take(scratch: placement.Placement, root: str,
+             query: placement.Query) -> bool:
+        """Take what one guest has; whether there was room.
+
+        :param scratch: of :meth:`start`; changed
+        :param root: UUID of the compute node
+        :param query: a query
+        """
+        found = scratch.candidates(root, query)
+        if found:
+            claim(scratch, found[0])
+        return bool(found)
+
+    def lacks(self, root: str, guests: int) -> list[Lack]:
+        """Why a host with some more guests gets no further one.
+
+        :param root: UUID of the compute node
+        :param guests: number of guests that it has got
+        :returns: empty if Placement would grant one more, or devices are all
+            that it lacks; else what is lacking for the first of the queries
+            that finds the host
+        """
+        if guests < self.count(root):
+            return []
+        best = next((query for query in self._queries if self._count(
+            self._scratch(root), root, query)), self._queries[0])
+        tree = self._placement.tree(root)
+        if not tree:
+            return [Lack('Placement', 'no resource provider in Placement')]
+        if best.unsupported:
+            return [Lack('Placement', 'not worked out: a query with '
+                         + ', '.join(best.unsupported))]
+        provider, group = tree[0], best.root
+        found = [Lack(f'trait {trait}', f'without the trait {trait}')
+                 for trait in sorted(group.required - provider.traits)]
+        found += [Lack(f'trait {trait}', f'with the forbidden trait {trait}')
+                  for trait in sorted(group.forbidden & provider.traits)]
+        if any(not members & provider.aggregates
+               for members in group.members_of):
+            found.append(Lack('aggregate', 'not in the aggregates asked for'))
+        for name, amount in group.amounts.items():
+            inventory = provider.inventories.get(name)
+            free = provider.free(name) - guests * amount
+            if inventory is not None and not inventory.takes(amount):
+                found.append(Lack(
+                    f'Placement {name}',
+                    f'{amount} {name} are not granted at once'))
+            elif free < amount:
+                found.append(Lack(
+                    f'Placement {name}',
+                    f'{amount} {name} needed, {max(free, 0)} free'))
+        return found
+
+
+def _copied(providers: Sequence[placement.Provider]) -> placement.Placement:
+    """Placement with a copy of some resource providers."""
+    scratch = placement.Placement()
+    for provider in providers:
+        provider = copy.copy(provider)
+        provider.used = dict(provider.used)
+        scratch.add(provider)
+    return scratch
+
+
+def claim(scratch: placement.Placement,
+          candidate: Mapping[str, ty.Any]) -> None:
+    """Take an allocation candidate.
+
+    :param scratch: of :meth:`Grants.start`; changed
+    :param candidate: one of :meth:`Grants.offers`
+    """
+    for uuid, allocation in candidate['allocations'].items():
+        used = scratch.providers[uuid].used
+        for name, amount in allocation['resources'].items():
+            used[name] = used.get(name, 0) + amount

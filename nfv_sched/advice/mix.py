@@ -1,0 +1,117 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How many times a mix of guests fits a cloud.
+
+Guest after guest is put on the first host that takes it, so that what fits is
+shown to fit; guests in another order may leave more room.
+"""
+
+from collections.abc import Collection
+from collections.abc import Sequence
+import dataclasses
+
+from nfv_sched.advice import capacity
+from nfv_sched.advice import grants
+from nfv_sched.advice import room as rooms
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import placement
+from nfv_sched.simulator import servers
+from nfv_sched.simulator import start
+
+
+def times(
+    cloud: snapshot.Cloud, mix: Sequence[tuple[snapshot.Flavor, int]], *,
+    hosts: Collection[str] | None = None, empty: bool = False,
+    ports: int = 1,
+) -> int:
+    """How many times a mix of guests fits a cloud at least.
+
+    :param cloud: the cloud
+    :param mix: flavors, and how many guests of each are in the mix
+    :param hosts: names of the hosts that count; None for all
+    :param empty: count as if no server were there
+    :param ports: ports of the virtual switch that each guest has
+    :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    cloud = capacity.emptied(cloud) if empty else cloud
+    with start.started(dataclasses.replace(cloud, servers=())) as state:
+        counting = capacity.Counting(state, ports, any(
+            host.network is not None for host in cloud.hosts))
+        try:
+            # Large ones first: small ones fit into what they leave.
+            kinds = sorted(
+                [(counting.guest(flavor), count) for flavor, count in mix],
+                key=lambda kind: -kind[0].spec.vcpus)
+        except servers.Refused:
+            return 0
+        filling = _Filling(counting.hosts(hosts))
+        found = 0
+        while found < grants.MANY and all(
+                filling.put(guest) for guest, count in kinds
+                for _number in range(count)):
+            found += 1
+        return found
+
+
+@dataclasses.dataclass(slots=True)
+class _Filled:
+    """A host with the guests that were put there."""
+
+    host: capacity.Host
+    room: rooms.Room
+    scratch: placement.Placement | None = None
+    load: capacity.Load = capacity.NO_LOAD
+
+
+class _Filling:
+    """The hosts of a cloud, as they fill up."""
+
+    def __init__(self, hosts: Sequence[capacity.Host]):
+        self._hosts = [_Filled(host, host.room) for host in hosts]
+        #: Guest -> the first host that may still take it.
+        self._next: dict[int, int] = {}
+
+    def put(self, guest: capacity.Guest) -> bool:
+        """Put a guest on the first host that takes it; whether one does.
+
+        :param guest: the guest
+        """
+        number = self._next.get(id(guest), 0)
+        while number < len(self._hosts):
+            if self._takes(self._hosts[number], guest):
+                self._next[id(guest)] = number
+                return True
+            number += 1
+        self._next[id(guest)] = number
+        return False
+
+    @staticmethod
+    def _takes(filled: _Filled, guest: capacity.Guest) -> bool:
+        """Put a guest on a host; whether there was room."""
+        host, load = filled.host, filled.load
+        if guest.refusals([(host, load)])[host.name] or any(
+                count <= load.guests
+                for count, _binding in guest.limits_of(host)):
+            return False
+        scratch = filled.scratch
+        if scratch is None:
+            scratch = filled.scratch = guest.grants.start(host.root)
+        placed = rooms.place_first(
+            guest.wanted, filled.room, guest.ratios(host),
+            list(guest.grants.offers(scratch, host.root)))
+        if placed is None:
+            return False
+        candidate, filled.room = placed
+        grants.claim(scratch, candidate)
+        filled.load = load.plus(guest.spec)
+        return True

@@ -1,0 +1,295 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The commands ``nfv-sched capacity list`` and ``nfv-sched capacity show``."""
+
+import argparse
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched.cloud import snapshot
+from nfv_sched.cmd import cli
+from nfv_sched.cmd import source
+from nfv_sched.simulator import progress
+
+_MEANING = """\
+"Fits" is the number of guests that could be booted one after the other until
+the last is refused: what Placement grants, the enabled filters pass and the
+claim on the compute node takes. It is counted on each host by itself, so
+server groups, quotas, hints of the scheduler and the networks of guests are
+left out. Each flavor is counted as if no guests of the others came. Guests
+have one port on the virtual switch, for limits of ports and rules; see
+--ports. "Placement says" is what Placement alone has room for.
+
+A resource binds if one more guest fits as soon as there is more of it alone.
+"""
+
+_LIST_EPILOG = f"""\
+{_MEANING}
+With --survive N: how many of the guests that fit can be booted so that all of
+them still have room after the loss of any N hosts. Servers that run now are
+not moved for that.
+
+With --mix: how many times all of the mix fits at once, filling host after
+host; another order of guests may fit more.
+
+examples:
+  nfv-sched capacity list
+  nfv-sched capacity list --flavor 'vrouter*' --aggregate nfv --empty
+  nfv-sched capacity list --by host --from cloud.json.gz
+  nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --survive 1
+
+{source.EXIT_CODES}"""
+
+_SHOW_EPILOG = f"""\
+{_MEANING}
+examples:
+  nfv-sched capacity show vrouter.16
+  nfv-sched capacity show vrouter.16 --host 'compute-1*' --from cloud.json.gz
+
+{source.EXIT_CODES}"""
+
+_CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
+
+
+class _Capacity(source.Looking, cli.Lister):
+    """Base of both commands: the options for hosts."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        for name, what in (('host', 'hosts'), ('aggregate', 'hosts in '
+                           'aggregates'), ('az', 'hosts in availability '
+                                                 'zones')):
+            parser.add_argument(
+                f'--{name}', action='append', default=[], metavar='PATTERN',
+                help=f'only {what} whose name matches, with * and ?; can be '
+                     f'repeated')
+        parser.add_argument(
+            '--ports', type=_number, default=1, metavar='N',
+            help='ports on the virtual switch that each guest has '
+                 '(default: 1)')
+        return parser
+
+    def _hosts(self, parsed_args: argparse.Namespace,
+               cloud: snapshot.Cloud) -> list[str]:
+        """Names of the hosts that are asked for."""
+        hosts = {host.name: host for host in cloud.hosts}
+        chosen = source.chosen(hosts, parsed_args.host, 'host')
+        if parsed_args.aggregate:
+            names = source.chosen(
+                [each.name for each in cloud.aggregates],
+                parsed_args.aggregate, 'aggregate')
+            members = {name for each in cloud.aggregates
+                       if each.name in names for name in each.hosts}
+            chosen = [name for name in chosen if name in members]
+        if parsed_args.az:
+            zones = source.chosen(
+                sorted({host.zone for host in cloud.hosts}), parsed_args.az,
+                'availability zone')
+            chosen = [name for name in chosen if hosts[name].zone in zones]
+        return chosen
+
+    def _count(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+               flavors: Sequence[snapshot.Flavor], hosts: Sequence[str],
+               empty: bool = False) -> list:
+        """``advice.capacity.FlavorCapacity`` of each flavor."""
+        from nfv_sched.advice import capacity
+        from nfv_sched.simulator.cloud_file import problems
+        with progress.shown() as update:
+            try:
+                return capacity.capacities(
+                    cloud, flavors, hosts=set(hosts), empty=empty,
+                    ports=parsed_args.ports,
+                    update=lambda done, total: update(
+                        done, total, 'flavors'))
+            except problems.InputError as exc:
+                raise source.UnreadError(str(exc)) from exc
+
+
+class List(_Capacity):
+    """Show how many more guests of each flavor fit, and what binds."""
+
+    epilog = _LIST_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--flavor', action='append', default=[], metavar='PATTERN',
+            help='only flavors whose name matches, with * and ?; can be '
+                 'repeated')
+        parser.add_argument(
+            '--by', choices=(_CLOUD, _AGGREGATE, _HOST), default=_CLOUD,
+            help='a row for all hosts, for each aggregate or for each host '
+                 '(default: cloud)')
+        parser.add_argument(
+            '--empty', action='store_true',
+            help='add how many would fit if no servers were there')
+        parser.add_argument(
+            '--survive', type=_number, metavar='N',
+            help='add how many fit that still have room after the loss of '
+                 'any N hosts')
+        parser.add_argument(
+            '--mix', metavar='FLAVOR=N,...', type=_mix,
+            help='instead, how many times so many of each flavor fit '
+                 'together')
+        return parser
+
+    def take_action(self, parsed_args):
+        cloud = self.cloud(parsed_args)
+        hosts = self._hosts(parsed_args, cloud)
+        if parsed_args.mix:
+            return self._mix(parsed_args, cloud, hosts)
+        names = source.chosen(
+            [flavor.name for flavor in cloud.flavors if not flavor.disabled],
+            parsed_args.flavor, 'flavor')
+        flavors = [flavor for flavor in cloud.flavors
+                   if flavor.name in names and not flavor.disabled]
+        counted = self._count(parsed_args, cloud, flavors, hosts)
+        empty = [None] * len(counted)
+        if parsed_args.empty:
+            empty = self._count(parsed_args, cloud, flavors, hosts, True)
+        columns = ['Flavor', 'Fits', 'Placement says', 'Hosts with room',
+                   'Lost to']
+        if parsed_args.survive is not None:
+            columns.append(f'After losing {parsed_args.survive}')
+        if parsed_args.empty:
+            columns.append('If empty')
+        if parsed_args.by != _CLOUD:
+            columns.insert(0, parsed_args.by.capitalize())
+        return columns, [
+            row for found, if_empty in zip(counted, empty)
+            for row in _rows(parsed_args, cloud, hosts, found, if_empty)]
+
+    def _mix(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+             hosts: Sequence[str]) -> tuple:
+        """The table for ``--mix``."""
+        from nfv_sched.advice import mix
+        if parsed_args.by != _CLOUD or parsed_args.survive is not None:
+            raise source.UsageError('--mix goes with neither --by nor '
+                                    '--survive')
+        flavors = {flavor.name: flavor for flavor in cloud.flavors}
+        for name in parsed_args.mix:
+            if name not in flavors:
+                raise source.UsageError(f'no flavor is named {name!r}')
+        wanted = [(flavors[name], count)
+                  for name, count in parsed_args.mix.items()]
+        columns, row = ['Mix', 'Fits'], [', '.join(
+            f'{count} x {name}' for name, count in parsed_args.mix.items())]
+        for empty in (False, True)[:1 + parsed_args.empty]:
+            row.append(mix.times(cloud, wanted, hosts=set(hosts),
+                                 empty=empty, ports=parsed_args.ports))
+        if parsed_args.empty:
+            columns.append('If empty')
+        return columns, [row]
+
+
+class Show(_Capacity):
+    """Show how many more guests of a flavor each host takes, and why no more.
+
+    "Free pCPUs" are the free and all CPUs for pinned guests of each NUMA node.
+    """
+
+    epilog = _SHOW_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('flavor', metavar='FLAVOR', help='its name')
+        return parser
+
+    def take_action(self, parsed_args):
+        cloud = self.cloud(parsed_args)
+        flavors = [flavor for flavor in cloud.flavors
+                   if flavor.name == parsed_args.flavor]
+        if not flavors:
+            raise source.UsageError(
+                f'no flavor is named {parsed_args.flavor!r}')
+        hosts = self._hosts(parsed_args, cloud)
+        found, = self._count(parsed_args, cloud, flavors[:1], hosts)
+        of_name = {host.name: host for host in cloud.hosts}
+        return ('Host', 'Fits', 'Placement says', 'Free pCPUs', 'Binding',
+                'Why'), [
+            (name, each.fits, each.placement, _free(of_name[name]),
+             _bound(each), each.binding[0].text if each.binding else '')
+            for name, each in found.hosts.items()]
+
+
+def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+          hosts: Sequence[str], found: ty.Any,
+          if_empty: ty.Any) -> Iterator[list]:
+    """The rows of a flavor."""
+    for name, members in _parts(parsed_args.by, cloud, hosts):
+        part = found.within(members)
+        row = [found.flavor.name, part.fits, part.placement, part.with_room,
+               found.error or _counts(part.lost)]
+        if parsed_args.survive is not None:
+            most = sorted((host.fits for host in part.hosts.values()),
+                          reverse=True)
+            row.append(sum(most[parsed_args.survive:]))
+        if if_empty is not None:
+            row.append(if_empty.within(members).fits)
+        yield row if name is None else [name, *row]
+
+
+def _parts(by: str, cloud: snapshot.Cloud, hosts: Sequence[str],
+           ) -> Iterable[tuple[str | None, Sequence[str]]]:
+    """Name of each part of the cloud, and its hosts."""
+    if by == _CLOUD:
+        return [(None, hosts)]
+    if by == _HOST:
+        return [(name, [name]) for name in hosts]
+    chosen = set(hosts)
+    parts: list[tuple[str | None, Sequence[str]]] = [
+        (each.name, [name for name in each.hosts if name in chosen])
+        for each in cloud.aggregates]
+    grouped = {name for each in cloud.aggregates for name in each.hosts}
+    parts.append(('(none)', [name for name in hosts if name not in grouped]))
+    return [(name, members) for name, members in parts if members]
+
+
+def _counts(lost: Mapping[str, int]) -> str:
+    return ', '.join(f'{kind} {count}' for kind, count in lost.items())
+
+
+def _bound(host: ty.Any) -> str:
+    """The kinds of what binds on a host."""
+    kinds = list(dict.fromkeys(each.kind for each in host.binding))
+    if host.binding and not host.binding[0].alone and len(kinds) > 1:
+        return ' and '.join(kinds)
+    return ', '.join(kinds)
+
+
+def _free(host: snapshot.Host) -> str:
+    nodes = [node for node in host.nodes or () if node.dedicated]
+    if not nodes:
+        return ''
+    return (' + '.join(str(len(node.free)) for node in nodes) + ' of ' +
+            ' + '.join(str(len(node.dedicated)) for node in nodes))
+
+
+def _number(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError('a number from 0 is needed')
+    return value
+
+
+def _mix(text: str) -> dict[str, int]:
+    found = {}
+    for part in text.split(','):
+        name, equals, count = part.rpartition('=')
+        if not equals or not count.isdigit() or not int(count):
+            raise argparse.ArgumentTypeError(
+                f'FLAVOR=N needed, not {part!r}')
+        found[name.strip()] = int(count)
+    return found

@@ -1,0 +1,249 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the tools say fits a cloud, against servers that are booted there.
+
+Generated clouds are simulated: servers of each flavor are booted, by Nova's
+own scheduler and claims, until one is refused.  Their number must be what was
+counted before.  The number of clouds is a tenth of
+``NFV_SCHED_EQUIVALENCE_CASES``.
+"""
+
+import logging
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nfv_sched.advice import capacity
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import actions
+from nfv_sched.simulator import servers
+from nfv_sched.simulator import start
+from nfv_sched.simulator.steps import boot
+from nfv_sched.simulator.steps import lifecycle
+from nfv_sched.tests import base
+from nfv_sched.tests.equivalence import test_stock
+
+#: Flavors of which more fit are not booted.
+MOST = 60
+PINNED = {'hw:cpu_policy': 'dedicated'}
+OURS = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
+        'PCINUMAAffinityFilter', 'SharedVCPUFilter', 'CPUThreadPolicyFilter')
+ALIAS = ('{"name": "nic", "vendor_id": "8086", "product_id": "154d", '
+         '"device_type": "type-VF"}')
+FLAVORS = {
+    'pinned.2': (2, PINNED), 'pinned.4': (4, PINNED),
+    'two.4': (4, {**PINNED, 'hw:numa_nodes': '2'}),
+    'pages.2': (2, {**PINNED, 'hw:mem_page_size': '2MB'}),
+    'large.2': (2, {**PINNED, 'hw:mem_page_size': 'large'}),
+    'require.2': (2, {**PINNED, 'hw:cpu_thread_policy': 'require'}),
+    'isolate.2': (2, {**PINNED, 'hw:cpu_thread_policy': 'isolate'}),
+    'emulator.2': (2, {**PINNED, 'hw:emulator_threads_policy': 'isolate'}),
+    'mixed.3': (3, {'hw:cpu_policy': 'mixed',
+                    'hw:cpu_dedicated_mask': '^0'}),
+    'shared.2': (2, {'hw:numa_nodes': '1'}), 'floating.3': (3, {}),
+    'vf.2': (2, {**PINNED, 'pci_passthrough:alias': 'nic:1'}),
+    'vf2.2': (2, {**PINNED, 'pci_passthrough:alias': 'nic:2',
+                  'hw:pci_numa_affinity_policy': 'required'}),
+    'prefer.2': (2, {**PINNED, 'pci_passthrough:alias': 'nic:1',
+                     'nfv:pci_numa_affinity': 'prefer'}),
+    'strict.2': (2, {**PINNED, 'nfv:vswitch_numa_affinity': 'strict'}),
+    'trait.2': (2, {**PINNED, 'trait:CUSTOM_FAST': 'required'}),
+    'group.2': (2, {**PINNED,
+                    'aggregate_instance_extra_specs:kind': 'nfv'}),
+}
+
+
+@st.composite
+def nodes(draw, first, number):
+    """A NUMA node; and CPUs, MiB and shared vCPUs that guests have."""
+    threads = draw(st.sampled_from((1, 2)))
+    cores = draw(st.sampled_from((4, 6, 3)))
+    cpus = list(range(first, first + cores * threads))
+    siblings = tuple(frozenset(cpus[at:at + threads])
+                     for at in range(0, len(cpus), threads))
+    kept = threads * draw(st.sampled_from((1, 0, 1)))
+    shared, dedicated = frozenset(cpus[:kept]), frozenset(cpus[kept:])
+    pinned = frozenset(draw(st.lists(
+        st.sampled_from(sorted(dedicated)), unique=True, max_size=5)))
+    floating = draw(st.integers(0, 2)) if kept else 0
+    pages = draw(st.integers(0, 3))
+    memory = 8192
+    labels = {f'nfv_node{number}'} | (
+        {'nfv_vswitch'} if number == 0 else set())
+    return snapshot.Node(
+        number=number, socket=number, shared=shared, dedicated=dedicated,
+        pinned=pinned, siblings=siblings, memory=memory,
+        memory_used=1024 * pages, shared_used=floating,
+        physnets=frozenset(labels), pages=(
+            snapshot.Pages(size=4, total=1024 * 1024),
+            snapshot.Pages(size=2048, total=2048, used=512 * pages)))
+
+
+@st.composite
+def hosts(draw, number, in_placement):
+    """A host; with PCI in Placement nothing of it is used."""
+    name = f'compute-{number}'
+    made, first = [], 0
+    for which in range(draw(st.sampled_from((2, 1, 2, 3)))):
+        node = draw(nodes(first, which))
+        first += len(node.shared | node.dedicated)
+        if in_placement:
+            node = snapshot.Node(**{
+                **{field: getattr(node, field) for field in (
+                    'number', 'socket', 'shared', 'dedicated', 'siblings',
+                    'memory', 'physnets')},
+                'pages': tuple(snapshot.Pages(
+                    size=pages.size, total=pages.total)
+                    for pages in node.pages)})
+        made.append(node)
+    devices = []
+    for which in range(draw(st.integers(0, 2))):
+        parent = f'0000:{which:02x}:00.0'
+        place = draw(st.sampled_from((0, len(made) - 1)))
+        devices += [snapshot.Device(
+            address=f'0000:{which:02x}:02.{function}', vendor='8086',
+            product='154d', kind='type-VF', node=place, parent=parent,
+            tags={'address': f'0000:{which:02x}:02.{function}'})
+            for function in range(draw(st.integers(1, 4)))]
+    uuid = f'0000000{number}-0000-4000-8000-000000000000'
+    dedicated = sum(len(node.dedicated) for node in made)
+    shared = sum(len(node.shared) for node in made)
+    memory = sum(node.memory for node in made)
+    inventories = {
+        'PCPU': snapshot.Inventory(
+            total=dedicated, max_unit=dedicated,
+            used=sum(len(node.pinned) for node in made)),
+        'MEMORY_MB': snapshot.Inventory(
+            total=memory, max_unit=memory, reserved=draw(
+                st.sampled_from((512, 0, 4096))),
+            used=sum(node.memory_used for node in made)),
+        'DISK_GB': snapshot.Inventory(total=100, max_unit=100)}
+    if shared:
+        inventories['VCPU'] = snapshot.Inventory(
+            total=shared, ratio=4.0, max_unit=shared,
+            used=sum(node.shared_used for node in made))
+    return snapshot.Host(
+        name=name, hypervisor=name, uuid=uuid, cell='cell1',
+        nodes=tuple(made), devices=tuple(devices), cpu_ratio=4.0,
+        memory_ratio=1.0, disk_ratio=1.0,
+        vcpus=shared + dedicated, memory=memory, disk=100,
+        enabled=draw(st.integers(0, 7)) != 1,
+        up=draw(st.integers(0, 7)) != 1,
+        stats={'num_instances': str(draw(st.integers(0, 3)))},
+        providers=() if in_placement else (snapshot.Provider(
+            uuid=uuid, name=name, inventories=inventories,
+            traits=frozenset(draw(st.sets(st.sampled_from(
+                ('CUSTOM_FAST', 'HW_CPU_HYPERTHREADING')))))),))
+
+
+@st.composite
+def clouds(draw):
+    in_placement = draw(st.integers(0, 3)) == 1
+    made = tuple(draw(hosts(number, in_placement))
+                 for number in range(draw(st.integers(1, 3))))
+    filters = ['ComputeFilter', 'AggregateInstanceExtraSpecsFilter',
+               'PciPassthroughFilter']
+    filters += draw(st.sampled_from(
+        (OURS, OURS, ('NUMATopologyFilter',), ())))
+    if draw(st.booleans()):
+        filters.append('NumInstancesFilter')
+    return snapshot.Cloud(
+        taken='2026-11-22T00:00:00Z', hosts=made, aggregates=(
+            snapshot.Aggregate(
+                name='nfv', uuid='a0000000-0000-4000-8000-000000000000',
+                metadata={'kind': 'nfv'}, hosts=tuple(
+                    host.name for host in made if draw(st.booleans()))),),
+        options={
+            'filter_scheduler': {
+                'enabled_filters': filters,
+                'max_instances_per_host': draw(st.sampled_from((5, 50))),
+                'pci_in_placement': in_placement},
+            'pci': {'alias': [ALIAS],
+                    'report_in_placement': in_placement},
+            'compute': {'packing_host_numa_cells_allocation_strategy': draw(
+                st.booleans())}})
+
+
+def flavors():
+    """All flavors, by name."""
+    return {name: snapshot.Flavor(
+        name=name, vcpus=vcpus, memory=512 * vcpus, extra_specs=specs)
+        for name, (vcpus, specs) in FLAVORS.items()}
+
+
+class TestClouds(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def boot(self, state, flavor):
+        """Boot servers until one is refused, and delete them.
+
+        :returns: number of servers on each host
+        """
+        booted = []
+        try:
+            while True:
+                server = servers.Server(f'vm-{len(booted)}', flavor)
+                state.servers[server.name] = server
+                boot.boot(state, server, actions.Boot(
+                    number=1, boot=server.name, flavor=flavor,
+                    targets=(server.name,)))
+                booted.append(server)
+        except servers.Refused:
+            pass
+        counts = dict.fromkeys(state.hosts, 0)
+        for server in booted:
+            counts[server.host.name] += 1
+            lifecycle.delete(state, server, None)
+        return counts
+
+    def test_same_number_of_servers(self):
+        seen = dict.fromkeys(
+            ('run', 'skipped', 'servers', 'fewer than Placement says'), 0)
+
+        @hypothesis.settings(
+            test_stock.SETTINGS, max_examples=max(10, test_stock.CASES // 10))
+        @hypothesis.given(cloud=clouds(), chosen=st.lists(
+            st.sampled_from(sorted(FLAVORS)), unique=True, min_size=3,
+            max_size=6))
+        def check(cloud, chosen):
+            known = flavors()
+            cloud = snapshot.Cloud(
+                taken=cloud.taken, hosts=cloud.hosts, options=cloud.options,
+                aggregates=cloud.aggregates,
+                flavors=tuple(known[name] for name in chosen))
+            with start.started(cloud) as state:
+                counting = capacity.Counting(state, 0, False)
+                for flavor in cloud.flavors:
+                    found = counting.of(flavor)
+                    if found.fits > MOST:
+                        seen['skipped'] += 1
+                        continue
+                    self.assertEqual(
+                        {name: host.fits
+                         for name, host in found.hosts.items()},
+                        self.boot(state, flavor.name), flavor.name)
+                    self.assertTrue(all(
+                        host.binding for host in found.hosts.values()))
+                    seen['run'] += 1
+                    seen['servers'] += found.fits
+                    seen['fewer than Placement says'] += (
+                        found.fits < found.placement)
+
+        check()
+        print('capacity, clouds: %s' % seen)
+        self.assertGreater(seen['servers'], seen['run'])
+        self.assertGreater(seen['fewer than Placement says'],
+                           seen['run'] // 10)

@@ -1,0 +1,212 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Equality with Nova is in the equivalence tests; here is what is told."""
+
+import dataclasses
+
+from nfv_sched.advice import capacity
+from nfv_sched.cloud import snapshot
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.advice import clouds
+
+
+class CapacityTestCase(base.TestCase):
+
+    def count(self, cloud, flavor=None, **kwargs):
+        found, = capacity.capacities(
+            cloud, [flavor or clouds.flavor()], **kwargs)
+        return found
+
+    def assertBinds(self, kinds, found, name='one', alone=True):
+        """Assert what binds on a host."""
+        binding = found.hosts[name].binding
+        self.assertEqual(kinds, [each.kind for each in binding], binding)
+        self.assertEqual({alone}, {each.alone for each in binding})
+        return binding[0].text
+
+
+class TestCounts(CapacityTestCase):
+
+    def test_node_fragmentation(self):
+        """Six CPUs are free, but no four on a node."""
+        found = self.count(clouds.cloud(clouds.host(
+            'one', clouds.node(0, range(5)), clouds.node(1, range(5)))))
+        self.assertEqual((0, 1), (found.fits, found.placement))
+        self.assertEqual({'pCPUs on one node': 1}, found.lost)
+        self.assertEqual('4 pCPUs on one node needed, 3 + 3 free',
+                         self.assertBinds(['pCPUs on one node'], found))
+
+    def test_hosts_add_up(self):
+        found = self.count(clouds.cloud(
+            clouds.host('one'), clouds.host('two', clouds.node(0)),
+            clouds.host('six', clouds.node(0, range(5)))))
+        self.assertEqual((6, 2), (found.fits, found.with_room))
+        self.assertEqual({'one': 4, 'two': 2, 'six': 0}, {
+            name: host.fits for name, host in found.hosts.items()})
+        self.assertEqual(2, found.within(['two', 'six']).fits)
+
+    def test_chosen_hosts(self):
+        found = self.count(clouds.cloud(
+            clouds.host('one'), clouds.host('two')), hosts={'two'})
+        self.assertEqual((4, ['two']), (found.fits, list(found.hosts)))
+
+    def test_a_flavor_that_the_api_refuses(self):
+        found = self.count(clouds.cloud(clouds.host()), clouds.flavor(
+            hw__cpu_thread_policy='sometimes'))
+        self.assertEqual(0, found.fits)
+        self.assertIn('sometimes', found.error)
+        self.assertBinds(['flavor'], found)
+
+    def test_progress(self):
+        seen = []
+        capacity.capacities(
+            clouds.cloud(clouds.host()), [clouds.flavor()] * 2,
+            update=lambda done, total: seen.append((done, total)))
+        self.assertEqual([(0, 2), (1, 2), (2, 2)], seen)
+
+    def test_nothing_is_changed(self):
+        cloud = clouds.cloud(clouds.host())
+        one, other = capacity.capacities(cloud, [clouds.flavor()] * 2)
+        self.assertEqual(one, other)
+        self.assertEqual(cloud, clouds.cloud(clouds.host()))
+
+
+class TestBinding(CapacityTestCase):
+
+    def test_pages(self):
+        found = self.count(clouds.cloud(clouds.host(
+            'one', clouds.node(0, huge=15), clouds.node(1, huge=16))),
+            clouds.flavor(hw__mem_page_size='1GB'))
+        self.assertEqual({'pages of 1 GiB': 4}, found.lost)
+        self.assertEqual('2048 MiB of pages of 1 GiB on one node needed, '
+                         '1024 + 0 free',
+                         self.assertBinds(['pages of 1 GiB'], found))
+
+    def test_threads(self):
+        """One CPU of each core is free."""
+        found = self.count(
+            clouds.cloud(clouds.host('one', clouds.node(0, (0, 2, 4, 6)))),
+            clouds.flavor(hw__cpu_thread_policy='require'))
+        self.assertBinds(['threads', 'pCPUs on one node'], found)
+
+    def test_strict_policy(self):
+        found = self.count(clouds.cloud(clouds.host()), clouds.flavor(
+            nfv__vswitch_numa_affinity='strict'))
+        self.assertEqual((2, 4), (found.fits, found.placement))
+        self.assertBinds(['nfv:vswitch_numa_affinity=strict',
+                          'pCPUs on one node'], found)
+
+    def test_devices(self):
+        cloud = clouds.cloud(clouds.host(
+            'one', clouds.node(0), clouds.node(1, range(6)),
+            devices=(clouds.device(1, 1), clouds.device(2, 1))))
+        found = self.count(cloud, clouds.flavor(
+            pci_passthrough__alias='nic:1',
+            hw__pci_numa_affinity_policy='required'))
+        self.assertBinds(['pCPUs on one node', 'VFs near'], found)
+        self.assertEqual('1 VF needed, 2 free on the host',
+                         found.hosts['one'].binding[1].text)
+        found = self.count(cloud, clouds.flavor(
+            2, pci_passthrough__alias='nic:3'))
+        self.assertBinds(['VFs'], found)
+
+    def test_placement(self):
+        """A trait, and memory that is reserved."""
+        flavor = clouds.flavor(trait__CUSTOM_FAST='required')
+        found = self.count(clouds.cloud(
+            clouds.host(), clouds.host('two', traits=['CUSTOM_FAST'])),
+            flavor)
+        self.assertEqual((4, 4), (found.fits, found.placement))
+        self.assertBinds(['trait CUSTOM_FAST'], found)
+        host = clouds.host()
+        provider = host.providers[0]
+        memory = dataclasses.replace(
+            provider.inventories['MEMORY_MB'], reserved=61440)
+        found = self.count(clouds.cloud(dataclasses.replace(
+            host, providers=(dataclasses.replace(provider, inventories={
+                **provider.inventories, 'MEMORY_MB': memory}),))))
+        self.assertEqual((2, 2), (found.fits, found.placement))
+        self.assertEqual('2048 MEMORY_MB needed, 0 free',
+                         self.assertBinds(['Placement MEMORY_MB'], found))
+
+    def test_filters(self):
+        found = self.count(clouds.cloud(
+            clouds.host(enabled=False), clouds.host('two', up=False),
+            clouds.host('six')))
+        self.assertEqual(4, found.fits)
+        self.assertBinds(['host disabled or down'], found)
+        self.assertBinds(['host disabled or down'], found, 'two')
+
+    def test_filters_that_count_guests(self):
+        found = self.count(clouds.cloud(
+            clouds.host(), filters=(*clouds.FILTERS, 'NumInstancesFilter'),
+            filter_scheduler={
+                'enabled_filters': [*clouds.FILTERS, 'NumInstancesFilter'],
+                'max_instances_per_host': 3}))
+        self.assertEqual((3, 4), (found.fits, found.placement))
+        self.assertEqual('NumInstancesFilter refuses the host with 3 more',
+                         self.assertBinds(['NumInstancesFilter'], found))
+
+    def test_ports(self):
+        cloud = clouds.cloud(
+            clouds.host(network=snapshot.HostNetwork(
+                vswitch_ports=5, security_rules=0)),
+            nfv_sched={'vswitch_ports_per_node': 8,
+                       'vswitch_physical_ports': 1})
+        found = self.count(cloud)
+        self.assertEqual((2, 4), (found.fits, found.placement))
+        self.assertEqual('1 vSwitch ports needed, 0 of 8 left',
+                         self.assertBinds(['ports'], found))
+        self.assertEqual(1, self.count(cloud, ports=2).fits)
+        self.assertEqual(4, self.count(cloud, ports=0).fits)
+
+    def test_several(self):
+        found = self.count(clouds.cloud(clouds.host(
+            'one', clouds.node(0, range(8)), clouds.node(1, huge=16))),
+            clouds.flavor(hw__mem_page_size='1GB',
+                          nfv__vswitch_numa_affinity='strict'))
+        self.assertBinds(['pCPUs on one node'], found)
+        found = self.count(clouds.cloud(clouds.host(
+            'one', clouds.node(0, range(8), huge=16))),
+            clouds.flavor(hw__mem_page_size='1GB'))
+        self.assertBinds(
+            ['Placement PCPU', 'several'], found, alone=False)
+
+    def test_too_small(self):
+        found = self.count(clouds.cloud(clouds.host()), clouds.flavor(9))
+        self.assertEqual((0, 1), (found.fits, found.placement))
+        self.assertBinds(['host too small'], found, alone=False)
+
+
+class TestEmpty(CapacityTestCase):
+
+    def test_as_if_no_server_were_there(self):
+        host = clouds.host(
+            'one', clouds.node(0, range(8), huge=16), clouds.node(1, (0,)),
+            devices=(clouds.device(1, 1, status='allocated', server='x'),
+                     clouds.device(2, 1, status='removed')),
+            network=snapshot.HostNetwork(vswitch_ports=9, security_rules=9))
+        server = snapshot.Server(
+            uuid='x', name='x', host='one', flavor=clouds.flavor(),
+            ports=(snapshot.Port(id='p', rules=3),
+                   snapshot.Port(id='q', vnic_type='direct', rules=3)))
+        cloud = clouds.cloud(host, servers=(server,))
+        flavor = clouds.flavor(hw__mem_page_size='1GB',
+                               pci_passthrough__alias='nic:1')
+        self.assertEqual(0, self.count(cloud, flavor).fits)
+        self.assertEqual(1, self.count(cloud, flavor, empty=True).fits)
+        empty = capacity.emptied(cloud)
+        self.assertEqual((8, 6), (empty.hosts[0].network.vswitch_ports,
+                                  empty.hosts[0].network.security_rules))
+        self.assertEqual(['available', 'removed'], [
+            device.status for device in empty.hosts[0].devices])

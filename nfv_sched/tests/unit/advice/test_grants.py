@@ -1,0 +1,86 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+from nfv_sched.advice import grants
+from nfv_sched.simulator import placement
+from nfv_sched.tests import base
+
+
+class TestGrants(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.placement = placement.Placement()
+        self.placement.add(placement.Provider(
+            'root', 'root', {
+                'PCPU': placement.Inventory(16, max_unit=8, step_size=2),
+                'VCPU': placement.Inventory(4, ratio=4.0),
+                'MEMORY_MB': placement.Inventory(1000, reserved=100)},
+            {'CUSTOM_A'}, used={'PCPU': 2}))
+        for number in range(2):
+            self.placement.add(placement.Provider(
+                f'nic{number}', f'nic{number}',
+                {'CUSTOM_NIC': placement.Inventory(2)}, set(),
+                parent='root'))
+
+    def grants(self, *queries):
+        return grants.Grants(self.placement, [
+            placement.Query.parse(query) for query in queries])
+
+    def test_the_scarcest(self):
+        found = self.grants('resources=PCPU:2,MEMORY_MB:100')
+        self.assertEqual((7, 7), (found.believed('root'),
+                                  found.count('root')))
+        found = self.grants('resources=PCPU:2,MEMORY_MB:300')
+        self.assertEqual(3, found.believed('root'))
+
+    def test_units(self):
+        for amount in (3, 10):
+            found = self.grants(f'resources=PCPU:{amount}')
+            self.assertEqual(0, found.believed('root'))
+            self.assertEqual([grants.Lack(
+                'Placement PCPU', f'{amount} PCPU are not granted at once')],
+                found.lacks('root', 0))
+
+    def test_traits_and_aggregates(self):
+        for query, kind in (
+                ('required=CUSTOM_B', 'trait CUSTOM_B'),
+                ('required=!CUSTOM_A', 'trait CUSTOM_A'),
+                ('member_of=x', 'aggregate')):
+            found = self.grants(f'resources=PCPU:2&{query}')
+            self.assertEqual(0, found.believed('root'))
+            self.assertEqual(
+                [kind], [lack.kind for lack in found.lacks('root', 0)])
+
+    def test_the_second_query(self):
+        """VCPU in place of PCPU, when there is no PCPU left."""
+        found = self.grants('resources=PCPU:4', 'resources=VCPU:4')
+        self.assertEqual((3, 7), (found.believed('root'),
+                                  found.count('root')))
+        self.assertEqual([], found.lacks('root', 6))
+        self.assertEqual(['Placement PCPU'], [
+            lack.kind for lack in found.lacks('root', 7)])
+
+    def test_devices(self):
+        found = self.grants('resources=PCPU:2&resources_1=CUSTOM_NIC:1&'
+                            'resources_2=CUSTOM_NIC:1&group_policy=none')
+        self.assertFalse(found.simple)
+        self.assertEqual(2, found.believed('root'))
+        scratch = found.start('root')
+        grants.claim(scratch, next(found.offers(scratch, 'root')))
+        self.assertEqual(1, found.count('root') - 1)
+        self.assertEqual({}, self.placement.providers['nic0'].used)
+
+    def test_unknown_host(self):
+        found = self.grants('resources=PCPU:2')
+        self.assertEqual(0, found.believed('other'))
+        self.assertEqual('Placement', found.lacks('other', 0)[0].kind)

@@ -1,0 +1,116 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import io
+import json
+import os
+from unittest import mock
+
+import fixtures
+
+from nfv_sched.cloud import file
+from nfv_sched.cloud import snapshot
+from nfv_sched.cmd import cli
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.advice import clouds
+
+FLAVORS = (clouds.flavor(name='vrouter.4'),
+           clouds.flavor(6, name='fw.6', nfv__vswitch_numa_affinity='strict'))
+CLOUD = clouds.cloud(
+    clouds.host('one', clouds.node(0, range(5)), clouds.node(1, range(3))),
+    clouds.host('two', zone='east'), clouds.host('six'),
+    aggregates=(snapshot.Aggregate(name='nfv', hosts=('one', 'two')),),
+    flavors=FLAVORS)
+
+
+class CapacityTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        # The command sets up logging for the whole process.
+        self.useFixture(fixtures.MockPatchObject(
+            cli.NFVSched, 'configure_logging'))
+        self.file = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'cloud')
+        file.save(CLOUD, self.file)
+
+    def run_command(self, *args):
+        out, err = io.StringIO(), io.StringIO()
+        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
+            code = cli.main(['capacity', *args, '--from', self.file])
+        return code, out.getvalue(), err.getvalue()
+
+    def table(self, *args):
+        code, out, err = self.run_command(*args, '-f', 'json')
+        self.assertEqual((0, ''), (code, err))
+        return json.loads(out)
+
+    def test_list(self):
+        self.assertEqual([
+            {'Flavor': 'vrouter.4', 'Fits': 9, 'Placement says': 10,
+             'Hosts with room': 3, 'Lost to': 'pCPUs on one node 1'},
+            {'Flavor': 'fw.6', 'Fits': 2, 'Placement says': 5,
+             'Hosts with room': 2,
+             'Lost to': 'nfv:vswitch_numa_affinity=strict 2, '
+                        'pCPUs on one node 1'}], self.table('list'))
+
+    def test_columns(self):
+        row, = self.table('list', '--flavor', 'v*', '--survive', '1',
+                          '--empty')
+        self.assertEqual((5, 12), (row['After losing 1'], row['If empty']))
+
+    def test_by(self):
+        self.assertEqual(
+            [('nfv', 5), ('(none)', 4)],
+            [(row['Aggregate'], row['Fits']) for row in self.table(
+                'list', '--flavor', 'v*', '--by', 'aggregate')])
+        self.assertEqual(
+            [('two', 4), ('six', 4)],
+            [(row['Host'], row['Fits']) for row in self.table(
+                'list', '--flavor', 'v*', '--by', 'host', '--host', '[ts]*')])
+
+    def test_hosts(self):
+        for option, fits in (('--host=one', 1), ('--aggregate=n*', 5),
+                             ('--az=east', 4)):
+            row, = self.table('list', '--flavor', 'v*', option)
+            self.assertEqual(fits, row['Fits'], option)
+
+    def test_mix(self):
+        self.assertEqual(
+            [{'Mix': '1 x vrouter.4, 1 x fw.6', 'Fits': 2, 'If empty': 3}],
+            self.table('list', '--mix', 'vrouter.4=1,fw.6=1', '--empty'))
+
+    def test_show(self):
+        row = self.table('show', 'vrouter.4', '--host', 'one')[0]
+        self.assertEqual({
+            'Host': 'one', 'Fits': 1, 'Placement says': 2,
+            'Free pCPUs': '3 + 5 of 8 + 8', 'Binding': 'pCPUs on one node',
+            'Why': '4 pCPUs on one node needed, 3 + 1 free'}, row)
+
+    def test_usage(self):
+        for args, text in (
+                (('show', 'x'), "no flavor is named 'x'"),
+                (('list', '--flavor', 'x'), "no flavor matches 'x'"),
+                (('list', '--host', 'x'), "no host matches 'x'"),
+                (('list', '--mix', 'x=1'), "no flavor is named 'x'"),
+                (('list', '--mix', 'fw.6'), "FLAVOR=N needed, not 'fw.6'"),
+                (('list', '--mix', 'fw.6=1', '--by', 'host'),
+                 '--mix goes with neither --by nor --survive')):
+            code, _out, err = self.run_command(*args)
+            self.assertEqual(2, code)
+            self.assertIn(text, err)
+
+    def test_unread(self):
+        self.file = '/nowhere'
+        code, out, err = self.run_command('list')
+        self.assertEqual((1, ''), (code, out))
+        self.assertIn('/nowhere', err)
