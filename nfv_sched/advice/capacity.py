@@ -423,22 +423,23 @@ class Guest:
 
         :param refusals: the filters that refuse it as it is
         """
-        believed = self.grants.believed(host.root)
+        allowed = self.grants.of(host.root)
         limits = self.limits_of(host)
         ratios = self.ratios(host)
         limit = min([count for count, _binding in limits], default=math.inf)
         if refusals:
             limit = 0
         if self.grants.simple:
-            allowed = min(self.grants.count(host.root), limit)
-            counted = self._counter.count(host.room, ratios, int(allowed))
+            counted = self._counter.count(
+                host.room, ratios, int(min(allowed.count, limit)))
         else:
             counted = self._count_granted(host, ratios, limit)
         fits = counted.fits
         outside = [*refusals,
                    *(each for count, each in limits if count <= fits),
                    *(Binding(*lack)
-                     for lack in self.grants.lacks(host.root, fits))]
+                     for lack in self.grants.lacks(
+                         host.root, allowed, fits))]
         inside: Sequence[Binding] = ()
         if not counted.more:
             inside = self._binding(counted.left, ratios)
@@ -449,7 +450,7 @@ class Guest:
         found = [*outside, *inside]
         if len(outside) + bool(inside) > 1:
             found = [each._replace(alone=False) for each in found]
-        return HostCapacity(fits, believed, tuple(found))
+        return HostCapacity(fits, allowed.believed, tuple(found))
 
     def _binding(self, room: rooms.Room,
                  ratios: fit.Ratios) -> tuple[Binding, ...]:

@@ -38,6 +38,17 @@ class Lack(ty.NamedTuple):
     text: str
 
 
+class Granted(ty.NamedTuple):
+    """How many guests are granted on a host.
+
+    :ivar believed: by the first of the scheduler's queries that finds the host
+    :ivar count: by that query until it finds no room, then by the next
+    """
+
+    believed: int
+    count: int
+
+
 class Grants:
     """What Placement grants for one request, host by host.
 
@@ -59,28 +70,15 @@ class Grants:
         """
         return not any(query.groups for query in self._queries)
 
-    def believed(self, root: str) -> int:
-        """How many guests the scheduler's query finds room for on a host.
-
-        :param root: UUID of the compute node
-        :returns: by the first of the queries that finds the host
-        """
-        for query in self._queries:
-            count = self._count(self._scratch(root), root, query)
-            if count:
-                return count
-        return 0
-
-    def count(self, root: str) -> int:
+    def of(self, root: str) -> 'Granted':
         """How many guests are granted one after the other on a host.
-
-        By the first query until it finds no room, then by the next.
 
         :param root: UUID of the compute node
         """
         scratch = self._scratch(root)
-        return sum(self._count(scratch, root, query)
-                   for query in self._queries)
+        counts = [self._count(scratch, root, query)
+                  for query in self._queries]
+        return Granted(next(filter(None, counts), 0), sum(counts))
 
     def _scratch(self, root: str) -> placement.Placement:
         """A copy of the resource providers of a host."""
@@ -139,16 +137,18 @@ class Grants:
             claim(scratch, found[0])
         return bool(found)
 
-    def lacks(self, root: str, guests: int) -> list[Lack]:
+    def lacks(self, root: str, granted: Granted,
+              guests: int) -> list[Lack]:
         """Why a host with some more guests gets no further one.
 
         :param root: UUID of the compute node
+        :param granted: what is granted there
         :param guests: number of guests that it has got
         :returns: empty if Placement would grant one more, or devices are all
             that it lacks; else what is lacking for the first of the queries
             that finds the host
         """
-        if guests < self.count(root):
+        if guests < granted.count:
             return []
         best = next((query for query in self._queries if self._count(
             self._scratch(root), root, query)), self._queries[0])

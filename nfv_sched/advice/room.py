@@ -56,7 +56,7 @@ class Room:
     @property
     def key(self) -> Hashable:
         """Guests fit hosts of the same key alike."""
-        return (self.host and pack.keys(self.host),
+        return (self.host and self.host.state,
                 self.devices and self.devices.key)
 
 
@@ -310,7 +310,7 @@ class Counter:
         """Count a guest with one NUMA node: each host NUMA node for itself."""
         fits, left = 0, []
         for host_cell in host.cells:
-            chain = self._chain((pack.key(host_cell), ratios), host_cell)
+            chain = self._chain((host_cell.state, ratios), host_cell)
             chain.follow(lambda cell: self._put(cell, ratios), limit)
             fits += chain.fits
             left.append(chain.left)

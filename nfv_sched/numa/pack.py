@@ -18,8 +18,6 @@ gives a new view of the host.  Which host cells are chosen is not decided here.
 The tests compare guest after guest with the installed Nova.
 """
 
-from collections.abc import Hashable
-from collections.abc import Sequence
 import itertools
 
 from nfv_sched.numa import evaluation as numa_evaluation
@@ -130,29 +128,3 @@ def claim(
                         0 if index else guest.reserved)
         after[host] = taken(after[host], cell, pagesize or None, cpus)
     return evaluation.host.changed(tuple(after))
-
-
-def key(host: HostCell) -> Hashable:
-    """What matters of a host cell for the claims to come, CPU numbers aside.
-
-    Guests fit host cells of the same key alike, one after the other.  Its
-    number, its socket and its networks are not in it.
-
-    :param host: the host cell
-    """
-    free, dedicated = host.free_cpus, host.dedicated_cpus
-    return (
-        len(free), len(dedicated), len(host.shared_cpus), host.legacy,
-        tuple([(len(core), len(core & dedicated), len(core & free))
-               for core in host.siblings]),
-        host.shared_cores, host.cpu_usage, host.memory, host.memory_usage,
-        host.pages)
-
-
-def keys(host: topology.HostTopology) -> Sequence[Hashable]:
-    """The same for each cell of a host, numbers and networks included.
-
-    :param host: the host's NUMA nodes
-    """
-    return tuple([(cell.id, cell.socket, key(cell)) for cell in host.cells]
-                 ), host.near

@@ -87,11 +87,11 @@ class HostCell:
 
     __slots__ = ('id', 'shared_cpus', 'dedicated_cpus', 'siblings',
                  'cpu_usage', 'memory', 'memory_usage', '_obj', '_free',
-                 '_pages')
+                 '_pages', '_state')
 
     def __init__(self, obj):
         self._obj = obj
-        self._free = self._pages = None
+        self._free = self._pages = self._state = None
         try:
             (self.id, self.shared_cpus, self.dedicated_cpus, self.siblings,
              self.cpu_usage, self.memory, self.memory_usage) = _cell_values(
@@ -198,6 +198,24 @@ class HostCell:
                 known |= found
         return cores + len(shared - known)
 
+    @property
+    def state(self) -> ty.Hashable:
+        """All that matters of it for guests to come, CPU numbers aside.
+
+        Guests fit host cells of the same state alike, one after the other.
+        Its number, its socket and its networks are not in it.
+        """
+        state = self._state
+        if state is None:
+            free, dedicated = self.free_cpus, self.dedicated_cpus
+            state = self._state = (
+                len(free), len(dedicated), self.shared, self.legacy,
+                tuple([(len(core), len(core & dedicated), len(core & free))
+                       for core in self.siblings]),
+                self.shared_cores, self.cpu_usage, self.memory,
+                self.memory_usage, self.pages)
+        return state
+
     def emptied(self) -> 'HostCell':
         """A copy of this cell as if no guest were on it."""
         return self.changed(
@@ -228,6 +246,7 @@ class HostCell:
         cell.cpu_usage = cpu_usage
         cell.memory_usage = memory_usage
         cell._pages = pages
+        cell._state = None
         return cell
 
 
@@ -375,6 +394,12 @@ class HostTopology:
         if networks is None:
             networks = self._networks = _networks(self.near)
         return networks.tunnel
+
+    @property
+    def state(self) -> ty.Hashable:
+        """Guests fit hosts of the same state alike; see HostCell.state."""
+        return tuple([(cell.id, cell.socket, cell.state)
+                      for cell in self.cells]), self.near
 
     def changed(self, cells: tuple[HostCell, ...]) -> 'HostTopology':
         """The same host with other guests on it.

@@ -36,20 +36,22 @@ class TestGrants(base.TestCase):
         return grants.Grants(self.placement, [
             placement.Query.parse(query) for query in queries])
 
+    def lacks(self, found, guests, root='root'):
+        return found.lacks(root, found.of(root), guests)
+
     def test_the_scarcest(self):
         found = self.grants('resources=PCPU:2,MEMORY_MB:100')
-        self.assertEqual((7, 7), (found.believed('root'),
-                                  found.count('root')))
+        self.assertEqual((7, 7), found.of('root'))
         found = self.grants('resources=PCPU:2,MEMORY_MB:300')
-        self.assertEqual(3, found.believed('root'))
+        self.assertEqual(3, found.of('root').believed)
 
     def test_units(self):
         for amount in (3, 10):
             found = self.grants(f'resources=PCPU:{amount}')
-            self.assertEqual(0, found.believed('root'))
+            self.assertEqual(0, found.of('root').believed)
             self.assertEqual([grants.Lack(
                 'Placement PCPU', f'{amount} PCPU are not granted at once')],
-                found.lacks('root', 0))
+                self.lacks(found, 0))
 
     def test_traits_and_aggregates(self):
         for query, kind in (
@@ -57,30 +59,29 @@ class TestGrants(base.TestCase):
                 ('required=!CUSTOM_A', 'trait CUSTOM_A'),
                 ('member_of=x', 'aggregate')):
             found = self.grants(f'resources=PCPU:2&{query}')
-            self.assertEqual(0, found.believed('root'))
+            self.assertEqual(0, found.of('root').believed)
             self.assertEqual(
-                [kind], [lack.kind for lack in found.lacks('root', 0)])
+                [kind], [lack.kind for lack in self.lacks(found, 0)])
 
     def test_the_second_query(self):
         """VCPU in place of PCPU, when there is no PCPU left."""
         found = self.grants('resources=PCPU:4', 'resources=VCPU:4')
-        self.assertEqual((3, 7), (found.believed('root'),
-                                  found.count('root')))
-        self.assertEqual([], found.lacks('root', 6))
+        self.assertEqual((3, 7), found.of('root'))
+        self.assertEqual([], self.lacks(found, 6))
         self.assertEqual(['Placement PCPU'], [
-            lack.kind for lack in found.lacks('root', 7)])
+            lack.kind for lack in self.lacks(found, 7)])
 
     def test_devices(self):
         found = self.grants('resources=PCPU:2&resources_1=CUSTOM_NIC:1&'
                             'resources_2=CUSTOM_NIC:1&group_policy=none')
         self.assertFalse(found.simple)
-        self.assertEqual(2, found.believed('root'))
+        self.assertEqual(2, found.of('root').believed)
         scratch = found.start('root')
         grants.claim(scratch, next(found.offers(scratch, 'root')))
-        self.assertEqual(1, found.count('root') - 1)
+        self.assertEqual(2, found.of('root').count)
         self.assertEqual({}, self.placement.providers['nic0'].used)
 
     def test_unknown_host(self):
         found = self.grants('resources=PCPU:2')
-        self.assertEqual(0, found.believed('other'))
-        self.assertEqual('Placement', found.lacks('other', 0)[0].kind)
+        self.assertEqual(0, found.of('other').believed)
+        self.assertEqual('Placement', self.lacks(found, 0, 'other')[0].kind)

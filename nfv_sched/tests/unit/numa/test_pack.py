@@ -88,15 +88,20 @@ class TestTaken(base.TestCase):
                           host_cell(pages=()), cell, None, {0})
 
 
-class TestKey(base.TestCase):
+class TestState(base.TestCase):
 
     def test_numbers_of_cpus_do_not_matter(self):
-        self.assertEqual(pack.key(host_cell(pinned=(0,))),
-                         pack.key(host_cell(pinned=(1,))))
+        self.assertEqual(host_cell(pinned=(0,)).state,
+                         host_cell(pinned=(1,)).state)
 
     def test_what_matters(self):
         cells = [host_cell(), host_cell(pinned=(0,)), host_cell(pinned=(2,)),
                  host_cell(pinned=(0, 1)), host_cell(pinned=(0, 2)),
                  host_cell(legacy=True), host_cell(threads=1, cores=8),
                  host_cell(pages=(2048,))]
-        self.assertEqual(len(cells), len({pack.key(cell) for cell in cells}))
+        self.assertEqual(len(cells), len({cell.state for cell in cells}))
+
+    def test_a_changed_cell_has_its_own(self):
+        host = host_cell()
+        self.assertNotEqual(host.state, pack.taken(
+            host, guest_cell(2), None, {0, 1}).state)
