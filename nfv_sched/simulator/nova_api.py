@@ -56,6 +56,7 @@ with warnings.catch_warnings():
     from nova.scheduler import utils as scheduler_utils
     from nova import servicegroup
     from nova.virt import hardware
+    from nova import weights
     import oslo_messaging as messaging
     from oslo_serialization import jsonutils
 
@@ -81,6 +82,7 @@ CLAIM_ERRORS = (exception.ComputeResourcesUnavailable,
                 exception.PciDeviceRequestFailed)
 
 fill_provider_mapping = scheduler_utils.fill_provider_mapping
+normalize_weights = weights.normalize
 get_alias_from_config = pci_request.get_alias_from_config
 numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa

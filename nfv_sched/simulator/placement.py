@@ -22,7 +22,7 @@ them finds no host.
 """
 
 import collections
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping
 import dataclasses
 import itertools
 import random
@@ -312,33 +312,25 @@ class Placement:
         query = Query.parse(resources.to_querystring())
         requests: list[dict] = []
         summaries: dict[str, dict] = {}
-        hosts = 0
-        if not query.unsupported:
-            for root, tree in self._trees.items():
-                found = self._candidates(root, query)
-                if found:
-                    hosts += 1
-                    requests += found
-                    for provider in tree:
-                        summaries[provider.uuid] = provider.summary()
-                if query.limit is not None and len(requests) >= query.limit:
-                    del requests[query.limit:]
-                    break
-        self.queries.append((query, hosts))
+        answer = self.answer(query)
+        for root, found in answer.items():
+            requests += found
+            for provider in self._trees[root]:
+                summaries[provider.uuid] = provider.summary()
+        self.queries.append((query, len(answer)))
         return requests, summaries, nova_api.ALLOCATION_REQUEST_VERSION
 
-    def _candidates(self, root: str, query: Query) -> list[dict]:
-        """The allocation candidates of one host, in random order."""
+    def candidates(self, root: str, query: Query) -> list[dict]:
+        """The allocation candidates of one host, in random order.
+
+        :param root: UUID of the compute node
+        :param query: the query
+        """
         provider = self.providers[root]
         if self._misses_root(provider, query) is not None:
             return []
         found = [
-            {'allocations': {
-                uuid: {'resources': amounts}
-                for uuid, amounts in _merged(query, root, chosen).items()},
-             'mappings': {'': [root], **{
-                 suffix: [p.uuid] for suffix, p in zip(query.groups,
-                                                       chosen)}}}
+            _candidate(query, root, dict(zip(query.groups, chosen)))
             for chosen in itertools.islice(
                 self._choices(root, query), query.limit or _MANY)]
         if len(found) > 1:
@@ -418,6 +410,54 @@ class Placement:
         for uuid, amounts in wanted.items():
             _add(held.setdefault(uuid, {}), amounts)
             _add(self.providers[uuid].used, amounts)
+
+    def answer(self, query: Query) -> dict[str, list[dict]]:
+        """The allocation candidates of a query, as far as its limit allows.
+
+        :param query: the query
+        :returns: UUID of each compute node that has some -> its candidates
+        """
+        answer: dict[str, list[dict]] = {}
+        if query.unsupported:
+            return answer
+        count = 0
+        for root in self._trees:
+            found = self.candidates(root, query)
+            if query.limit is not None:
+                del found[query.limit - count:]
+            if found:
+                answer[root] = found
+                count += len(found)
+                if count == query.limit:
+                    break
+        return answer
+
+    def finds(self, root: str, query: Query) -> bool:
+        """Whether a query finds a host, if it has no limit.
+
+        :param root: UUID of the compute node
+        :param query: the query
+        """
+        return (not query.unsupported and
+                self._misses_root(self.providers[root], query) is None and
+                next(self._choices(root, query), None) is not None)
+
+    def assumed(self, root: str, query: Query) -> dict:
+        """An allocation candidate of a host that a query does not find.
+
+        It is what Placement would answer if the host had all it lacks.
+
+        :param root: UUID of the compute node
+        :param query: the query
+        """
+        chosen = {}
+        for suffix, group in query.groups.items():
+            able = [provider for provider in self._trees[root]
+                    if group.amounts.keys() <= provider.inventories.keys()]
+            if able:
+                chosen[suffix] = min(
+                    able, key=lambda p: group.misses(p) is not None)
+        return _candidate(query, root, chosen)
 
     def move(self, source: str, target: str) -> None:
         """Give the allocations of one consumer to another, as moves do.
@@ -501,13 +541,18 @@ class Placement:
         return ', '.join(parts)
 
 
-def _merged(query: Query, root: str,
-            chosen: Sequence[Provider]) -> dict[str, dict[str, int]]:
-    """UUID of each provider -> resource class -> amount, of one choice."""
+def _candidate(query: Query, root: str,
+               chosen: Mapping[str, Provider]) -> dict:
+    """The allocation candidate that takes a provider for each suffix."""
     amounts: dict[str, dict[str, int]] = {root: dict(query.root.amounts)}
-    for group, provider in zip(query.groups.values(), chosen):
-        _add(amounts.setdefault(provider.uuid, {}), group.amounts)
-    return amounts
+    for suffix, provider in chosen.items():
+        _add(amounts.setdefault(provider.uuid, {}),
+             query.groups[suffix].amounts)
+    return {
+        'allocations': {uuid: {'resources': of_provider}
+                        for uuid, of_provider in amounts.items()},
+        'mappings': {'': [root], **{suffix: [provider.uuid]
+                                    for suffix, provider in chosen.items()}}}
 
 
 def _add(to: MutableMapping[str, int], amounts: Mapping[str, int],

@@ -18,6 +18,7 @@ claim of an unshelve gets the one that the server had last.
 """
 
 from collections.abc import Mapping, Sequence
+import dataclasses
 import itertools
 import typing as ty
 
@@ -26,6 +27,7 @@ from nova import objects
 
 from nfv_sched.simulator import actions
 from nfv_sched.simulator import compute
+from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import servers
@@ -46,37 +48,93 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
         raise servers.Refused(f'the Nova API refuses the flavor: {e}')
 
 
-def create(state: states.State, server: servers.Server, step: actions.Boot,
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a boot asks for.
+
+    :ivar flavor: the flavor
+    :ivar image: the image
+    :ivar image_texts: its properties as they were given
+    :ivar ports: the network of each port, and names of its security groups
+    :ivar security_groups: names of the security groups of ports that Nova
+        makes; empty for the default group of the project
+    :ivar host: the only host to consider; the filters run
+    :ivar force: host that is forced; the filters do not run
+    :ivar ignore_hosts: hosts that are not considered
+    :ivar zone: availability zone of the hosts to consider
+    :ivar group: name of the server group
+    :ivar hints: scheduler hints other than that of the group
+    :ivar project: UUID of the project
+    :ivar on_volume: whether the root disk is on a volume
+    :ivar count: how many servers one request makes
+    """
+
+    flavor: objects.Flavor
+    image: objects.ImageMeta
+    image_texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    ports: tuple[tuple[model.Network, tuple[str, ...]], ...] = ()
+    security_groups: tuple[str, ...] = ()
+    host: str | None = None
+    force: str | None = None
+    ignore_hosts: tuple[str, ...] = ()
+    zone: str | None = None
+    group: str | None = None
+    hints: Mapping[str, Sequence[str]] = dataclasses.field(
+        default_factory=dict)
+    project: str = nova_api.PROJECT
+    on_volume: bool = False
+    count: int = 1
+
+
+def wanted(state: states.State, step: actions.Boot) -> Wanted:
+    """What a step that boots servers asks for.
+
+    :param state: the cloud
+    :param step: the step
+    """
+    return Wanted(
+        flavor=state.flavors[step.flavor],
+        image=(state.images[step.image] if step.image else
+               nova_api.image_meta({})),
+        image_texts=(state.image_texts(step.image) if step.image else {}),
+        ports=plugs(state, step.networks, step.security_groups),
+        security_groups=step.security_groups, host=step.host,
+        force=step.force, ignore_hosts=step.ignore_hosts,
+        zone=step.availability_zone, group=step.group,
+        count=len(step.targets) if step.multi_create else 1)
+
+
+def create(state: states.State, server: servers.Server, wanted: Wanted,
            first: servers.Server | None = None) -> None:
     """Make instance and request of a server, as the API does for a boot.
 
     :param state: the cloud
     :param server: the server; its ``instance`` and ``spec`` are set
-    :param step: its boot
+    :param wanted: what is asked for
     :param first: the first server of the same request; all have the same IDs
         of PCI requests
     :raises Refused: if the API refuses flavor or image
     """
-    flavor = state.flavors[step.flavor]
-    server.image_meta = (
-        state.images[step.image] if step.image else
-        nova_api.image_meta({}))
-    if step.image:
-        server.image = state.image_texts(step.image)
-    server.ports = ports_of(state, server.name, step)
-    server.instance = new_instance(state, server, flavor)
+    server.image_meta = wanted.image
+    server.image = wanted.image_texts
+    server.ports = ports_of(server.name, wanted.ports)
+    server.instance = new_instance(state, server, wanted.flavor)
+    properties: dict[str, ty.Any] = {
+        'ignore_hosts': list(wanted.ignore_hosts) or None,
+        'force_hosts': [wanted.force] if wanted.force else None}
+    if wanted.hints:
+        properties['scheduler_hints'] = {
+            name: list(values) for name, values in wanted.hints.items()}
     server.spec = spec = describe(
-        state, server,
-        {'ignore_hosts': list(step.ignore_hosts) or None,
-         'force_hosts': [step.force] if step.force else None},
-        step.availability_zone,
-        state.network.requested_groups(step.security_groups),
+        state, server, properties, wanted.zone,
+        state.network.requested_groups(wanted.security_groups),
         (first or server).name)
-    spec.num_instances = (len(step.targets) if step.multi_create else 1)
-    if step.group:
-        spec.instance_group = server_group(state, step.group)
+    spec.num_instances = wanted.count
+    spec.is_bfv = wanted.on_volume
+    if wanted.group:
+        spec.instance_group = server_group(state, wanted.group)
         spec.instance_group.members.append(server.uuid)
-        state.groups.setdefault(step.group, []).append(server.name)
+        state.groups.setdefault(wanted.group, []).append(server.name)
 
 
 def new_instance(state: states.State, server: servers.Server,
@@ -153,22 +211,37 @@ def stored(server: servers.Server) -> objects.RequestSpec:
     return server.spec.obj_clone()
 
 
-def ports_of(state: states.State, name: str,
-             step: actions.Boot | actions.Attach,
-             others: Sequence[network.Port] = ()) -> list[network.Port]:
-    """The ports that a step gives to a server.
+def plugs(
+    state: states.State, networks: Sequence[str],
+    security_groups: tuple[str, ...],
+) -> tuple[tuple[model.Network, tuple[str, ...]], ...]:
+    """The network of each port, and names of its security groups.
 
     :param state: the cloud
+    :param networks: names of the networks
+    :param security_groups: names of security groups; empty for the default
+        one
+    """
+    groups = state.network.security_groups(security_groups)
+    return tuple((state.cloud.networks[name], groups) for name in networks)
+
+
+def ports_of(
+    name: str,
+    plugs: Sequence[tuple[model.Network, tuple[str, ...]]],
+    others: Sequence[network.Port] = (),
+) -> list[network.Port]:
+    """New ports of a server.
+
     :param name: a name from which their UUIDs are made
-    :param step: a boot or an attach
+    :param plugs: see :func:`plugs`
     :param others: the ports that the server has
     """
-    groups = state.network.security_groups(step.security_groups)
     taken = {port.id for port in others}
     ids = (uuid for number in itertools.count() if (
         uuid := compute.stable_uuid('port', f'{name}/{number}')) not in taken)
-    return [network.Port(next(ids), state.cloud.networks[of_port], groups)
-            for of_port in step.networks]
+    return [network.Port(next(ids), of_port, groups)
+            for of_port, groups in plugs]
 
 
 def resized_requests(flavor: objects.Flavor, server: servers.Server):

@@ -133,7 +133,7 @@ def _work_out(state: states.State, found: snapshot.Server,
     except servers.Refused as e:
         server.unknown = str(e)
     else:
-        spec.is_bfv = _is_on_volume(found)
+        spec.is_bfv = is_on_volume(found)
         if not server.unknown:
             server.spec = spec
     host = server.host
@@ -150,8 +150,11 @@ def _work_out(state: states.State, found: snapshot.Server,
         instance.numa_topology, tuple(devices), instance.pci_requests)
 
 
-def _is_on_volume(found: snapshot.Server) -> bool:
-    """Whether its root disk is on a volume: it has no disk in Placement."""
+def is_on_volume(found: snapshot.Server) -> bool:
+    """Whether its root disk is on a volume: it has no disk in Placement.
+
+    :param found: a server
+    """
     if not found.allocations or not found.flavor.disk:
         return False
     return found.flavor.disk > sum(

@@ -24,7 +24,7 @@ from nfv_sched.simulator import state as states
 def boot(state: states.State, server: servers.Server,
          step: actions.Boot) -> None:
     """Boot a server."""
-    request.create(state, server, step)
+    request.create(state, server, request.wanted(state, step))
     spec = server.spec.obj_clone()
     request.set_destination(state, spec, step.host, step.availability_zone)
     selections = conductor.select(state, spec, [server.uuid])[0]
@@ -46,8 +46,9 @@ def boot_together(state: states.State,
     state.servers.update((server.name, server) for server in booted)
     state.notes = []
     try:
+        wanted = request.wanted(state, step)
         for server in booted:
-            request.create(state, server, step, booted[0])
+            request.create(state, server, wanted, booted[0])
         spec = booted[0].spec.obj_clone()
         if step.group:
             spec.instance_group = request.server_group(state, step.group)

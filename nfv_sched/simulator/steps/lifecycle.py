@@ -83,6 +83,16 @@ def delete(state: states.State, server: servers.Server,
     """Delete a server."""
     if server.pending is not None:
         moves.confirm(state, server, step)
+    remove(state, server)
+    server.status = servers.DELETED
+
+
+def remove(state: states.State, server: servers.Server) -> None:
+    """Give back all that a server has, as it is deleted.
+
+    :param state: the cloud
+    :param server: the server
+    """
     if server.host is not None:
         host = server.host
         host.instances.pop(server.uuid, None)
@@ -95,7 +105,6 @@ def delete(state: states.State, server: servers.Server,
         server.claimed = None
     state.placement.delete_allocation_for_instance(state.context, server.uuid)
     server.host = None
-    server.status = servers.DELETED
 
 
 def _primitive(topology: ty.Any) -> ty.Any:

@@ -25,7 +25,9 @@ def attach(state: states.State, server: servers.Server,
            step: actions.Attach) -> None:
     """Attach ports to a server."""
     _plug(server, server.ports + request.ports_of(
-        state, f'{server.name}/{step.number}', step, server.ports))
+        f'{server.name}/{step.number}', request.plugs(
+            state, step.networks, step.security_groups),
+        server.ports))
 
 
 def detach(state: states.State, server: servers.Server,
