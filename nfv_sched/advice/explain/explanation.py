@@ -1,0 +1,166 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""Explain where a request fits, and why not elsewhere."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import time
+
+from nfv_sched.advice.explain import course
+from nfv_sched.advice.explain import filters
+from nfv_sched.advice.explain import placement
+from nfv_sched.advice.explain import relax
+from nfv_sched.advice.explain import request
+from nfv_sched.advice.explain import values
+from nfv_sched.advice.explain import weights
+from nfv_sched.simulator import request as simulated
+from nfv_sched.simulator import servers
+from nfv_sched.simulator import state as states
+
+#: Most hosts that are called the nearest.
+NEAREST = 5
+#: Seconds after which no more changes of a request are tried.
+RELAX_SECONDS = 60.0
+
+_Progress = Callable[[int, int, str], None]
+
+
+def explain(
+    state: states.State, subject: str, asked: request.Asked, *,
+    assumed: tuple[str, ...] = (), present: str | None = None,
+    relax_seconds: float = RELAX_SECONDS,
+    progress: _Progress = lambda done, total, what: None,
+) -> values.Explanation:
+    """Explain where a request fits.
+
+    :param state: the cloud; it is as before afterwards
+    :param subject: what is explained, for people
+    :param asked: what is asked for
+    :param assumed: what was assumed of it
+    :param present: host on which the server runs that is explained
+    :param relax_seconds: no change is tried after these; 0 for none
+    :param progress: called with (done, in all, of what)
+    :raises RequestError: if there can be no such request
+    """
+    seconds: dict[str, float] = {}
+    wanted = request.wanted(state, asked)
+    with _timed(seconds, 'scheduler'):
+        ran = course.run(state, wanted)
+    queries = [query for query, _found in ran.queries]
+    with _timed(seconds, 'Placement'):
+        answer = placement.explain(state, queries)
+    with _timed(seconds, 'filters'):
+        verdicts: filters.Verdicts = {}
+        spec = _stored(state, wanted)
+        if spec is not None:
+            verdicts = filters.alone(
+                state, spec, queries,
+                lambda done, total: progress(done, total, 'filters'))
+    first = ran.rounds[0] if ran.rounds else course.Round()
+    with _timed(seconds, 'weights'):
+        weighing = weights.explain(first)
+    hosts = tuple(_hosts(state, answer, verdicts, first, weighing, present))
+    outcome = relax.Outcome((), 0, 0)
+    with _timed(seconds, 'changes'):
+        if ran.reason and relax_seconds:
+            outcome = relax.relax(
+                state, asked, relax_seconds,
+                lambda done, total: progress(done, total, 'changes'))
+    return values.Explanation(
+        subject=subject, assumed=assumed, request=_text(asked),
+        fits=not ran.reason, reason=ran.reason, placement=answer.stage,
+        filters=tuple(_filters(verdicts, first)), hosts=hosts,
+        weighing=weighing, places=tuple(ran.places), wanted=asked.count,
+        nearest=() if weighing else _nearest(hosts),
+        relaxations=outcome.relaxations, tried=outcome.tried,
+        untried=outcome.untried, seconds=seconds)
+
+
+@contextlib.contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    seconds[stage] = round(time.monotonic() - began, 3)
+
+
+def _stored(state: states.State, wanted: simulated.Wanted):
+    """The request as the scheduler gets it; None if the API refuses it."""
+    with course.booting(state, wanted) as booted:
+        try:
+            return course.spec_of(state, wanted, booted)
+        except servers.Refused:
+            return None
+
+
+def _hosts(
+    state: states.State, answer: placement.Answer,
+    verdicts: filters.Verdicts, first: course.Round,
+    weighing: values.Weighing | None, present: str | None,
+) -> Iterator[values.Host]:
+    passed = frozenset(first.passed)
+    ranks = {name: rank for rank, name in enumerate(
+        weighing.hosts if weighing else (), 1)}
+    stopped: dict[str, str] = {}
+    for ran in first.filters:
+        for name in frozenset(ran.before) - frozenset(ran.after):
+            stopped.setdefault(name, ran.name)
+    for name in state.hosts:
+        yield values.Host(
+            name=name, present=name == present,
+            misses=answer.misses.get(name, ()), found=name in answer.found,
+            refusals=tuple(
+                refused[name] for refused in verdicts.values()
+                if name in refused),
+            passed=name in passed, stopped=stopped.get(name),
+            rank=ranks.get(name))
+
+
+def _filters(verdicts: Mapping[str, Mapping[str, values.Refusal]],
+             first: course.Round) -> Iterator[values.Filter]:
+    ran = {each.name: each for each in first.filters}
+    for name, refused in verdicts.items():
+        each = ran.get(name)
+        yield values.Filter(
+            name=name, before=each and len(each.before),
+            after=each and len(each.after), alone=len(refused),
+            error=each and each.error)
+
+
+def _nearest(hosts: tuple[values.Host, ...]) -> tuple[str, ...]:
+    """The hosts that fail least, and of those the closest, first."""
+    order = sorted(hosts, key=lambda host: (
+        host.failures, -max([r.rank for r in host.refusals], default=0)))
+    return tuple(host.name for host in order[:NEAREST])
+
+
+def _text(asked: request.Asked) -> str:
+    """What is asked for, for people."""
+    flavor = asked.flavor
+    parts = [f'{flavor.vcpus} vCPU{"" if flavor.vcpus == 1 else "s"}',
+             f'{flavor.memory} MiB']
+    if flavor.disk + flavor.ephemeral:
+        parts.append(f'{flavor.disk + flavor.ephemeral} GiB of disk')
+    parts += [f'{key}={value}'
+              for key, value in sorted(flavor.extra_specs.items())]
+    parts += [f'image {key}={value}'
+              for key, value in sorted(asked.image.items())]
+    parts += [f'network {network.name}' for network, _ in asked.ports]
+    if asked.zone:
+        parts.append(f'zone {asked.zone}')
+    if asked.group:
+        parts.append(f'server group {asked.group}')
+    parts += [f'hint {key}={",".join(value)}'
+              for key, value in sorted(asked.hints.items())]
+    return ', '.join(parts)

@@ -1,0 +1,96 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What a server asks for, as plain values, and as Nova's scheduler gets it."""
+
+from collections.abc import Mapping
+import dataclasses
+
+from nova import exception
+
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import layout
+from nfv_sched.simulator import model
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import request
+from nfv_sched.simulator import state as states
+
+
+class RequestError(Exception):
+    """Nothing can be explained about such a request; says why."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked for.
+
+    :ivar flavor: the flavor
+    :ivar image: properties of the image
+    :ivar ports: the network of each port, and names of its security groups
+    :ivar zone: availability zone
+    :ivar group: name of the server group
+    :ivar hints: scheduler hints other than that of the group
+    :ivar project: UUID of the project
+    :ivar on_volume: whether the root disk is on a volume
+    :ivar count: how many servers one request makes
+    """
+
+    flavor: snapshot.Flavor
+    image: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    ports: tuple[tuple[model.Network, tuple[str, ...]], ...] = ()
+    zone: str | None = None
+    group: str | None = None
+    hints: Mapping[str, tuple[str, ...]] = dataclasses.field(
+        default_factory=dict)
+    project: str = nova_api.PROJECT
+    on_volume: bool = False
+    count: int = 1
+
+    def with_flavor(self, **changes) -> 'Asked':
+        """The same with another flavor.
+
+        :param changes: what is other about it
+        """
+        return dataclasses.replace(
+            self, flavor=dataclasses.replace(self.flavor, **changes))
+
+    def with_specs(self, extra_specs: Mapping[str, str]) -> 'Asked':
+        """The same with other extra specs.
+
+        :param extra_specs: all of them
+        """
+        return self.with_flavor(extra_specs=dict(extra_specs))
+
+
+def wanted(state: states.State, asked: Asked) -> request.Wanted:
+    """The request as the simulator takes it.
+
+    :param state: the cloud
+    :param asked: what is asked for
+    :raises RequestError: if Nova takes no such image, or there is no such
+        server group or availability zone
+    """
+    try:
+        image = nova_api.image_meta({
+            name: value for name, value in asked.image.items()
+            if name.startswith('trait:') or
+            name not in nova_api.unknown_image_properties([name])})
+    except (ValueError, exception.NovaException) as exc:
+        raise RequestError(f'Nova does not take the image: {exc}') from exc
+    if asked.group is not None and (
+            asked.group not in state.cloud.server_groups):
+        raise RequestError(f'there is no server group {asked.group!r}')
+    return request.Wanted(
+        flavor=states.nova_flavor(1, layout.flavor(asked.flavor)),
+        image=image, ports=asked.ports, zone=asked.zone, group=asked.group,
+        hints=asked.hints, project=asked.project, on_volume=asked.on_volume,
+        count=asked.count)

@@ -1,0 +1,219 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What is to be explained: a server of a snapshot, or a flavor."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.advice.explain import request
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import compute
+from nfv_sched.simulator import layout
+from nfv_sched.simulator import model
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import restore_servers
+from nfv_sched.simulator import state as states
+from nfv_sched.simulator.steps import lifecycle
+
+_NORMAL = 'normal'
+#: Keys of a network on the command line.
+_PHYSNET = 'physnet'
+_VNIC_TYPE = 'vnic-type'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is to be explained.
+
+    :ivar text: for people
+    :ivar asked: what it asks for
+    :ivar assumed: what was assumed of that, a sentence each
+    :ivar present: host on which the server runs; None if it runs on none
+    """
+
+    text: str
+    asked: request.Asked
+    assumed: tuple[str, ...] = ()
+    present: str | None = None
+
+
+class _Ports(ty.NamedTuple):
+    """Ports, and what was assumed of them."""
+
+    ports: tuple[tuple[model.Network, tuple[str, ...]], ...]
+    assumed: tuple[str, ...] = ()
+
+
+def server(found: snapshot.Cloud, state: states.State, name: str,
+           networks: Sequence[str] = ()) -> Subject:
+    """A server as if it were booted now.
+
+    What it has on its host is given back.
+
+    :param found: the snapshot
+    :param state: the cloud that was started from it; changed
+    :param name: UUID or name of the server
+    :param networks: further networks, as :func:`flavor` has them
+    :raises RequestError: if there is no such server, or there are several
+    """
+    this = _find(found, name)
+    simulated = next(each for each in state.servers.values()
+                     if each.uuid == this.uuid)
+    present = simulated.host.name if simulated.host is not None else None
+    more = _ports(state, networks)
+    assumed = [*more.assumed]
+    if present is None and not simulated.ports and not networks:
+        assumed.append('Nova does not keep the networks of a server that has '
+                       'no host: none are assumed, --network adds them')
+    elif this.ports is None:
+        assumed.append('its networks were not read: none are assumed, '
+                       '--network adds them')
+    asked = request.Asked(
+        flavor=this.flavor, image=this.image,
+        ports=tuple((port.network, port.security_groups)
+                    for port in simulated.ports) + more.ports,
+        zone=this.zone, group=layout.names(found.groups).get(
+            this.group or ''),
+        hints=this.hints, project=simulated.project,
+        on_volume=restore_servers.is_on_volume(this))
+    _give_back(state, simulated.name)
+    where = f'on {present}' if present else 'without a host'
+    return Subject(
+        text=f'Server {this.name or this.uuid} ({this.state}, {where})',
+        asked=asked, assumed=tuple(assumed), present=present)
+
+
+def _find(found: snapshot.Cloud, name: str) -> snapshot.Server:
+    for each in found.servers:
+        if each.uuid == name:
+            return each
+    named = [each for each in found.servers if each.name == name]
+    if not named:
+        raise request.RequestError(f'there is no server {name!r}')
+    if len(named) > 1:
+        raise request.RequestError(
+            f'{len(named)} servers have the name {name!r}: ' +
+            ', '.join(each.uuid for each in named))
+    return named[0]
+
+
+def _give_back(state: states.State, name: str) -> None:
+    """Take a server out of a cloud with all it has."""
+    server = state.servers.pop(name)
+    lifecycle.remove(state, server)
+    for members in state.groups.values():
+        if name in members:
+            members.remove(name)
+
+
+def flavor(
+    found: snapshot.Cloud, state: states.State, name: str, *,
+    image: Mapping[str, str] | None = None, networks: Sequence[str] = (),
+    zone: str | None = None, group: str | None = None, count: int = 1,
+) -> Subject:
+    """New servers of a flavor.
+
+    :param found: the snapshot
+    :param state: the cloud that was started from it
+    :param name: name of the flavor
+    :param image: properties of the image
+    :param networks: the network of each port: a name, then, separated by
+        commas, ``physnet=NAME`` and ``vnic-type=TYPE`` where these are not
+        known
+    :param zone: availability zone
+    :param group: UUID or name of the server group
+    :param count: how many servers are made by one request
+    :raises RequestError: if there is no such flavor or group, or a network
+        cannot be read
+    """
+    flavors = [each for each in found.flavors if name in (each.name, each.id)]
+    if not flavors:
+        raise request.RequestError(f'there is no flavor {name!r}')
+    ports = _ports(state, networks)
+    if count > 1 and any(network.vnic_type != _NORMAL
+                         for network, _groups in ports.ports):
+        raise request.RequestError(
+            'a request for several servers cannot have ports of SR-IOV')
+    unknown = nova_api.unknown_image_properties(image or {})
+    if unknown:
+        raise request.RequestError(
+            f'Nova knows no image property {unknown[0]!r}')
+    assumed = list(ports.assumed)
+    if not networks:
+        assumed.append('no networks; --network adds them')
+    return Subject(
+        text=f'Flavor {flavors[0].name}' + (
+            f', {count} servers' if count > 1 else ''),
+        asked=request.Asked(
+            flavor=flavors[0], image=image or {}, ports=ports.ports,
+            zone=zone, group=_group(found, group), count=count),
+        assumed=tuple(assumed))
+
+
+def _group(found: snapshot.Cloud, name: str | None) -> str | None:
+    if name is None:
+        return None
+    names = layout.names(found.groups)
+    groups = [each for each in found.groups if name in (each.uuid, each.name)]
+    if not groups:
+        raise request.RequestError(f'there is no server group {name!r}')
+    if len(groups) > 1:
+        raise request.RequestError(
+            f'{len(groups)} server groups have the name {name!r}: ' +
+            ', '.join(each.uuid for each in groups))
+    return names[groups[0].uuid]
+
+
+def _ports(state: states.State, texts: Sequence[str]) -> _Ports:
+    ports = []
+    assumed = []
+    groups = state.network.security_groups(())
+    for text in texts:
+        name, options = _options(text)
+        vnic_type = options.get(_VNIC_TYPE, _NORMAL)
+        kind = '' if vnic_type == _NORMAL else f'/{vnic_type}'
+        # Networks of a cloud file have UUIDs that follow from their names.
+        known = next((
+            state.cloud.networks[key] for key in (
+                f'{name}{kind}',
+                f'{compute.stable_uuid("network", name)}{kind}')
+            if key in state.cloud.networks), None)
+        if known is None or _PHYSNET in options:
+            physnet = options.get(_PHYSNET)
+            if physnet is None:
+                assumed.append(f'the network {name} is not on a physical '
+                               f'network, as far as is known')
+            known = model.Network(
+                name=name, physical_network=physnet,
+                tunneled=physnet is None,
+                vnic_type=ty.cast(ty.Any, vnic_type))
+        ports.append((known, groups))
+    return _Ports(tuple(ports), tuple(dict.fromkeys(assumed)))
+
+
+def _options(text: str) -> tuple[str, dict[str, str]]:
+    """Name of a network, and what is said of it."""
+    name, *rest = text.split(',')
+    options = {}
+    for option in rest:
+        key, equals, value = option.partition('=')
+        if not (equals and value) or key not in (_PHYSNET, _VNIC_TYPE):
+            raise request.RequestError(
+                f'--network {text}: {option!r} is not {_PHYSNET}=NAME or '
+                f'{_VNIC_TYPE}=TYPE')
+        options[key] = value
+    if not name:
+        raise request.RequestError(f'--network {text}: a name needed')
+    return name, options

@@ -1,0 +1,249 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""What an explanation says, as plain values.
+
+Everything here can be written as JSON as it is.
+"""
+
+import dataclasses
+import typing as ty
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a filter refuses a host when it is asked alone.
+
+    :ivar filter: class name of the filter
+    :ivar text: what was needed and what there was; empty if the filter does
+        not say
+    :ivar rank: how close the host came; higher is closer
+    :ivar raised: whether the filter failed with an exception
+    """
+
+    filter: str
+    text: str = ''
+    rank: int = 0
+    raised: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What was found out about a host.
+
+    :ivar name: its name
+    :ivar present: whether the server that is explained runs there
+    :ivar misses: requirements of the query to Placement that it misses
+    :ivar found: whether Placement's answer has it
+    :ivar refusals: the filters that refuse it, each asked alone
+    :ivar passed: whether Nova's own chain passes it
+    :ivar stopped: filter of the chain that removed it; None if none has
+    :ivar rank: its place among the hosts that passed, from 1; None if it did
+        not pass
+    """
+
+    name: str
+    present: bool = False
+    misses: tuple[str, ...] = ()
+    found: bool = False
+    refusals: tuple[Refusal, ...] = ()
+    passed: bool = False
+    stopped: str | None = None
+    rank: int | None = None
+
+    @property
+    def failures(self) -> int:
+        """How many requirements and filters it fails."""
+        return len(self.misses) + len(self.refusals)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """One requirement of the query to Placement.
+
+    :ivar text: what is required
+    :ivar without: hosts that Placement finds if only this one is dropped
+    :ivar missing: hosts that miss it
+    """
+
+    text: str
+    without: int
+    missing: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """The stage in which Nova asks Placement.
+
+    :ivar queries: the queries, as text
+    :ivar hosts: number of hosts that are known
+    :ivar left: number of hosts in the answers
+    :ivar requirements: the requirements
+    :ivar fallback: whether Nova asks again for VCPU in place of PCPU
+    :ivar limit: ``[scheduler] max_placement_results``
+    :ivar cut: hosts that this limit has cut off
+    :ivar unsupported: parts of the queries that cannot be answered here; no
+        host is found then
+    """
+
+    queries: tuple[str, ...] = ()
+    hosts: int = 0
+    left: int = 0
+    requirements: tuple[Requirement, ...] = ()
+    fallback: bool = False
+    limit: int | None = None
+    cut: int = 0
+    unsupported: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """One filter of Nova's own chain.
+
+    :ivar name: its class name
+    :ivar before: number of hosts that it was given; None if it was not run
+    :ivar after: number of hosts that it left
+    :ivar alone: number of all known hosts that it refuses alone
+    :ivar error: the exception that it raised
+    """
+
+    name: str
+    before: int | None = None
+    after: int | None = None
+    alone: int = 0
+    error: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """What a weigher says of a host.
+
+    :ivar raw: the weight as the weigher gives it
+    :ivar normal: normalised over the hosts that passed
+    :ivar multiplier: of this host
+    """
+
+    raw: float
+    normal: float
+    multiplier: float
+
+    @property
+    def value(self) -> float:
+        """What counts."""
+        return self.multiplier * self.normal
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Weigher:
+    """A weigher, and its weights in the order of ``Weighing.hosts``.
+
+    :ivar name: its class name
+    :ivar weights: a weight for each host
+    :ivar without: the host that would be first without it, if that is
+        another one: then this weigher decides
+    """
+
+    name: str
+    weights: tuple[Weight, ...]
+    without: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Weighing:
+    """How the hosts that passed were ordered.
+
+    :ivar hosts: their names, the best first
+    :ivar totals: their weights
+    :ivar weighers: those of Nova's configuration
+    :ivar equal: how many hosts share the first place
+    :ivar subset: ``[filter_scheduler] host_subset_size``: Nova takes one of so
+        many at random
+    """
+
+    hosts: tuple[str, ...]
+    totals: tuple[float, ...]
+    weighers: tuple[Weigher, ...] = ()
+    equal: int = 1
+    subset: int = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a server would go.
+
+    :ivar host: name of the host
+    :ivar nodes: host NUMA node of each guest NUMA node; None if it has none
+    :ivar cpus: host CPUs to which it would be pinned
+    :ivar devices: PCI addresses
+    :ivar notes: claims that failed before
+    """
+
+    host: str
+    nodes: tuple[int, ...] | None = None
+    cpus: tuple[int, ...] = ()
+    devices: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """A single change of the request with which it would fit.
+
+    :ivar text: the change
+    :ivar hosts: number of hosts that pass then
+    :ivar host: where the first server would go
+    """
+
+    text: str
+    hosts: int
+    host: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Where a request fits, and why not elsewhere.
+
+    :ivar subject: what is explained, for people
+    :ivar assumed: what was assumed of the request, a sentence each
+    :ivar request: what it asks for, for people
+    :ivar fits: whether all of its servers would be placed
+    :ivar reason: why not; empty if they would
+    :ivar placement: the query to Placement
+    :ivar filters: Nova's own chain, in order
+    :ivar hosts: all hosts that are known
+    :ivar weighing: how the hosts that passed were ordered; None if none did
+    :ivar places: where each server would go, as far as it fits
+    :ivar wanted: number of servers of the request
+    :ivar nearest: names of the hosts that fail least, the nearest first
+    :ivar relaxations: the single changes with which it would fit, the best
+        first; each was tried
+    :ivar tried: number of changes that were tried
+    :ivar untried: number of those for which there was no time
+    :ivar seconds: seconds by stage
+    """
+
+    subject: str
+    assumed: tuple[str, ...] = ()
+    request: str = ''
+    fits: bool = False
+    reason: str = ''
+    placement: Placement = Placement()
+    filters: tuple[Filter, ...] = ()
+    hosts: tuple[Host, ...] = ()
+    weighing: Weighing | None = None
+    places: tuple[Place, ...] = ()
+    wanted: int = 1
+    nearest: tuple[str, ...] = ()
+    relaxations: tuple[Relaxation, ...] = ()
+    tried: int = 0
+    untried: int = 0
+    seconds: ty.Mapping[str, float] = dataclasses.field(default_factory=dict)

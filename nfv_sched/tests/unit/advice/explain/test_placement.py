@@ -1,0 +1,130 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import types
+
+import testtools
+
+from nfv_sched.advice.explain import placement
+from nfv_sched.simulator import placement as simulated
+
+PCI = 'CUSTOM_PCI_8086_1515'
+
+
+class _Cloud:
+    """Hosts in Placement only."""
+
+    def __init__(self):
+        self.placement = simulated.Placement()
+        self.hosts = {}
+        self.manager = types.SimpleNamespace(aggs_by_id={
+            1: types.SimpleNamespace(uuid='agg-a', name='racks')})
+
+    def add(self, name, devices=0, traits=(), **amounts):
+        self.hosts[name] = types.SimpleNamespace(uuid=name)
+        self.placement.add(simulated.Provider(
+            name, name, {resource: simulated.Inventory(amount)
+                         for resource, amount in amounts.items()},
+            set(traits), {'agg-a'} if 'A' in traits else set()))
+        for number in range(devices):
+            self.placement.add(simulated.Provider(
+                f'{name}-{number}', f'{name}-{number}',
+                {PCI: simulated.Inventory(1)}, set(), parent=name))
+
+
+class PlacementTest(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = _Cloud()
+
+    def explain(self, *queries):
+        return placement.explain(
+            self.cloud, [simulated.Query.parse(query) for query in queries])
+
+    def without(self, answer):
+        return {each.text: (each.missing, each.without)
+                for each in answer.stage.requirements}
+
+    def test_one_requirement_dropped(self):
+        self.cloud.add('few', VCPU=2, MEMORY_MB=100, traits='A')
+        self.cloud.add('low', VCPU=8, MEMORY_MB=10, traits='A')
+        self.cloud.add('bare', VCPU=8, MEMORY_MB=100)
+        self.cloud.add('bad', VCPU=1, MEMORY_MB=1, traits='F')
+        answer = self.explain(
+            'resources=VCPU:4,MEMORY_MB:50&required=A,!F&member_of=in:agg-a')
+        self.assertEqual({
+            'VCPU=4': (2, 1), 'MEMORY_MB=50': (2, 1), 'trait A': (2, 0),
+            'no trait F': (1, 0), 'aggregate racks': (2, 0)},
+            self.without(answer))
+        self.assertEqual(frozenset(), answer.found)
+        self.assertEqual({
+            'few': ('VCPU 4 needed, 2 free',),
+            'low': ('MEMORY_MB 50 needed, 10 free',),
+            'bare': ('no trait A', 'not in aggregate racks'),
+            'bad': ('VCPU 4 needed, 1 free', 'MEMORY_MB 50 needed, 1 free',
+                    'no trait A', 'trait F', 'not in aggregate racks')},
+            dict(answer.misses))
+
+    def test_no_such_class(self):
+        self.cloud.add('a', VCPU=2)
+        self.assertEqual(
+            ('PCPU 1 needed, has none',),
+            self.explain('resources=PCPU:1').misses['a'])
+
+    def test_fallback(self):
+        """A host that has VCPU only is found by the second query."""
+        self.cloud.add('old', VCPU=4)
+        self.cloud.add('new', PCPU=2, VCPU=2)
+        self.cloud.add('mixed', PCPU=2, VCPU=3)
+        answer = self.explain('resources=PCPU:2,VCPU:2', 'resources=VCPU:4')
+        self.assertEqual({'old', 'new', 'mixed'}, set(answer.found))
+        answer = self.explain('resources=PCPU:3,VCPU:2', 'resources=VCPU:5')
+        self.assertEqual(frozenset(), answer.found)
+        # As VCPU, both requirements are one amount: 5.
+        self.assertEqual({'PCPU=3': (3, 3), 'VCPU=2': (0, 2)},
+                         self.without(answer))
+        self.assertEqual(('VCPU 5 needed, 4 free',), answer.misses['old'])
+
+    def test_devices(self):
+        self.cloud.add('none', VCPU=1)
+        self.cloud.add('one', 1, VCPU=1)
+        self.cloud.add('two', 2, VCPU=1)
+        answer = self.explain(
+            f'resources=VCPU:1&resources_a={PCI}:1&resources_b={PCI}:1')
+        self.assertEqual({'two'}, set(answer.found))
+        self.assertEqual((1, 3), self.without(answer)[f'2 times {PCI}=1'])
+        self.assertEqual((f'{PCI}=1 on one device needed, none has it',),
+                         answer.misses['none'])
+        self.assertEqual(('a choice of devices for all of them',),
+                         answer.misses['one'])
+
+    def test_limit(self):
+        for name in 'abc':
+            self.cloud.add(name, VCPU=1)
+        answer = self.explain('resources=VCPU:1&limit=2')
+        self.assertEqual({'a', 'b'}, set(answer.found))
+        self.assertEqual((2, 1), (answer.stage.limit, answer.stage.cut))
+        self.assertEqual(['c'], list(answer.misses))
+
+    def test_tree(self):
+        for name in 'ab':
+            self.cloud.add(name, VCPU=1)
+        answer = self.explain('resources=VCPU:1&in_tree=b')
+        self.assertEqual((1, 2), self.without(answer)['host b'])
+        self.assertEqual(('not host b',), answer.misses['a'])
+
+    def test_nothing_asked(self):
+        """The API refused the request."""
+        self.cloud.add('a', VCPU=1)
+        answer = self.explain()
+        self.assertEqual((1, 0), (answer.stage.hosts, answer.stage.left))
