@@ -1,0 +1,209 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+"""The commands ``nfv-sched explain server`` and ``explain flavor``."""
+
+import abc
+import argparse
+from collections.abc import Sequence
+import typing as ty
+import warnings
+
+from oslo_serialization import jsonutils
+import yaml
+
+from nfv_sched.cloud import snapshot
+from nfv_sched.cmd import cli
+from nfv_sched.cmd import source
+from nfv_sched.simulator.cloud_file import problems
+from nfv_sched.simulator import progress
+
+_TRY_SECONDS = 60.0
+_DOCUMENTS = ('json', 'yaml')
+
+_SHARED = """\
+The cloud is read first. Then Nova's own scheduler code is asked in this
+process, with Placement as it was read: nothing is claimed, and nobody is
+notified.
+
+"""
+
+_EXIT_CODES = """\
+
+exit code: 0 if it would fit, 3 if it would not, 1 if something could not be
+read, and is named, 2 if the command line is wrong.
+"""
+
+
+class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
+    """Base of both commands."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--network', action='append', default=[], dest='networks',
+            metavar='NET[,physnet=P][,vnic-type=T]',
+            help='a network on which the server has a port; physical network '
+                 'and vNIC type are needed where no server of the cloud has '
+                 'such a port; can be repeated')
+        parser.add_argument(
+            '--host', action='append', default=[], dest='patterns',
+            metavar='PATTERN',
+            help='show these hosts only; all are considered all the same; '
+                 'can be repeated')
+        parser.add_argument(
+            '--all', action='store_true',
+            help='show all hosts, however many')
+        parser.add_argument(
+            '--all-filters', action='store_true',
+            help='show filters that refuse no host, too')
+        parser.add_argument(
+            '--try-seconds', type=float, default=_TRY_SECONDS,
+            metavar='SECONDS',
+            help='how long changes of a request that does not fit are tried; '
+                 '0 to try none (default: 60)')
+        return parser
+
+    @abc.abstractmethod
+    def subject(self, found: snapshot.Cloud, state: ty.Any,
+                parsed_args: argparse.Namespace) -> ty.Any:
+        """What is to be explained.
+
+        :param found: the snapshot
+        :param state: the cloud that was started from it
+        :param parsed_args: those of the command line
+        :returns: ``advice.explain.subject.Subject``
+        """
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Explain.
+
+        :returns: columns and rows of the hosts
+        """
+        found = self.cloud(parsed_args)
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            # Importing Nova takes seconds, which --help must not take.
+            from nfv_sched.advice.explain import explanation
+            from nfv_sched.advice.explain import request
+            from nfv_sched.render import explain as render
+            from nfv_sched.simulator import start
+        self._render = render
+        try:
+            with start.started(found) as state, progress.shown() as update:
+                subject = self.subject(found, state, parsed_args)
+                self._found = explanation.explain(
+                    state, subject.text, subject.asked,
+                    assumed=subject.assumed, present=subject.present,
+                    relax_seconds=parsed_args.try_seconds, progress=update)
+        except request.RequestError as exc:
+            raise source.UsageError(str(exc)) from exc
+        except problems.InputError as exc:
+            raise source.UnreadError(str(exc)) from exc
+        self._hosts = source.chosen(
+            [host.name for host in self._found.hosts], parsed_args.patterns,
+            'host')
+        self.found = not self._found.fits
+        return render.COLUMNS, render.host_rows(self._found, self._hosts)
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: ty.Iterable) -> int:
+        """Print text, a document, or the rows of the hosts."""
+        if parsed_args.formatter == 'table':
+            self.app.stdout.write(self._render.text(
+                self._found, self._hosts,
+                parsed_args.all or bool(parsed_args.patterns),
+                parsed_args.all_filters))
+            return 0
+        if parsed_args.formatter in _DOCUMENTS:
+            document = self._render.document(self._found, self._hosts)
+            if parsed_args.formatter == 'json':
+                text = jsonutils.dumps(document, indent=2) + '\n'
+            else:
+                text = yaml.safe_dump(document, sort_keys=False)
+            self.app.stdout.write(text)
+            return 0
+        return super().produce_output(parsed_args, column_names, data)
+
+
+class Server(_Explain):
+    """Explain where a server fits, and why not elsewhere.
+
+    A server that was refused is asked for again, by what Nova has stored of
+    its request. One that runs is asked for as if it were booted now, with what
+    it has given back: where else could it be, where would it go, why is it
+    where it is.
+    """
+
+    epilog = _SHARED + """\
+examples:
+  nfv-sched explain server router-7
+  nfv-sched explain server router-7 --network provider,physnet=physnet0
+  nfv-sched explain server 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --host 'c-1*'
+  nfv-sched explain server router-7 --from cloud.json.gz -f json
+""" + _EXIT_CODES
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('server', metavar='UUID|NAME',
+                            help='the server; a name that no other has')
+        return parser
+
+    def subject(self, found, state, parsed_args):
+        from nfv_sched.advice.explain import subject
+        return subject.server(found, state, parsed_args.server,
+                              parsed_args.networks)
+
+
+class Flavor(_Explain):
+    """Explain where new servers of a flavor fit, and why not elsewhere."""
+
+    epilog = _SHARED + """\
+examples:
+  nfv-sched explain flavor vrouter.16
+  nfv-sched explain flavor vrouter.16 --network provider --count 3
+  nfv-sched explain flavor fw.8 --image-property hw_vif_model=virtio
+  nfv-sched explain flavor fw.8 --group spread --from cloud.json.gz
+""" + _EXIT_CODES
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('flavor', metavar='NAME', help='the flavor')
+        parser.add_argument(
+            '--image-property', action='append', default=[],
+            dest='properties', metavar='KEY=VALUE',
+            help='a property of the image; can be repeated')
+        parser.add_argument(
+            '--zone', metavar='ZONE', help='availability zone')
+        parser.add_argument(
+            '--group', metavar='UUID|NAME', help='server group')
+        parser.add_argument(
+            '--count', type=int, default=1, metavar='N',
+            help='make so many servers by one request (default: 1)')
+        return parser
+
+    def subject(self, found, state, parsed_args):
+        from nfv_sched.advice.explain import subject
+        if parsed_args.count < 1:
+            raise source.UsageError('--count: 1 or more needed')
+        image = {}
+        for text in parsed_args.properties:
+            key, equals, value = text.partition('=')
+            if not (key and equals):
+                raise source.UsageError(
+                    f'--image-property {text}: KEY=VALUE needed')
+            image[key] = value
+        return subject.flavor(
+            found, state, parsed_args.flavor, image=image,
+            networks=parsed_args.networks, zone=parsed_args.zone,
+            group=parsed_args.group, count=parsed_args.count)

@@ -1,0 +1,102 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import json
+
+from nfv_sched.tests.unit.cmd import test_simulate
+
+CLOUD = """\
+hosts:
+  - name: h
+    count: 2
+    cores: 8
+    memory: 32 GiB
+    shared_cores_per_node: 0
+  - {name: fast, cores: 4, memory: 8 GiB, traits: [CUSTOM_FAST]}
+flavors:
+  pinned:
+    vcpus: 5
+    memory: 1 GiB
+    extra_specs:
+      hw:cpu_policy: dedicated
+      nfv:vswitch_numa_affinity: strict
+  fast:
+    vcpus: 8
+    memory: 1 GiB
+    extra_specs: {hw:cpu_policy: dedicated, 'trait:CUSTOM_FAST': required}
+networks:
+  tun: {tunneled: true}
+steps:
+  - {boot: s, flavor: pinned, count: 3, networks: [tun]}
+"""
+
+
+class ExplainTest(test_simulate.SimulateTestCase):
+
+    def explain(self, *args):
+        return self.run_command('explain', *args, '--from', self.file(CLOUD))
+
+    def test_server_that_runs(self):
+        code, out, err = self.explain('server', 's-1')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('Server s-1 (active, on h-', out)
+        self.assertIn('It fits.', out)
+        self.assertIn('It would go to h-', out)
+        self.assertIn('* It runs there', out)
+
+    def test_server_that_was_refused(self):
+        code, out, err = self.explain('server', 's-3', '--network', 'tun')
+        self.assertEqual((3, ''), (code, err))
+        self.assertIn('It does not fit: ', out)
+        self.assertIn('nfv:vswitch_numa_affinity=prefer', out)
+        self.assertIn('dedicated CPUs on one NUMA node with the virtual', out)
+        self.assertTrue(all(len(line) <= 120 for line in out.splitlines()))
+
+    def test_flavor(self):
+        code, out, err = self.explain('flavor', 'fast')
+        self.assertEqual((3, ''), (code, err))
+        self.assertIn('trait CUSTOM_FAST', out)
+        self.assertIn('no trait CUSTOM_FAST', out)
+
+    def test_document(self):
+        for form in ('json', 'yaml'):
+            code, out, _err = self.explain(
+                'flavor', 'fast', '-f', form, '--host', 'h-*')
+            self.assertEqual(3, code)
+            if form == 'json':
+                found = json.loads(out)
+                self.assertEqual(['h-1', 'h-2'], [
+                    host['name'] for host in found['hosts']])
+                self.assertFalse(found['fits'])
+                self.assertEqual(3, found['placement']['hosts'])
+                self.assertTrue(found['relaxations'])
+
+    def test_rows(self):
+        code, out, _err = self.explain(
+            'flavor', 'fast', '-f', 'csv', '-c', 'Host', '-c', 'Passed')
+        self.assertEqual(3, code)
+        self.assertEqual(
+            ['"Host","Passed"', '"h-1",False', '"h-2",False',
+             '"fast",False'], out.splitlines())
+
+    def test_usage(self):
+        for args, text in (
+                (('server', 'nobody'), "no server 'nobody'"),
+                (('flavor', 'nothing'), "no flavor 'nothing'"),
+                (('flavor', 'fast', '--count', '0'), '--count'),
+                (('flavor', 'fast', '--host', 'x*'), "no host matches 'x*'"),
+                (('flavor', 'fast', '--image-property', 'x'), 'KEY=VALUE'),
+                (('flavor', 'fast', '--network', 'n,x'), '--network n,x')):
+            code, out, err = self.explain(*args)
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn(text, err)
+            self.assertEqual(1, len(err.splitlines()))

@@ -1,0 +1,106 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import json
+
+import testtools
+
+from nfv_sched.advice.explain import values
+from nfv_sched.render import explain
+
+
+def host(name, *texts, misses=(), rank=None, present=False):
+    return values.Host(
+        name=name, misses=misses, found=not misses, present=present,
+        refusals=tuple(values.Refusal(filter=f'F{number}Filter', text=text)
+                       for number, text in enumerate(texts)),
+        passed=rank is not None, rank=rank)
+
+
+class TextTest(testtools.TestCase):
+
+    def text(self, found, **options):
+        return explain.text(found, [host.name for host in found.hosts],
+                            **options)
+
+    def test_refused(self):
+        found = self.text(values.Explanation(
+            subject='Server s', request='4 vCPUs', reason='no room',
+            assumed=('no networks',),
+            placement=values.Placement(
+                hosts=3, left=2, requirements=(
+                    values.Requirement(text='PCPU=4', without=3, missing=1),
+                    values.Requirement(text='trait X', without=2,
+                                       missing=0)), limit=2, cut=1),
+            filters=(
+                values.Filter(name='AFilter', before=2, after=2),
+                values.Filter(name='BFilter', before=2, after=0, alone=3)),
+            hosts=(host('far', 'a', 'b', misses=('PCPU 4 needed, 2 free',)),
+                   host('near', 'too [small]', 'too [small]')),
+            nearest=('near', 'far'), tried=2, relaxations=(
+                values.Relaxation(text='2 vCPUs', hosts=2, host='near'),)))
+        for line in (
+                'It does not fit: no room', 'Assumed: no networks',
+                'PCPU=4: 1 host', 'max_placement_results = 2 has cut off 1 ',
+                'F0, F1: too [small]', 'Nearest: near, far',
+                'Placement: PCPU 4 needed, 2 free'):
+            self.assertIn(line, found)
+        self.assertNotIn('AFilter', found)
+        self.assertLess(found.index('2 filters'),
+                        found.index('Placement + 2 filters'))
+        self.assertIn('AFilter', explain.text(values.Explanation(
+            subject='s', filters=(values.Filter(name='AFilter'),)), [],
+            all_filters=True))
+
+    def test_fits(self):
+        found = self.text(values.Explanation(
+            subject='Server s', request='4 vCPUs', fits=True,
+            places=(values.Place(host='h1', nodes=(0,),
+                                 cpus=(1, 2, 3, 7, 9, 10)),),
+            hosts=(host('h2', rank=2, present=True), host('h1', rank=1)),
+            weighing=values.Weighing(
+                hosts=('h1', 'h2'), totals=(1000.0, 1.0), equal=2, subset=3,
+                weighers=(
+                    values.Weigher(name='WWeigher', without='h2', weights=(
+                        values.Weight(raw=1, normal=1, multiplier=1000.0),
+                        values.Weight(raw=0, normal=0, multiplier=1000.0))),
+                    values.Weigher(name='Idle', weights=(
+                        values.Weight(raw=1, normal=0, multiplier=1.0),
+                        values.Weight(raw=1, normal=0, multiplier=1.0)))))))
+        for text in ('It fits.', 'NUMA node 0, CPUs 1-3,7,9-10.',
+                     'without it h2 first', 'h2 *', '2 hosts are equal',
+                     'one of the first 3', '1, 1 x 1000 = 1000'):
+            self.assertIn(text, found)
+        self.assertNotIn('Idle', found)
+
+    def test_long_lists(self):
+        many = values.Explanation(subject='s', hosts=tuple(
+            host(f'h{number:03}', 'full ' * 60) for number in range(50)))
+        found = self.text(many)
+        self.assertIn('30 hosts more', found)
+        self.assertNotIn('h020', found)
+        self.assertIn('h049', self.text(many, everything=True))
+        self.assertTrue(all(len(line) <= explain.WIDTH
+                            for line in found.splitlines()))
+
+
+class DocumentTest(testtools.TestCase):
+
+    def test_chosen_hosts(self):
+        found = values.Explanation(
+            subject='s', hosts=(host('a', 'x'), host('b')),
+            seconds={'filters': .5})
+        document = json.loads(json.dumps(explain.document(found, ['a'])))
+        self.assertEqual(['a'], [each['name'] for each in document['hosts']])
+        self.assertEqual('x', document['hosts'][0]['refusals'][0]['text'])
+        self.assertEqual([('a', True, 'F0Filter', False, '', 'F0: x')],
+                         explain.host_rows(found, ['a']))
