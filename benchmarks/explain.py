@@ -1,0 +1,106 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Time of an explanation, by stage.
+
+A cloud of hosts with two NUMA nodes, some of them in use, and a guest that no
+host takes: every enabled filter is asked about every host, and changes of the
+request are tried until the time for that is over.
+
+Usage: python benchmarks/explain.py [--hosts 1000] [--try-seconds 0]
+"""
+
+import argparse
+import logging
+import sys
+import time
+import warnings
+
+warnings.simplefilter('ignore')
+
+from nfv_sched.advice.explain import explanation  # noqa: E402
+from nfv_sched.advice.explain import request  # noqa: E402
+from nfv_sched.cloud import snapshot  # noqa: E402
+from nfv_sched.simulator import configuration  # noqa: E402
+from nfv_sched.simulator import engine  # noqa: E402
+from nfv_sched.simulator import loader  # noqa: E402
+from nfv_sched.simulator import nova_api  # noqa: E402
+from nfv_sched.simulator import state as states  # noqa: E402
+
+CLOUD = """\
+hosts:
+  - name: single-{{n:04}}
+    count: {half}
+    cores: 14
+    threads: 2
+    memory: 128 GiB
+    pages: {{1G: 96}}
+    shared_cores_per_node: 1
+  - name: split-{{n:04}}
+    count: {half}
+    cores: 14
+    threads: 2
+    memory: 128 GiB
+    pages: {{1G: 96}}
+    switch_nodes: [0, 1]
+    vswitch_cores: 1
+    shared_cores_per_node: 1
+    pci_devices: [{{type: VF, node: 0, count: 8, physical_network: physnet1}}]
+networks:
+  vf: {{physical_network: physnet1, vnic_type: direct}}
+flavors:
+  small:
+    vcpus: 8
+    memory: 8 GiB
+    extra_specs: {{hw:cpu_policy: dedicated, hw:mem_page_size: 1GB}}
+steps:
+  - {{boot: s, flavor: small, count: {boots}}}
+"""
+
+FLAVOR = snapshot.Flavor(name='large', vcpus=26, memory=65536, extra_specs={
+    'hw:cpu_policy': 'dedicated', 'hw:mem_page_size': '1GB',
+    'nfv:vswitch_numa_affinity': 'strict',
+    'nfv:pci_numa_affinity': 'strict'})
+
+
+def main() -> int:
+    """Print seconds by stage."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition('\n')[0])
+    parser.add_argument('--hosts', type=int, default=1000)
+    parser.add_argument('--boots', type=int, default=20)
+    parser.add_argument('--try-seconds', type=float, default=0)
+    args = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    text = CLOUD.format(half=args.hosts // 2, boots=args.boots)
+    with configuration.defaults() as defaults:
+        cloud = loader.loads(text, 'cloud', defaults,
+                             nova_api.extra_spec_problem)
+        with configuration.overrides(cloud):
+            simulation = engine.Simulation(states.State(cloud))
+            simulation.run()
+            began = time.monotonic()
+            found = explanation.explain(
+                simulation.state, 'large', request.Asked(
+                    flavor=FLAVOR, ports=((cloud.networks['vf'], ()),)),
+                relax_seconds=args.try_seconds)
+            took = time.monotonic() - began
+    passed = sum(host.passed for host in found.hosts)
+    print(f'{len(found.hosts)} hosts, {len(found.filters)} filters, '
+          f'{passed} hosts pass, {found.tried} changes tried')
+    for stage, seconds in found.seconds.items():
+        print(f'{stage:12} {seconds:8.2f} s')
+    print(f'{"all":12} {took:8.2f} s')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
