@@ -234,6 +234,38 @@ class Refresher(Repeated, ty.Generic[Value]):
         self.close()
 
 
+class PerProcess(ty.Generic[Value]):
+    """A value that each process has for itself; for use by several threads.
+
+    What a parent had before a fork, its threads above all, is of no use to the
+    child.
+
+    :param make: makes the value, at its first use in a process; if several
+        threads come at once, more than one may be made and one is kept
+    """
+
+    def __init__(self, make: Callable[[], Value]):
+        self._make = make
+        # By process ID. Added without a lock: a fork could leave that locked
+        # in the child for ever.
+        self._values: dict[int, Value] = {}
+
+    def get(self) -> Value:
+        """The value of this process."""
+        pid = os.getpid()
+        value = self._values.get(pid)
+        if value is None:
+            for parent in list(self._values):
+                if parent != pid:
+                    self._values.pop(parent, None)
+            value = self._values.setdefault(pid, self._make())
+        return value
+
+    def pop(self) -> Value | None:
+        """Forget the value of this process; None if there is none."""
+        return self._values.pop(os.getpid(), None)
+
+
 class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
     """Holds the latest value in each process that uses it.
 
@@ -243,9 +275,8 @@ class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
     """
 
     def __init__(self):
-        # By process ID. Added without a lock: a fork could leave that locked
-        # in the child for ever.
-        self._refreshers: dict[int, Refresher[Value]] = {}
+        self._refreshers: PerProcess[Refresher[Value]] = PerProcess(
+            self._make_refresher)
 
     @abc.abstractmethod
     def _make_refresher(self) -> Refresher[Value]:
@@ -271,18 +302,10 @@ class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
 
     def stop(self) -> None:
         """End the thread of this process; the next :meth:`get` starts anew."""
-        refresher = self._refreshers.pop(os.getpid(), None)
+        refresher = self._refreshers.pop()
         if refresher is not None:
             refresher.stop()
 
     def refresher(self) -> Refresher[Value]:
         """The refresher of this process; made on first use."""
-        pid = os.getpid()
-        refresher = self._refreshers.get(pid)
-        if refresher is None:
-            for parent in list(self._refreshers):
-                if parent != pid:
-                    self._refreshers.pop(parent, None)
-            refresher = self._refreshers.setdefault(
-                pid, self._make_refresher())
-        return refresher
+        return self._refreshers.get()

@@ -415,6 +415,41 @@ reasons in every case.
 """),
 ]
 
+_journal_opts = [
+    cfg.StrOpt(
+        'decision_journal',
+        help="""
+Directory for a journal of refusals: for each server for which a filter of
+nfv-sched removed the last host, the request, the flavor, and every host that
+nfv-sched refused, with the reason. Without a directory there is no journal.
+
+It is written in the background, by each worker of ``nova-scheduler`` to files
+of its own, which only their owner can read: they name hosts and what is free
+there. The directory is made if it is missing; the user of ``nova-scheduler``
+has to be able to write there. What cannot be written is lost, and the log says
+so; no request waits or fails for it. Read it with ``nfv-sched journal list``.
+
+Related options:
+
+* ``[nfv_sched] decision_journal_size``
+"""),
+    cfg.IntOpt(
+        'decision_journal_size',
+        default=100,
+        min=1,
+        max=1024 * 1024,
+        help="""
+Size of the journal of refusals, in MiB: all its files together, those of
+processes that have ended included. The oldest files, of an eighth of the size
+at most, are removed first. A refusal takes some hundred bytes, and about 20
+bytes for each host.
+
+Related options:
+
+* ``[nfv_sched] decision_journal``
+"""),
+]
+
 _weigher_opts = [
     cfg.FloatOpt(
         'vswitch_numa_affinity_weight_multiplier',
@@ -547,7 +582,7 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(
         list(itertools.chain(
             _placement_opts, _limit_opts, _network_opts, _reason_opts,
-            _weigher_opts, _command_opts)),
+            _journal_opts, _weigher_opts, _command_opts)),
         group=GROUP)
 
 
@@ -558,4 +593,4 @@ def list_opts():
     """
     return [(GROUP, list(itertools.chain(
         _placement_opts, _limit_opts, _network_opts, _reason_opts,
-        _weigher_opts, _command_opts)))]
+        _journal_opts, _weigher_opts, _command_opts)))]

@@ -13,13 +13,22 @@
 
 The log gets all reasons.  The tenant gets what ``[nfv_sched] expose_reasons``
 allows, as the message of a ``NoValidHost``: Nova has no other way for it.  It
-must not be raised once a server of the request has been claimed.
+must not be raised once a server of the request has been claimed.  The journal
+gets all, if there is one.
 """
 
+import functools
+import time
+
 from nova import exception
+from oslo_context import context as oslo_context
 from oslo_log import log as logging
 
+from nfv_sched.cloud import snapshot
 from nfv_sched import conf
+from nfv_sched.journal import entry
+from nfv_sched.journal import writer
+from nfv_sched.nova import fields
 from nfv_sched.nova import scheduler
 from nfv_sched import reasons
 from nfv_sched.request import RequestNote
@@ -46,7 +55,7 @@ def resolve(reason: reasons.Lazy) -> reasons.Reason:
 
 
 def tell(name: str, request_note: RequestNote, index: int | None) -> None:
-    """Log the reasons and, if the operator allows it, tell the tenant.
+    """Log the reasons, note them in the journal, perhaps tell the tenant.
 
     :param name: class name of the filter that refused the last host
     :param request_note: the note of the request
@@ -58,6 +67,8 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
     rejected = [(host, resolve(reason))
                 for host, reason in request_note.rejected]
     plain = [reason for _host, reason in rejected]
+    if CONF.nfv_sched.decision_journal:
+        _note(name, request_note, rejected)
     LOG.info('%s refused the last host for server %s: %s', name,
              request_note.instance, reasons.summary_text(plain))
     if LOG.isEnabledFor(logging.DEBUG):
@@ -73,3 +84,67 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
     else:
         text = reasons.policy_text(plain)
     raise exception.NoValidHost(reason=text)
+
+
+def _note(name: str, request_note: RequestNote,
+          rejected: list[tuple[str, reasons.Reason]]) -> None:
+    """Have a refusal written to the journal; never raises.
+
+    Not that of a simulated request, nor of one whose server was placed and for
+    which Nova looks for alternates: its filters have run before.
+
+    :param name: class name of the filter that refused the last host
+    :param request_note: the note of the request
+    :param rejected: (host, reason) of the refusals
+    """
+    passes = tuple(request_note.passes)
+    if request_note.sources is not None or len(
+            {each[0] for each in passes}) < len(passes):
+        return
+    try:
+        current = oslo_context.get_current()
+        writer.PROCESS.put(
+            functools.partial(
+                _entry, time.time(), getattr(current, 'request_id', None),
+                request_note.instance, request_note.before,
+                request_note.request, request_note.flavor, name, passes,
+                rejected),
+            writer.Place(CONF.nfv_sched.decision_journal,
+                         CONF.nfv_sched.decision_journal_size * 2 ** 20))
+    except Exception:
+        LOG.exception('A refusal is not in the decision journal')
+
+
+def _entry(seconds, request_id, server, before, request, flavor, name, passes,
+           rejected) -> entry.Refusal:
+    """The entry of a refusal in the journal; see :func:`_note`."""
+    found: dict[tuple[str, reasons.Reason], list[str]] = {}
+    begin = 0
+    for filter_name, _hosts, _left, end in (
+            *passes, (name, 0, 0, len(rejected))):
+        for host, reason in rejected[begin:end]:
+            found.setdefault((filter_name, reason), []).append(host)
+        begin = end
+    return entry.Refusal(
+        time=writer.stamp(seconds), request=request_id or '',
+        server=server or '', before=before,
+        project=request.project or '', move=request.is_move,
+        flavor=_flavor(flavor), filter=name,
+        passes=tuple(entry.Pass(filter=each, hosts=hosts, left=left)
+                     for each, hosts, left, _end in passes),
+        reasons=tuple(
+            entry.Reason(filter=each, policy=reason.policy, need=reason.need,
+                         have=reason.have, hosts=tuple(hosts))
+            for (each, reason), hosts in found.items()))
+
+
+def _flavor(flavor) -> snapshot.Flavor | None:
+    """What the journal keeps of a ``nova.objects.Flavor``."""
+    if flavor is None:
+        return None
+    return snapshot.Flavor(
+        name=fields.get(flavor, 'name') or '',
+        id=fields.get(flavor, 'flavorid') or '',
+        vcpus=fields.get(flavor, 'vcpus') or 0,
+        memory=fields.get(flavor, 'memory_mb') or 0,
+        extra_specs=fields.get(flavor, 'extra_specs') or {})

@@ -87,7 +87,11 @@ class RequestNote:
     :ivar request: the request as last read
     :ivar index: number of the server that is being placed, from 0; None if
         not known
+    :ivar flavor: ``nova.objects.Flavor`` of the request, as last read
     :ivar rejected: (host, reason) of the refusals for this server
+    :ivar passes: for each filter that looked at hosts for this server: its
+        name, how many hosts it was given, how many it accepted, and how many
+        refusals there were after it
     :ivar limits: NUMA limits objects by content, shared by like hosts
     :ivar settings: ``terms.Settings`` for this server; None until first read
     :ivar ran: filters that have run though they are not enabled; their rules
@@ -95,6 +99,8 @@ class RequestNote:
     :ivar terms: value of ``ran`` -> ``decide.Terms``
     :ivar decisions: terms and shape of a host -> ``decide.Decision``
     :ivar instance: UUID of the server that is being placed
+    :ivar before: UUIDs of the servers of the request that filters have looked
+        at before it
     :ivar asked: when Nova was about to ask Placement for candidates, seconds
         of ``time.monotonic()``; None if not known
     :ivar ledgers: ``ledger.reader.Reading``, the ledgers in Placement's
@@ -108,21 +114,24 @@ class RequestNote:
         hosts is read; None for those of the process
     """
 
-    __slots__ = ('request', 'index', 'rejected', 'limits', 'settings',
-                 'ran', 'terms', 'decisions', 'instance', 'asked', 'ledgers',
-                 'network', 'taken', 'placed', 'sources', '_key',
-                 '_extra_specs', '_pristine')
+    __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
+                 'limits', 'settings', 'ran', 'terms', 'decisions',
+                 'instance', 'before', 'asked', 'ledgers', 'network', 'taken',
+                 'placed', 'sources', '_key', '_extra_specs', '_pristine')
 
     def __init__(self):
         self.request: Request | None = None
         self.index: int | None = None
+        self.flavor: ty.Any = None
         self.rejected: list[tuple[str, reasons.Lazy]] = []
+        self.passes: list[tuple[str, int, int, int]] = []
         self.limits: dict = {}
         self.settings: ty.Any = None
         self.ran: tuple[str, ...] = ()
         self.terms: dict = {}
         self.decisions: dict = {}
         self.instance: str | None = None
+        self.before: tuple[str, ...] = ()
         self.asked: float | None = None
         self.ledgers: ty.Any = None
         self.network: ty.Any = None
@@ -140,10 +149,14 @@ class RequestNote:
             if not known
         :param spec_obj: ``nova.objects.RequestSpec``
         """
-        self.instance = fields.get(spec_obj, 'instance_uuid')
+        instance = fields.get(spec_obj, 'instance_uuid')
+        if self.instance not in (None, instance):
+            self.before += (self.instance,)
+        self.instance = instance
         if index != self.index or index is None:
             self.index = index
             self.rejected = []
+            self.passes = []
             self.settings = None
             self.terms, self.decisions = {}, {}
 
@@ -172,6 +185,7 @@ class RequestNote:
         if self.request is None or extra_specs != self._extra_specs:
             self._pristine = None
         self._key, self._extra_specs = key, dict(extra_specs)
+        self.flavor = flavor
         self.limits = {}
         self.terms, self.decisions = {}, {}
         self.request = self._parse(extra_specs, *key[1:])

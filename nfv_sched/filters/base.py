@@ -122,6 +122,9 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             return host_states
         passed, refused = self._pass_all(host_states, request, request_note)
         request_note.rejected += refused
+        request_note.passes.append((
+            type(self).__name__, len(host_states), len(passed),
+            len(request_note.rejected)))
         if not passed:
             turn.give_back(request_note)
             refusals.tell(type(self).__name__, request_note, index)

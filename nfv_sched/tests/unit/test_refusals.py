@@ -13,12 +13,23 @@
 
 import logging
 
+import fixtures
+from nova import context as nova_context
 from nova import exception
+from nova.scheduler import filters as nova_filters
+from oslo_utils.fixture import uuidsentinel as uuids
 
+from nfv_sched.advice import journal
+from nfv_sched.filters import nfv_topology
+from nfv_sched.filters import vswitch_numa_affinity
+from nfv_sched.journal import entry
+from nfv_sched.journal import writer
+from nfv_sched.network import sources
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request
 from nfv_sched.tests import base
+from nfv_sched.tests.unit import clouds
 
 
 def reason(have='1 free'):
@@ -88,3 +99,101 @@ class TestResolve(base.TestCase):
         self.assertEqual('NUMA topology: room needed, none',
                          str(refusals.resolve(fail)))
         self.assertIn('cannot be worked out', self.log.output)
+
+
+class TestJournal(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.useFixture(fixtures.TempDir()).path
+        self.addCleanup(writer.PROCESS.stop)
+        self.flags(decision_journal=self.directory)
+        self.handler = nova_filters.HostFilterHandler()
+        self.filters = [
+            nfv_topology.NFVTopologyFilter(),
+            vswitch_numa_affinity.VSwitchNUMAAffinityFilter()]
+        self.hosts = [clouds.host('full', free={0: 1, 1: 1}),
+                      clouds.host('elsewhere', free={0: 4, 1: 1}),
+                      clouds.host('unlabelled', switch=None)]
+        self.spec = clouds.spec('strict')
+        self.spec.instance_uuid = uuids.server
+
+    def refuse(self, index=0):
+        try:
+            left = self.handler.get_filtered_objects(
+                self.filters, self.hosts, self.spec, index)
+        except exception.NoValidHost:
+            left = []
+        self.assertEqual([], left)
+
+    def written(self):
+        writer.PROCESS.stop()
+        return journal.read(self.directory).refusals
+
+    def test_content(self):
+        nova_context.RequestContext(request_id='req-1')
+        self.spec.flavor.name = 'router'
+        self.refuse()
+        refusal, = self.written()
+        self.assertEqual(
+            (uuids.server, (), 'req-1', 'VSwitchNUMAAffinityFilter',
+             'router', 'strict'),
+            (refusal.server, refusal.before, refusal.request, refusal.filter,
+             refusal.flavor.name,
+             refusal.flavor.extra_specs['nfv:vswitch_numa_affinity']))
+        self.assertEqual(
+            (entry.Pass(filter='NFVTopologyFilter', hosts=3, left=2),
+             entry.Pass(filter='VSwitchNUMAAffinityFilter', hosts=2, left=0)),
+            refusal.passes)
+        self.assertEqual(
+            {'full': 'NFVTopologyFilter: NUMA topology: 2 dedicated CPUs on '
+                     'one NUMA node needed, 1 free',
+             'elsewhere': 'VSwitchNUMAAffinityFilter: '
+                          'nfv:vswitch_numa_affinity=strict: 2 dedicated CPUs '
+                          'on one NUMA node with the virtual switch needed, '
+                          '1 free'},
+            {host: f'{reason.filter}: {reason}' for reason in refusal.reasons
+             for host in reason.hosts if host != 'unlabelled'})
+        self.assertEqual('', self.log_of_journal())
+
+    def log_of_journal(self):
+        return ''.join(line for line in self.log.output.splitlines()
+                       if 'journal' in line)
+
+    def test_off(self):
+        self.flags(decision_journal=None)
+        self.refuse()
+        self.assertEqual((), self.written())
+
+    def test_passed(self):
+        """Who finds a host is not in there."""
+        self.hosts.append(clouds.host('free'))
+        self.assertEqual(1, len(self.handler.get_filtered_objects(
+            self.filters, self.hosts, self.spec)))
+        self.assertEqual((), self.written())
+
+    def test_simulated(self):
+        request.note_of(self.spec).sources = sources.Sources()
+        self.refuse()
+        self.assertEqual((), self.written())
+
+    def test_alternates(self):
+        """That there are none for a server that was placed is no refusal."""
+        full, self.hosts = self.hosts, [clouds.host('free')]
+        self.handler.get_filtered_objects(
+            self.filters, self.hosts, self.spec, 0)
+        self.hosts = full
+        self.spec.instance_uuid = uuids.second
+        self.refuse(1)
+        self.refuse(1)
+        refusal, = self.written()
+        self.assertEqual((uuids.second, (uuids.server,)),
+                         (refusal.server, refusal.before))
+
+    def test_nothing_else_suffers(self):
+        """If the journal itself is broken."""
+        self.useFixture(fixtures.MockPatchObject(
+            writer.PROCESS, 'put', side_effect=ZeroDivisionError))
+        self.refuse()
+        self.assertIn('A refusal is not in the decision journal',
+                      self.log.output)

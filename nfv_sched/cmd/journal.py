@@ -1,0 +1,110 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched journal list``."""
+
+import argparse
+
+from nfv_sched.advice import journal
+from nfv_sched.cmd import cli
+from nfv_sched.cmd import source
+from nfv_sched.render import journal as render
+
+_EPILOG = f"""\
+Reads the directory of [nfv_sched] decision_journal, on the host of
+nova-scheduler and by a user who may read its files. With several hosts of
+nova-scheduler, each has the refusals of its own.
+
+examples:
+  nfv-sched journal list
+  nfv-sched journal list --server 8b1d5e0a-53f6-4a4e-9a2f-6d3a7c1e9f20 --full
+  nfv-sched journal list --dir /var/lib/nova/refusals -f json
+
+{source.EXIT_CODES}"""
+
+_COLUMNS = ('Time', 'Server', 'Flavor', 'Hosts', 'Filter', 'Reason')
+
+
+class List(cli.Lister):
+    """Show which servers found no host, and why.
+
+    One row for each server for which a filter of nfv-sched removed the last
+    host, the oldest first: how many hosts the first filter of nfv-sched was
+    given, which filter removed the last one, and the reason that most of them
+    were refused for.
+    """
+
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--server', metavar='UUID', help='only refusals of this server')
+        parser.add_argument(
+            '--full', action='store_true',
+            help='all reasons, with the hosts that each is of')
+        parser.add_argument(
+            '--dir', dest='directory', metavar='DIR',
+            help='directory of the journal (default: that of the '
+                 'configuration)')
+        cli.add_configuration(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        directory = parsed_args.directory or configured(parsed_args)
+        try:
+            self._journal = journal.read(directory, parsed_args.server)
+        except journal.JournalError as exc:
+            raise source.UnreadError(str(exc)) from exc
+        return _COLUMNS, [
+            (refusal.time, refusal.server,
+             refusal.flavor.name if refusal.flavor else '',
+             refusal.passes[0].hosts if refusal.passes else None,
+             refusal.filter,
+             '\n'.join(f'{reason}: {", ".join(reason.hosts)}'
+                       for reason in refusal.reasons)
+             if parsed_args.full else render.summary(refusal))
+            for refusal in self._journal.refusals]
+
+    def run(self, parsed_args) -> int:
+        self._journal = journal.Journal(())
+        try:
+            code = super().run(parsed_args)
+        except source.UnreadError as exc:
+            return self._failed(exc)
+        if self._journal.lost:
+            self.app.stderr.write(
+                f'{self._journal.lost} refusals could not be written\n')
+        return max([code, *map(self._failed, self._journal.unread)])
+
+    def _failed(self, text) -> int:
+        """Tell an error in a line; returns the exit code."""
+        self.app.stderr.write(f'error: {" ".join(str(text).split())}\n')
+        return source.UNREAD
+
+
+def configured(parsed_args: argparse.Namespace) -> str:
+    """The directory of the journal in the configuration.
+
+    :param parsed_args: those of a parser with the option for it
+    :raises source.UnreadError: if there is none
+    """
+    # Nova is imported by now only if somebody wants it.
+    from nfv_sched import conf
+    from nfv_sched.nova import database
+    database.parse_configuration(
+        cli.configuration(parsed_args), cli.NFVSched.NAME, '')
+    conf.register_opts(database.CONF)
+    directory = database.CONF.nfv_sched.decision_journal
+    if not directory:
+        raise source.UnreadError(
+            'there is no journal: [nfv_sched] decision_journal is not set')
+    return directory

@@ -1,0 +1,88 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Reading a journal that others write, and damage."""
+
+import os
+
+import fixtures
+
+from nfv_sched.advice import journal
+from nfv_sched.journal import entry
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.journal import test_entry
+
+
+class ReadTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.useFixture(fixtures.TempDir()).path
+
+    def write(self, *values, name='20260102T030405Z-1-0123abcd', end=b''):
+        with open(f'{self.directory}/refusals-{name}.jsonl', 'wb') as file:
+            for value in values:
+                file.write(value if isinstance(value, bytes)
+                           else entry.line(value))
+            file.write(end)
+
+    def test_by_time(self):
+        early, late = [test_entry.refusal(time=time, server=time)
+                       for time in ('2026-01-02', '2026-01-03')]
+        self.write(late)
+        self.write(early, name='20260102T030405Z-2-0123abcd')
+        found = journal.read(self.directory)
+        self.assertEqual((early, late), found.refusals)
+        self.assertEqual((0, ()), (found.lost, found.unread))
+
+    def test_of_a_server(self):
+        """Also if it failed with another server of its request."""
+        mine, others = [test_entry.refusal(server=name, before=())
+                        for name in ('mine', 'other')]
+        together = test_entry.refusal(server='other', before=('mine',))
+        self.write(mine, others, together)
+        self.assertEqual([mine, together],
+                         journal.refusals(self.directory, 'mine'))
+        self.assertEqual([], journal.refusals(self.directory, 'none'))
+
+    def test_damage(self):
+        value = test_entry.refusal()
+        cut = entry.line(value)[:-20]
+        self.write(cut + b'\n', value, b'\0\0\n',
+                   entry.Lost(time='t', count=2), end=cut)
+        self.write(value, b'\xff\n', name='20260102T030405Z-2-0123abcd')
+        self.write(b'not ours', name='notes')
+        found = journal.read(self.directory)
+        self.assertEqual((value, value), found.refusals)
+        self.assertEqual(2, found.lost)
+        self.assertEqual(
+            ['3 lines are', '1 line is'],
+            [text.partition(': ')[2][:len('3 lines are')].removesuffix(' c')
+             for text in found.unread])
+
+    def test_nothing(self):
+        self.assertEqual(journal.Journal(()), journal.read(self.directory))
+        missing = os.path.join(self.directory, 'missing')
+        exc = self.assertRaises(
+            journal.JournalError, journal.read, missing)
+        self.assertEqual(f'{missing}: No such file or directory', str(exc))
+
+    def test_by_policy(self):
+        def refusal(*policies):
+            return test_entry.refusal(reasons=tuple(
+                entry.Reason(filter='F', policy=policy, need='n', hosts=('h',))
+                for policy in policies))
+
+        self.write(refusal('nfv:a=strict', 'nfv:a=prefer', 'vSwitch ports'),
+                   refusal('nfv:a=strict'))
+        self.assertEqual(
+            {'nfv:a': 2, 'vSwitch ports': 1},
+            journal.by_policy(journal.read(self.directory)))

@@ -1,0 +1,122 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Several processes write a journal at once, as workers of nova-scheduler."""
+
+import contextlib
+import multiprocessing
+import os
+import resource
+
+import fixtures
+
+from nfv_sched.advice import journal
+from nfv_sched.journal import files
+from nfv_sched.journal import writer
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.journal import test_entry
+
+FORK = multiprocessing.get_context('fork')
+WORKERS = 4
+REFUSALS = 150
+HOSTS = 40
+
+
+def write(place, name, count=REFUSALS):
+    """Write refusals of servers of a name, as fast as they can be kept."""
+    for number in range(count):
+        # Bound at once: the thread asks for it later.
+        writer.PROCESS.put(
+            lambda number=number: test_entry.refusal(
+                HOSTS, server=f'{name}-{number}'), place)
+        if number % 50 == 49:
+            writer.PROCESS.stop()
+    writer.PROCESS.stop()
+
+
+def write_on_a_full_disk(place):
+    """Write a line that is cut off, and one when there is room again."""
+    write(place, 'before', 1)
+    _soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    size = files.listed(place.directory)[0].size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, hard))
+    write(place, 'lost', 1)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    write(place, 'after', 1)
+
+
+class ProcessesTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.journal.writer.PAUSE', 0))
+        self.directory = self.useFixture(fixtures.TempDir()).path
+        self.place = writer.Place(self.directory, 96 * 1024)
+        self.addCleanup(writer.PROCESS.stop)
+
+    def start(self, target, *args):
+        process = FORK.Process(target=target, args=args)
+        process.start()
+        self.addCleanup(process.kill)
+        return process
+
+    def total(self):
+        return sum(file.size for file in files.listed(self.directory))
+
+    def test_at_once(self):
+        """The journal keeps to its size, and no line is torn."""
+        # The thread of the parent is of no use to its children.
+        writer.PROCESS.put(lambda: test_entry.refusal(server='parent'),
+                           self.place)
+        workers = [self.start(write, self.place, f'server{n}')
+                   for n in range(WORKERS)]
+        line = len(test_entry.entry.line(test_entry.refusal(HOSTS)))
+        largest = 0
+        while any(worker.is_alive() for worker in workers):
+            with contextlib.suppress(FileNotFoundError):
+                largest = max(largest, self.total())
+        for worker in workers:
+            worker.join()
+            self.assertEqual(0, worker.exitcode)
+        # Each has looked for room before it wrote its line.
+        bound = self.place.size + (WORKERS + 1) * line
+        self.assertLessEqual(max(largest, self.total()), bound)
+        self.assertGreater(WORKERS * REFUSALS * line, 4 * self.place.size)
+        found = journal.read(self.directory)
+        self.assertEqual(((), 0), (found.unread, found.lost))
+        self.assertGreater(len(found.refusals), 40)
+        last = max(files.listed(self.directory))
+        with open(last.path) as file:
+            self.assertIn(f'-{REFUSALS - 1}"', file.readlines()[-1])
+        self.assertEqual({0o600}, {
+            os.stat(file.path).st_mode & 0o777
+            for file in files.listed(self.directory)})
+
+    def test_those_that_ended(self):
+        """Their files make room for those of others."""
+        for name in ('first', 'second', 'third'):
+            worker = self.start(write, self.place, name)
+            worker.join()
+        names = {refusal.server.partition('-')[0]
+                 for refusal in journal.read(self.directory).refusals}
+        self.assertEqual({'third'}, names)
+        self.assertLessEqual(self.total(), self.place.size)
+
+    def test_full_disk(self):
+        """A line that is cut off damages no other."""
+        worker = self.start(write_on_a_full_disk, self.place)
+        worker.join()
+        self.assertEqual(0, worker.exitcode)
+        found = journal.read(self.directory)
+        self.assertEqual(
+            ['after-0', 'before-0'],
+            sorted(refusal.server for refusal in found.refusals))
