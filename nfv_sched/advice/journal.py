@@ -11,11 +11,19 @@
 #    under the License.
 """What the decision journal says."""
 
+from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 import dataclasses
+import re
 
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
+
+#: Policies that are told apart; further ones are "other".
+MAX_POLICIES = 40
+
+_KEY = re.compile(r'(nfv|hw):[a-z_]+')
 
 #: A longer line is none of ours.
 _MAX_LINE = 64 * 2 ** 20
@@ -91,19 +99,46 @@ def refusals(directory: str, server: str) -> list[entry.Refusal]:
     return list(read(directory, server).refusals)
 
 
-def by_policy(journal: Journal) -> dict[str, int]:
-    """How many refusals each policy had a part in.
+def policy_of(reason: entry.Reason) -> str:
+    """What refused, without values, numbers and names of places.
 
-    :param journal: a journal
-    :returns: policy, without its value -> number of refusals for which a host
-        was refused by it
+    :param reason: why hosts were refused
+    :returns: such as ``nfv:numa_node`` or ``NUMA topology``
     """
-    counts: dict[str, int] = {}
-    for refusal in journal.refusals:
-        for policy in {reason.policy.partition('=')[0]
-                       for reason in refusal.reasons}:
-            counts[policy] = counts.get(policy, 0) + 1
-    return counts
+    key = _KEY.match(reason.policy)
+    return key[0] if key else reason.policy.partition('=')[0]
+
+
+class Tally:
+    """How many refusals each policy had a part in, since somebody counts.
+
+    A journal forgets the oldest; a tally does not.
+
+    :ivar counts: policy -> number of refusals for which a host was refused
+        by it
+    :ivar latest: time of the latest refusal that is counted; ISO 8601
+    """
+
+    def __init__(self, counts: Mapping[str, int] | None = None,
+                 latest: str = ''):
+        self.counts = dict(counts or {})
+        self.latest = latest
+
+    def add(self, refusals: Iterable[entry.Refusal]) -> None:
+        """Count those that are later than the latest so far.
+
+        :param refusals: of a journal, by time
+        """
+        known = self.latest
+        for refusal in refusals:
+            if refusal.time <= known:
+                continue
+            self.latest = max(self.latest, refusal.time)
+            for policy in {policy_of(reason) for reason in refusal.reasons}:
+                if policy not in self.counts and (
+                        len(self.counts) >= MAX_POLICIES):
+                    policy = 'other'
+                self.counts[policy] = self.counts.get(policy, 0) + 1
 
 
 def _lines(path: str) -> Iterator[bytes]:

@@ -17,11 +17,11 @@ wrong, 3 if there is something to do about the cloud.
 """
 
 import argparse
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
 import fnmatch
 import typing as ty
-import warnings
 
 from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
@@ -123,36 +123,48 @@ def _simulate(path: str) -> snapshot.Cloud:
 
     :raises InputError: if anything is wrong with the file
     """
-    with warnings.catch_warnings():
-        # Nova's libraries warn about eventlet, which nothing here uses.
-        warnings.simplefilter('ignore')
-        from nfv_sched.simulator import engine
-        from nfv_sched.simulator import record
-        from nfv_sched.simulator import start
+    from nfv_sched.simulator import engine
+    from nfv_sched.simulator import record
+    from nfv_sched.simulator import start
     with start.loaded(path) as state, progress.shown() as update:
         engine.Simulation(state, update).run()
         return record.cloud(state)
 
 
-def read(arguments: list[str]) -> snapshot.Cloud:
-    """Read a live cloud, with progress on stderr.
+def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
+    """A function that reads a live cloud, with progress on stderr.
+
+    The configuration is read now, and the cloud at each call, which raises
+    UnreadError if Nova's database cannot be read.
 
     :param arguments: by which Nova reads its configuration
-    :raises UnreadError: if Nova's database cannot be read
     """
     # Nova is imported by now only if somebody wants such a command.
     from nfv_sched.nova import database
     database.read_configuration(arguments, cli.NFVSched.NAME, '')
     from nfv_sched.cloud import read as cloud_read
-    with progress.shown() as update:
-        try:
-            return cloud_read.read(
-                database.CONF,
-                lambda what, done, total: update(done, total, what))
-        except Exception as exc:
-            raise UnreadError(
-                f"Nova's database cannot be read, see [api_database] "
-                f'connection: {exc}') from exc
+
+    def read_now() -> snapshot.Cloud:
+        with progress.shown() as update:
+            try:
+                return cloud_read.read(
+                    database.CONF,
+                    lambda what, done, total: update(done, total, what))
+            except Exception as exc:
+                raise UnreadError(
+                    f"Nova's database cannot be read, see [api_database] "
+                    f'connection: {exc}') from exc
+
+    return read_now
+
+
+def read(arguments: list[str]) -> snapshot.Cloud:
+    """Read a live cloud once; see :func:`reader`.
+
+    :param arguments: by which Nova reads its configuration
+    :raises UnreadError: if Nova's database cannot be read
+    """
+    return reader(arguments)()
 
 
 def chosen(names: Iterable[str], patterns: Sequence[str],

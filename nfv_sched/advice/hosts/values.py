@@ -178,6 +178,8 @@ class HostView:
     :ivar ports: of the virtual switch, physical ones included; None if not
         known
     :ivar port_limit: None if there is none
+    :ivar rules: security-group rules of these ports; None if not known
+    :ivar rule_limit: None if there is none
     :ivar shared_limit: shared vCPUs that it takes, if it reports no nodes
     :ivar hidden: CPUs that are not for guests; None if not known
     :ivar notes: what is odd about it, a sentence each
@@ -191,6 +193,8 @@ class HostView:
     devices: tuple[Devices, ...]
     ports: int | None
     port_limit: int | None
+    rules: int | None
+    rule_limit: int | None
     shared_limit: int
     hidden: int | None
     notes: tuple[str, ...]

@@ -132,6 +132,9 @@ def _view(
         else network.vswitch_ports + most.vswitch_physical_ports,
         port_limit=None if math.isinf(most.vswitch_ports_per_node)
         else int(most.vswitch_ports_per_node),
+        rules=None if network is None else network.security_rules,
+        rule_limit=None if math.isinf(most.security_rules_per_node)
+        else int(most.security_rules_per_node),
         shared_limit=int(host.vcpus * ratio),
         hidden=_hidden(host), notes=tuple(_notes(
             host, tenancies, found.values())))

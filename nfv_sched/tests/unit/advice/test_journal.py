@@ -75,14 +75,34 @@ class ReadTest(base.TestCase):
             journal.JournalError, journal.read, missing)
         self.assertEqual(f'{missing}: No such file or directory', str(exc))
 
-    def test_by_policy(self):
-        def refusal(*policies):
-            return test_entry.refusal(reasons=tuple(
-                entry.Reason(filter='F', policy=policy, need='n', hosts=('h',))
-                for policy in policies))
 
-        self.write(refusal('nfv:a=strict', 'nfv:a=prefer', 'vSwitch ports'),
-                   refusal('nfv:a=strict'))
+class TallyTest(base.TestCase):
+
+    @staticmethod
+    def refusal(time, *policies):
+        return test_entry.refusal(time=str(time), reasons=tuple(
+            entry.Reason(filter='F', policy=policy, need='n', hosts=('h',))
+            for policy in policies))
+
+    def test_counts(self):
+        tally = journal.Tally()
+        tally.add([
+            self.refusal(1, 'nfv:a=strict', 'nfv:a=prefer', 'vSwitch ports'),
+            self.refusal(2, 'nfv:numa_node.1=0', 'nfv:numa_node.0=0')])
         self.assertEqual(
-            {'nfv:a': 2, 'vSwitch ports': 1},
-            journal.by_policy(journal.read(self.directory)))
+            {'nfv:a': 1, 'vSwitch ports': 1, 'nfv:numa_node': 1},
+            tally.counts)
+        self.assertEqual('2', tally.latest)
+
+    def test_the_journal_forgets(self):
+        tally = journal.Tally({'a': 7}, '2')
+        tally.add([self.refusal(2, 'a'), self.refusal(3, 'a', 'b')])
+        tally.add([self.refusal(3, 'a', 'b')])
+        self.assertEqual({'a': 8, 'b': 1}, tally.counts)
+
+    def test_no_end_of_policies(self):
+        tally = journal.Tally()
+        tally.add([self.refusal(n, f'policy {n}') for n in range(1, 10)])
+        tally.add([self.refusal(f'a{n}', f'more {n}') for n in range(100)])
+        self.assertEqual(journal.MAX_POLICIES + 1, len(tally.counts))
+        self.assertEqual(109, sum(tally.counts.values()))

@@ -1,0 +1,296 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched metrics``."""
+
+import argparse
+from collections.abc import Callable
+import contextlib
+import datetime
+import logging
+import os
+import signal
+import threading
+import time
+import types
+import typing as ty
+
+from nfv_sched.advice import journal
+from nfv_sched.cloud import snapshot
+from nfv_sched.cmd import cli
+from nfv_sched.cmd import source
+from nfv_sched.journal import writer
+from nfv_sched.simulator import progress
+
+LOG = logging.getLogger(__name__)
+
+_EPILOG = f"""\
+With --textfile the cloud is read once and the file is replaced as a whole, for
+the textfile collector of node_exporter: run the command by a timer. With
+--listen it is read every --interval seconds, never because somebody asks; if
+that fails, the last figures are kept, and nfv_sched_snapshot_age_seconds and
+nfv_sched_collection_errors_total grow. SIGTERM ends it.
+
+nfv_sched_refusals_total comes from the decision journal on this host.
+
+examples:
+  nfv-sched metrics --textfile /var/lib/node_exporter/nfv.prom
+  nfv-sched metrics --listen 127.0.0.1:9180 --interval 300
+  nfv-sched metrics --textfile nfv.prom --from cloud.json.gz --flavors 'fw.*'
+
+{source.EXIT_CODES}"""
+
+#: Least pause between two readings, as a part of the time that one takes.
+_REST = 0.5
+
+
+class _Stopped(BaseException):
+    """Raised where the command is when it is told to end."""
+
+
+class Metrics(source.Looking, cli.Command):
+    """Write metrics of the cloud for Prometheus.
+
+    Of each host NUMA node: CPUs, largest guest that fits, pages, PCI devices;
+    of each host: resources, ports, security-group rules, DHCP servers and
+    routers; of each flavor: how many more guests fit, and what Placement says;
+    of the decision journal: refusals.
+    """
+
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        where = parser.add_mutually_exclusive_group(required=True)
+        where.add_argument(
+            '--textfile', metavar='FILE',
+            help='write them to this file, once')
+        where.add_argument(
+            '--listen', metavar='ADDRESS:PORT', type=_address,
+            help='serve them over HTTP, until the command is ended')
+        parser.add_argument(
+            '--interval', metavar='SECONDS', type=_interval, default=300.0,
+            help='with --listen: from the start of one reading of the cloud '
+                 'to the start of the next, but the pause is at least half of '
+                 'the time that it took (default: 300)')
+        parser.add_argument(
+            '--flavors', metavar='PATTERN', action='append', default=[],
+            help='count only guests of flavors whose name matches, with * '
+                 'and ?; can be repeated')
+        parser.add_argument(
+            '--journal', metavar='DIR',
+            help='directory of the decision journal (default: that of the '
+                 'configuration; with --from, none)')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        collection = _Collection(parsed_args)
+        if parsed_args.textfile is not None:
+            return self._write(collection, parsed_args.textfile)
+        return self._serve(collection, parsed_args)
+
+    def _write(self, collection: '_Collection', path: str) -> int:
+        """Collect once and write a file; returns the exit code."""
+        import prometheus_client
+        collection.resume(path)
+        self._missing += collection.collect()
+        try:
+            prometheus_client.write_to_textfile(path, collection.registry)
+        except OSError as exc:
+            raise source.UnreadError(
+                f'{path}: {exc.strerror or exc}') from exc
+        return 0
+
+    def _serve(self, collection: '_Collection',
+               parsed_args: argparse.Namespace) -> int:
+        """Collect again and again and serve what there is."""
+        import prometheus_client
+        address, port = parsed_args.listen
+        stopped = threading.Event()
+
+        def stop(_number: int, _frame: types.FrameType | None) -> None:
+            if not stopped.is_set():
+                stopped.set()
+                raise _Stopped
+
+        try:
+            server, thread = prometheus_client.start_http_server(
+                port, address, collection.registry)
+        except OSError as exc:
+            raise source.UnreadError(
+                f'{address}:{port}: {exc.strerror or exc}') from exc
+        with contextlib.suppress(_Stopped):
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, stop)
+            self.app.stdout.write(
+                f'http://{address}:{server.server_port}/metrics\n')
+            self.app.stdout.flush()
+            while True:
+                began = time.monotonic()
+                self._try(collection)
+                took = time.monotonic() - began
+                stopped.wait(max(parsed_args.interval - took, _REST * took))
+        server.shutdown()
+        server.server_close()
+        thread.join()
+        return 0
+
+    def _try(self, collection: '_Collection') -> None:
+        """Collect; log what fails."""
+        try:
+            for text in collection.collect():
+                LOG.warning('%s', text)
+        except Exception as exc:
+            collection.collector.errors += 1
+            if isinstance(exc, (source.UnreadError, source.UsageError)):
+                LOG.error('The last figures are kept: %s', exc)
+            else:
+                LOG.exception('The last figures are kept')
+
+
+class _Collection:
+    """Reads the cloud, and keeps its metrics.
+
+    :param parsed_args: those of the command line
+
+    :ivar registry: gives the metrics to the library
+    """
+
+    def __init__(self, parsed_args: argparse.Namespace):
+        import prometheus_client
+
+        from nfv_sched.render import metrics
+        self._args = parsed_args
+        self._metrics = metrics
+        self._tally = journal.Tally()
+        self._journal = parsed_args.journal
+        self._read: Callable[[], snapshot.Cloud]
+        if parsed_args.source is not None:
+            self._read = lambda: source.load(parsed_args.source)
+        else:
+            self._read = source.reader(cli.configuration(parsed_args))
+            if self._journal is None:
+                self._journal = _configured_journal()
+        self.collector = metrics.Collector(time.time)
+        self.registry = prometheus_client.CollectorRegistry()
+        self.registry.register(self.collector)
+
+    def collect(self) -> list[str]:
+        """Read all again.
+
+        :returns: what could not be read, a sentence each
+        :raises source.UnreadError: if there is nothing to look at
+        :raises source.UsageError: if no flavor is as wanted
+        """
+        began = time.monotonic()
+        missing = self._count_refusals()
+        cloud = self._read()
+        found = self._families(cloud)
+        missing += cloud.missing
+        self.collector.set(
+            found, _seconds(cloud.taken), time.monotonic() - began,
+            len(missing))
+        return missing
+
+    def resume(self, path: str) -> None:
+        """Go on with the counts that a file has.
+
+        :param path: of a file that was written before; may be missing
+        """
+        from prometheus_client import parser
+        counts: dict[str, int] = {}
+        latest = ''
+        try:
+            with open(path, encoding='utf-8') as file:
+                for family in parser.text_fd_to_metric_families(file):
+                    for sample in family.samples:
+                        if family.name == self._metrics.REFUSALS.name:
+                            counts[sample.labels['policy']] = int(sample.value)
+                        elif family.name == self._metrics.LATEST_REFUSAL.name:
+                            # The last digits may be lost.
+                            latest = writer.stamp(sample.value + 0.0005)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, KeyError) as exc:
+            LOG.warning('%s is replaced, and its counts are lost: %s',
+                        path, exc)
+            return
+        self._tally = journal.Tally(counts, latest)
+
+    def _count_refusals(self) -> list[str]:
+        if not self._journal:
+            return []
+        try:
+            found = journal.read(self._journal)
+        except journal.JournalError as exc:
+            # Nobody was refused yet, or its files are for others.
+            return [] if not os.path.exists(self._journal) else [
+                f'The decision journal cannot be read: {exc}']
+        self._tally.add(found.refusals)
+        self.collector.set_refusals(
+            self._tally.counts,
+            _seconds(self._tally.latest) if self._tally.latest else None)
+        return list(found.unread)
+
+    def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
+        from nfv_sched.advice import capacity
+        from nfv_sched.advice.hosts import view
+        from nfv_sched.simulator.cloud_file import problems
+        enabled = [flavor for flavor in cloud.flavors if not flavor.disabled]
+        names = set(source.chosen(
+            [flavor.name for flavor in enabled], self._args.flavors,
+            'flavor'))
+        try:
+            with progress.shown() as update:
+                counted = capacity.capacities(
+                    cloud, [flavor for flavor in enabled
+                            if flavor.name in names],
+                    update=lambda done, total: update(
+                        done, total, 'flavors'))
+        except problems.InputError as exc:
+            raise source.UnreadError(str(exc)) from exc
+        return self._metrics.families(cloud, view.views(cloud), counted)
+
+
+def _configured_journal() -> str | None:
+    """The directory of the journal in the configuration that was read."""
+    from nfv_sched import conf
+    from nfv_sched.nova import database
+    conf.register_opts(database.CONF)
+    return database.CONF.nfv_sched.decision_journal
+
+
+def _seconds(time_stamp: str) -> float:
+    """Seconds since the epoch of an ISO 8601 time in UTC; 0 if it is none."""
+    try:
+        return datetime.datetime.fromisoformat(time_stamp).replace(
+            tzinfo=datetime.timezone.utc).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _address(text: str) -> tuple[str, int]:
+    address, colon, port = text.rpartition(':')
+    if not colon or not port.isdecimal() or not 0 <= int(port) < 65536:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not like 127.0.0.1:9180')
+    return address.strip('[]') or '0.0.0.0', int(port)
+
+
+def _interval(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 1 <= number <= 86400:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not a number of seconds from 1 to 86400')
+    return number

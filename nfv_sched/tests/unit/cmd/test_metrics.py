@@ -1,0 +1,232 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched metrics``."""
+
+import dataclasses
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from unittest import mock
+import urllib.request
+
+import fixtures
+from prometheus_client import parser
+
+from nfv_sched.cloud import file
+from nfv_sched.cmd import cli
+from nfv_sched.journal import entry
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.advice import clouds
+from nfv_sched.tests.unit.journal import test_entry
+
+CLOUD = dataclasses.replace(clouds.cloud(
+    clouds.host('one', clouds.node(0, range(5)), clouds.node(1, range(3))),
+    clouds.host('two'), flavors=(
+        clouds.flavor(name='vrouter.4'), clouds.flavor(6, name='fw.6'))),
+    taken='2026-01-02T03:04:05Z', missing=('Cell 2 does not answer',))
+JOURNAL = 'refusals-20260102T030405Z-1-0123abcd.jsonl'
+
+
+def figures(text):
+    """What Prometheus reads: name, values of labels in order -> figure."""
+    return {(sample.name, *sample.labels.values()): sample.value
+            for family in parser.text_string_to_metric_families(text)
+            for sample in family.samples}
+
+
+class MetricsTestCase(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.useFixture(fixtures.TempDir()).path
+        self.cloud = self.path('cloud.json.gz')
+        file.save(CLOUD, self.cloud)
+        self.textfile = self.path('nfv.prom')
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def refuse(self, *times):
+        with open(self.path(JOURNAL), 'ab') as opened:
+            for second in times:
+                opened.write(entry.line(test_entry.refusal(
+                    time=f'2026-01-02T03:04:{second:02}.001Z')))
+
+
+class TextFileTest(MetricsTestCase):
+
+    def setUp(self):
+        super().setUp()
+        # The command sets up logging for the whole process.
+        self.useFixture(fixtures.MockPatchObject(
+            cli.NFVSched, 'configure_logging'))
+
+    def run_command(self, *args):
+        out, err = io.StringIO(), io.StringIO()
+        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
+            code = cli.main(['metrics', *args])
+        return code, out.getvalue(), err.getvalue()
+
+    def write(self, *args):
+        self.assertEqual(
+            (1, '', 'error: Cell 2 does not answer\n'),
+            self.run_command('--textfile', self.textfile, '--from',
+                             self.cloud, *args))
+        with open(self.textfile) as written:
+            return figures(written.read())
+
+    def test_written(self):
+        """What could be read, while something is missing."""
+        found = self.write()
+        for key, figure in (
+                (('nfv_sched_flavor_fits', '', 'vrouter.4'), 5),
+                (('nfv_sched_flavor_fits_placement', '', 'vrouter.4'), 6),
+                (('openstack_free_capacity_by_flavor_total', 'fw.6', 'True'),
+                 2),
+                (('nfv_sched_node_pcpus', 'one', '0', 'free'), 3),
+                (('nfv_sched_snapshot_timestamp_seconds',), 1767323045),
+                (('nfv_sched_snapshot_missing',), 1)):
+            self.assertEqual(figure, found[key], key)
+        self.assertAlmostEqual(
+            time.time() - 1767323045,
+            found['nfv_sched_snapshot_age_seconds',], delta=60)
+        self.assertEqual(['cloud.json.gz', 'nfv.prom'],
+                         sorted(os.listdir(self.directory)))
+
+    def test_flavors(self):
+        found = self.write('--flavors', 'v*')
+        self.assertEqual(
+            {'vrouter.4'}, {key[2] for key in found
+                            if key[0] == 'nfv_sched_flavor_fits'})
+        code, _out, err = self.run_command(
+            '--textfile', self.textfile, '--from', self.cloud,
+            '--flavors', 'x*')
+        self.assertEqual((2, "error: no flavor matches 'x*'\n"), (code, err))
+
+    def test_refusals_are_counted_once(self):
+        """Also when the journal has forgotten them."""
+        args = ('--journal', self.directory)
+        key = ('nfv_sched_refusals_total', 'nfv:key')
+        self.assertNotIn(key, self.write(*args))
+        self.refuse(1, 2)
+        for _ in range(2):
+            self.assertEqual(2, self.write(*args)[key])
+        os.unlink(self.path(JOURNAL))
+        self.assertEqual(2, self.write(*args)[key])
+        self.refuse(2, 3)
+        self.assertEqual(3, self.write(*args)[key])
+
+    def test_a_file_that_is_none_of_ours(self):
+        for text in ('{}', 'nfv_sched_refusals_total 5', '\0'):
+            with open(self.textfile, 'w') as opened:
+                opened.write(text)
+            self.assertIn(('nfv_sched_snapshot_age_seconds',), self.write())
+
+    def test_journal_that_is_not_there(self):
+        self.write('--journal', self.path('missing'))
+
+    def test_cannot_be_written(self):
+        code, out, err = self.run_command(
+            '--textfile', '/nonexistent/nfv.prom', '--from', self.cloud)
+        self.assertEqual((1, ''), (code, out))
+        self.assertEqual(
+            'error: /nonexistent/nfv.prom: No such file or directory\n', err)
+
+    def test_cannot_be_read(self):
+        code, out, err = self.run_command(
+            '--textfile', self.textfile, '--from', self.path('missing'))
+        self.assertEqual((1, 1), (code, err.count('\n')))
+        self.assertFalse(os.path.exists(self.textfile))
+
+    def test_usage(self):
+        for args in ((), ('--listen', '9180'), ('--listen', 'a:b'),
+                     ('--listen', 'a:1', '--textfile', 'b'),
+                     ('--listen', 'a:1', '--interval', '0')):
+            self.assertEqual(2, self.run_command(*args)[0])
+
+    def test_address_in_use(self):
+        with socket.create_server(('127.0.0.1', 0)) as used:
+            address = f'127.0.0.1:{used.getsockname()[1]}'
+            code, out, err = self.run_command(
+                '--listen', address, '--from', self.cloud)
+        self.assertEqual((1, ''), (code, out))
+        self.assertEqual(f'error: {address}: Address already in use\n', err)
+
+
+class ListenTest(MetricsTestCase):
+    """In a process of its own, asked over HTTP."""
+
+    def setUp(self):
+        super().setUp()
+        self.process = subprocess.Popen(
+            [sys.executable, '-W', 'ignore', '-m', 'nfv_sched.cmd.cli',
+             'metrics', '--listen', '127.0.0.1:0', '--interval', '1',
+             '--from', self.cloud, '--journal', self.directory],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.process.communicate)
+        self.addCleanup(self.process.kill)
+        self.url = self.process.stdout.readline().strip()
+
+    def scrape(self):
+        with urllib.request.urlopen(self.url, timeout=60) as answer:
+            return figures(answer.read().decode())
+
+    def wait_for(self, key, accepts):
+        end = time.monotonic() + 120
+        while True:
+            found = self.scrape()
+            if accepts(found.get(key)):
+                return found
+            self.assertLess(time.monotonic(), end, found)
+            time.sleep(0.1)
+
+    def test_scraped(self):
+        fits = ('nfv_sched_flavor_fits', '', 'vrouter.4')
+        age = ('nfv_sched_snapshot_age_seconds',)
+        taken = ('nfv_sched_snapshot_timestamp_seconds',)
+        errors = ('nfv_sched_collection_errors_total',)
+        refusals = ('nfv_sched_refusals_total', 'nfv:key')
+        first = self.wait_for(fits, lambda figure: figure == 5)
+        self.assertEqual(0, first[errors])
+        self.refuse(1, 2)
+        self.wait_for(refusals, lambda figure: figure == 2)
+
+        # It cannot be read any more: the last figures stay, and grow old.
+        os.rename(self.cloud, self.cloud + '-away')
+        failed = self.wait_for(errors, lambda figure: figure >= 2)
+        self.assertEqual(5, failed[fits])
+        self.assertEqual(first[taken], failed[taken])
+        self.assertGreater(failed[age], first[age])
+
+        file.save(dataclasses.replace(
+            CLOUD, hosts=CLOUD.hosts[1:], taken='2026-02-02T03:04:05Z'),
+            self.cloud)
+        again = self.wait_for(fits, lambda figure: figure == 4)
+        self.assertGreater(again[taken], first[taken])
+        self.assertGreaterEqual(again[errors], failed[errors])
+
+        self.process.send_signal(signal.SIGTERM)
+        _out, err = self.process.communicate(timeout=60)
+        self.assertEqual(0, self.process.returncode, err)
+        self.assertNotIn('Traceback', err)
+        self.assertIn('The last figures are kept', err)
+
+    def test_ended_at_once(self):
+        """Also while the cloud is read."""
+        self.process.send_signal(signal.SIGTERM)
+        _out, err = self.process.communicate(timeout=60)
+        self.assertEqual(0, self.process.returncode, err)
+        self.assertNotIn('Traceback', err)
