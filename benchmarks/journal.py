@@ -53,7 +53,8 @@ def host_state(index):
             pcpuset=set(range(node * 32, node * 32 + 32)), memory=131072,
             pinned_cpus=set(range(node * 32, node * 32 + (
                 20 + index % 13 if node == 0 else index % 32))),
-            siblings=[], mempages=[objects.NUMAPagesTopology(
+            siblings=[{cpu} for cpu in range(node * 32, node * 32 + 32)],
+            mempages=[objects.NUMAPagesTopology(
                 size_kb=4, total=2 ** 25, used=0, reserved=0)],
             network_metadata=objects.NetworkMetadata(
                 physnets={f'nfv_node{node}'} | (
