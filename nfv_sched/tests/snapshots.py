@@ -158,7 +158,7 @@ def _filled(name, nodes, cores, threads, guests, dice):
             if kind == 'router' else ())
         if kind in ('dpi', 'epc'):
             near = dice.choice(sorted(made))
-            for _device in range(dice.randint(1, 3)):
+            for _device in range(min(dice.randint(1, 3), len(vfs[near]))):
                 taken[vfs[near].pop()] = (near, made_server.uuid)
         servers.append(made_server)
     # Some have gone again, and the others are where they were.

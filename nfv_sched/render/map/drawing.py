@@ -23,6 +23,7 @@ from collections.abc import Sequence
 import dataclasses
 import unicodedata
 
+from nfv_sched.advice.hosts import guests
 from nfv_sched.advice.hosts import values
 from nfv_sched.render import hosts
 from nfv_sched.render.map import signs
@@ -37,9 +38,10 @@ _GAP = 4  # between cores
 _PITCH = 40  # from row to row
 _NUMBER = 9  # from the lower edge of a core to the foot of its number
 _LINE = 15
-_BAR_X, BAR_WIDTH = 56, 140
+BAR_WIDTH = 108
 TAB_WIDTH, TAB_HEIGHT, _TAB_PITCH = 71, 34, 75
 _TABS = 4  # in a row
+_TAB, _KIND = 8, 4  # characters in a tab
 _NAME = 24  # characters of a name in a title
 _WHOSE = 80  # of all names in a title
 _NEAR = 44  # characters of a line
@@ -157,8 +159,8 @@ def node(view: values.NodeView, letters: Mapping[str, str],
         shown = _shown(groups)
         tabs.append(Tab(
             MARGIN + column * _TAB_PITCH, box + row * (TAB_HEIGHT + 3),
-            shortened(shown.name.removeprefix('0000:'), 10),
-            f'{shown.kind} {shown.free}/{shown.total}',
+            shortened(shown.name.removeprefix('0000:'), _TAB),
+            f'{shortened(shown.kind, _KIND)} {shown.free}/{shown.total}',
             _length(shown.used, shown.total, TAB_WIDTH - 12),
             '; '.join(map(hosts.devices, groups))))
     height = tabs[-1].y + TAB_HEIGHT + 1 if tabs else box + 1
@@ -287,16 +289,23 @@ def _whose(thread: values.Thread) -> str:
 
 
 def columns(text: str) -> int:
-    """How wide a text is, in characters of Latin script."""
-    return sum(2 if unicodedata.east_asian_width(char) in 'WF' else 1
-               for char in text)
+    """How wide a text is at most, in characters of Latin script.
+
+    Some characters stand for a whole sentence, and are as wide.
+    """
+    return sum(max(
+        len(unicodedata.normalize('NFKC', char)),
+        3 if char == '\ufffd' else  # often from another font
+        2 if unicodedata.east_asian_width(char) in 'WF' else 1)
+        for char in text) if not text.isascii() else len(text)
 
 
 def shortened(text: str, width: int) -> str:
-    """A text that is no wider than so many characters.
+    """A text that is no wider than so many characters, none of them control.
 
     :param width: in characters of Latin script
     """
+    text = guests.visible(text)
     if columns(text) <= width:
         return text
     kept, left = '', width - 1

@@ -28,6 +28,7 @@ _COLUMNS = 4  # of NUMA nodes
 _WIDTH = _COLUMNS * (drawing.WIDTH + _MARGIN) + _MARGIN
 _LINE = 16
 _LETTER = 6.7  # widest mean of letters at 11 pixels
+_BOLD = 10.5  # the same at 15 pixels, bold
 _KEY_SPACE = 40  # beside the text of a sign in the key
 
 
@@ -147,7 +148,8 @@ def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.Host],
 
 def _line(kind: str, x: int, y: int, text: str, width: int) -> Line:
     """A line of text that is no longer than a width."""
-    short = drawing.shortened(text, int((width - x - _MARGIN) / _LETTER))
+    letter = _BOLD if kind == 'host' else _LETTER
+    short = drawing.shortened(text, int((width - x - _MARGIN) / letter))
     return Line(kind, x, y, short, '' if short == text else text)
 
 
@@ -202,5 +204,6 @@ def _guest(guest: page.Guest, x: int, y: int, height: int) -> PlacedGuest:
     name = drawing.shortened(guest.label, max(room - len(guest.text) - 2, 8))
     return PlacedGuest(
         x, y, drawing.WIDTH, height, guest.letters, guest.colour,
-        f'{name}  {guest.text}', drawing.shortened(far, room),
+        drawing.shortened(f'{name}  {guest.text}', room),
+        drawing.shortened(far, room),
         ' '.join(filter(None, (guest.label, guest.text, far))))

@@ -5,7 +5,7 @@ const wrong = [];
 const SLACK = 1.5;  // pixels, for rounding
 
 function name(element) {
-  const text = (element.textContent || '').trim().slice(0, 40);
+  const text = [...element.textContent.trim()].slice(0, 40).join('');
   return `${element.tagName}.${element.getAttribute('class')} "${text}"`;
 }
 

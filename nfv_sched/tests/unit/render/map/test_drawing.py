@@ -127,5 +127,6 @@ class NodeTest(base.TestCase):
         for text, width, short in (
                 ('abc', 3, 'abc'), ('abcd', 3, 'ab\u2026'),
                 ('\U0001f600' * 3, 6, '\U0001f600' * 3),
-                ('\U0001f600' * 4, 6, '\U0001f600' * 2 + '\u2026')):
+                ('\U0001f600' * 4, 6, '\U0001f600' * 2 + '\u2026'),
+                ('a\ufdfa', 6, 'a\u2026')):
             self.assertEqual(short, drawing.shortened(text, width))
