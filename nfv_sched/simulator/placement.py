@@ -291,14 +291,6 @@ class Placement:
         """
         return self._trees.get(root, [])
 
-    def candidates(self, root: str, query: Query) -> list[dict]:
-        """The allocation candidates of one host, in random order.
-
-        :param root: UUID of the compute node
-        :param query: the query
-        """
-        return self._candidates(root, query)
-
     # What Nova calls
 
     def get_allocation_candidates(self, context: ty.Any,
