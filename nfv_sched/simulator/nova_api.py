@@ -19,7 +19,7 @@ manager, the host manager, the claims, the NUMA code, the checks of the API --
 is imported here, and what needs a service or a database is replaced here.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import contextlib
 import itertools
 import typing as ty
@@ -301,8 +301,6 @@ def map_requests(context: ty.Any, instance: objects.Instance,
 
 
 _device_ids = itertools.count(1)
-_IN_POOLS = frozenset(('available', 'claimed', 'allocated', 'unavailable',
-                       'unclaimable'))
 
 
 def device_filter(device_spec: Sequence[Mapping[str, str]]):
@@ -362,11 +360,14 @@ class PCITracker(pci_manager.PciDevTracker):
         and :class:`KnownDevices`
     :param devices: devices that are known already; their order is that in
         which free ones are given to servers
+    :param pooled: addresses of those that have a pool, free or not; Nova
+        keeps empty pools, and looks at their NUMA nodes
     """
 
     def __init__(self, context: ty.Any, node: objects.ComputeNode,
                  dev_filter: ty.Any,
-                 devices: Sequence[objects.PciDevice] = ()):
+                 devices: Sequence[objects.PciDevice] = (),
+                 pooled: Collection[str] = ()):
         self.stale = {}
         self.to_be_removed_when_freed = {}
         self.node_id = node.id
@@ -379,9 +380,8 @@ class PCITracker(pci_manager.PciDevTracker):
         self.pci_devs = objects.PciDeviceList(objects=list(devices))
         # It sorts what it is given.
         self._build_device_tree(list(devices))
-        # A pool keeps its place also while it is empty.
         for device in devices:
-            if device.status in _IN_POOLS:
+            if device.address in pooled:
                 self.stats.add_device(device)
         for pool in self.stats.pools:
             pool.update(count=0, devices=[])
@@ -400,7 +400,7 @@ class PCITracker(pci_manager.PciDevTracker):
             device.instance_uuid = device.request_id = None
 
     def in_order(self) -> list[tuple[objects.PciDevice, dict[str, str]]]:
-        """The devices, and their tags as pools have them.
+        """The devices, and their tags as pools have them, if there are any.
 
         Devices of a pool follow each other; the order of free ones is that in
         which they are given to servers.
@@ -424,6 +424,8 @@ class PCITracker(pci_manager.PciDevTracker):
 
     def _tags(self, device: objects.PciDevice) -> dict[str, str]:
         keys = self.stats._create_pool_keys_from_dev(device) or {}
+        if not keys or self.stats._find_pool(keys) is None:
+            return {}
         found = {name: str(value) for name, value in keys.items()
                  if name not in self.stats.pool_keys}
         if 'rp_uuid' in device.extra_info:

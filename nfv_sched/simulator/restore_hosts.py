@@ -87,7 +87,7 @@ def _host(number: int, host: snapshot.Host, group: model.HostGroup,
             if device.status == _AVAILABLE]
     if all(device.tags for device in free):
         # As they were reported last; the tracker is slow to make.
-        node.pci_device_pools = _pools(free)
+        node.pci_device_pools = _pools(host.devices)
     else:
         made.report_pools()
     return made
@@ -143,18 +143,20 @@ def _spec_tags(tags: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pools(devices: Iterable[snapshot.Device]) -> objects.PciDevicePoolList:
-    """The pools of free devices."""
+    """The pools of devices, those without a free one, too."""
     pools: dict[tuple, list[snapshot.Device]] = {}
     for device in devices:
-        pools.setdefault((_kind(device), device.node,
-                          tuple(sorted(device.tags.items()))),
-                         []).append(device)
+        if device.tags:
+            pools.setdefault((_kind(device), device.node,
+                              tuple(sorted(device.tags.items()))),
+                             []).append(device)
     return objects.PciDevicePoolList(objects=[
         objects.PciDevicePool(
-            vendor_id=free[0].vendor, product_id=free[0].product,
-            numa_node=free[0].node, count=len(free),
-            tags={'dev_type': free[0].kind, **free[0].tags})
-        for free in pools.values()])
+            vendor_id=alike[0].vendor, product_id=alike[0].product,
+            numa_node=alike[0].node,
+            count=sum(device.status == _AVAILABLE for device in alike),
+            tags={'dev_type': alike[0].kind, **alike[0].tags})
+        for alike in pools.values()])
 
 
 def _tracker(node: objects.ComputeNode, host: snapshot.Host,
@@ -189,7 +191,9 @@ def _tracker(node: objects.ComputeNode, host: snapshot.Host,
             dev_id='pci_' + device.address.translate(_UNDERSCORES),
             extra_info=extra))
     return nova_api.PCITracker(nova_api.admin_context(), node,
-                               nova_api.KnownDevices(tags), devices)
+                               nova_api.KnownDevices(tags), devices,
+                               {device.address for device in host.devices
+                                if device.tags})
 
 
 def _card(device: snapshot.Device) -> str:

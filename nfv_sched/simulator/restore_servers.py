@@ -143,8 +143,12 @@ def _work_out(state: states.State, found: snapshot.Server,
     instance.node = host.node.hypervisor_hostname
     instance.numa_topology = _topology(found)
     tracker = host.pci_tracker
-    devices = [*tracker.allocations.get(server.uuid, ()),
-               *tracker.claims.get(server.uuid, ())]
+    # They are given back in this order.
+    order = {address: place for place, address in enumerate(found.devices)}
+    devices = sorted(
+        (*tracker.allocations.get(server.uuid, ()),
+         *tracker.claims.get(server.uuid, ())),
+        key=lambda device: order.get(device.address, len(order)))
     instance.pci_devices.objects.extend(devices)
     server.claimed = compute.Claimed(
         instance.numa_topology, tuple(devices), instance.pci_requests)

@@ -46,11 +46,9 @@ def facts(state):
                       for page in cell.mempages],
             'network': (sorted(cell.network_metadata.physnets),
                         cell.network_metadata.tunneled)} for cell in cells],
-        # Nova also keeps pools that have become empty.
         'pools': sorted(map(repr, (sorted(
             (key, value) for key, value in pool.items()
-            if key != 'devices') for pool in state.pci_stats.pools
-            if pool['count']))),
+            if key != 'devices') for pool in state.pci_stats.pools))),
         'aggregates': sorted(
             (each.uuid, each.name, dict(each.metadata), list(each.hosts))
             for each in state.aggregates),
