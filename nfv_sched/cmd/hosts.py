@@ -29,16 +29,17 @@ if ty.TYPE_CHECKING:
 
 _LIST_EPILOG = f"""\
 Columns of a NUMA node:
-  Switch       whether the virtual switch is there: yes, no, or nothing if no
-               node of the host has the label
-  pCPUs        CPUs for pinned guests: taken and all
-  Largest fit  most vCPUs of a pinned guest with one NUMA node and no thread
-               policy that Nova would accept there, whatever its memory
-  Shared       shared vCPUs, and how many the shared CPUs take at the CPU
-               allocation ratio
-  2M, 1G       pages that are free, and all but reserved ones; small pages
-               in MiB
-  VFs          free ones near it, and all
+
+- Switch: whether the virtual switch is there: yes, no, or nothing if no node
+  of the host has the label
+- pCPUs: CPUs for pinned guests: taken and all
+- Largest fit: most vCPUs of a pinned guest with one NUMA node and no thread
+  policy that Nova would accept there, whatever its memory
+- Shared: shared vCPUs, and how many the shared CPUs take at the CPU allocation
+  ratio
+- 2M, 1G: pages that are free, and all but reserved ones; small pages in MiB
+- VFs: free ones near it, and all
+
 A row without a node is for what has none: a host that reports no NUMA nodes,
 and guests without NUMA topology, which float over all its shared CPUs. Ports,
 of the virtual switch and with their limit, are those of the host. With -f
