@@ -248,7 +248,8 @@ class Counting:
                  figures: bool = True):
         self._state = state
         self._ports = ports
-        self._figures = figures
+        if figures:
+            state.network.refresh(state.owners())
         ours = {cls.__name__: cls for cls in extensions.classes(
             'nfv_sched.filters')}
         self._limits: list[network_filters.NetworkLimitFilter] = []

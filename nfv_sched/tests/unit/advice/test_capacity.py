@@ -95,7 +95,9 @@ class TestBinding(CapacityTestCase):
     def test_threads(self):
         """One CPU of each core is free."""
         found = self.count(
-            clouds.cloud(clouds.host('one', clouds.node(0, (0, 2, 4, 6)))),
+            clouds.cloud(clouds.host(
+                'one', clouds.node(0, (0, 2, 4, 6)),
+                traits=['HW_CPU_HYPERTHREADING'])),
             clouds.flavor(hw__cpu_thread_policy='require'))
         self.assertBinds(['threads', 'pCPUs on one node'], found)
 
