@@ -46,7 +46,8 @@ def cloud(found: snapshot.Cloud) -> model.Cloud:
     switch = labels.get('vswitch_label') or _LABELS.switch_label
     prefix = labels.get('node_label_prefix') or _LABELS.node_prefix
     guests = _guests(found)
-    groups = tuple(_host(host, switch, prefix, guests[host.name])
+    groups = tuple(_host(host, switch, prefix, guests[host.name],
+                         found.options.get('DEFAULT', {}))
                    for host in hosts(found))
     known = {group.name for group in groups}
     return model.Cloud(
@@ -191,13 +192,24 @@ def _guests(found: snapshot.Cloud) -> Mapping[str, _Guests]:
     return guests
 
 
-def _host(host: snapshot.Host, switch: str, prefix: str,
-          guests: _Guests) -> model.HostGroup:
+def _ratio(options: Mapping[str, ty.Any], of: str) -> float:
+    """The allocation ratio that Nova takes where a host reports none.
+
+    :param options: those of section ``DEFAULT``
+    :param of: ``cpu``, ``ram`` or ``disk``
+    """
+    return (options.get(f'{of}_allocation_ratio')
+            or options.get(f'initial_{of}_allocation_ratio') or 1.0)
+
+
+def _host(host: snapshot.Host, switch: str, prefix: str, guests: _Guests,
+          options: Mapping[str, ty.Any]) -> model.HostGroup:
     """A host as a group of one.
 
     :param switch: label of NUMA nodes with the virtual switch
     :param prefix: prefix of labels of single NUMA nodes
     :param guests: what its servers have
+    :param options: those of section ``DEFAULT``
     """
     nodes = host.nodes or ()
     near = _near(nodes)
@@ -213,9 +225,9 @@ def _host(host: snapshot.Host, switch: str, prefix: str,
                 if physnet != switch and not physnet.startswith(prefix)
                 and (name := physnet.removeprefix(rule_place.PREFIX))
                 != physnet},
-        cpu_allocation_ratio=host.cpu_ratio or 1.0,
-        ram_allocation_ratio=host.memory_ratio or 1.0,
-        disk_allocation_ratio=host.disk_ratio or 1.0,
+        cpu_allocation_ratio=host.cpu_ratio or _ratio(options, 'cpu'),
+        ram_allocation_ratio=host.memory_ratio or _ratio(options, 'ram'),
+        disk_allocation_ratio=host.disk_ratio or _ratio(options, 'disk'),
         disabled=not host.enabled, disabled_reason=host.disabled_reason,
         pci=model.PCIConfig(tuple(map(_device, host.devices))),
         cell=host.cell or _CELL, **_services(host.network, guests))

@@ -76,10 +76,7 @@ def _host(number: int, host: snapshot.Host, group: model.HostGroup,
         vcpus=host.vcpus, vcpus_used=host.vcpus_used, memory_mb=host.memory,
         memory_mb_used=host.memory_used, local_gb=host.disk,
         local_gb_used=host.disk_used,
-        disk_available_least=host.disk_available_least,
-        cpu_allocation_ratio=host.cpu_ratio,
-        ram_allocation_ratio=host.memory_ratio,
-        disk_allocation_ratio=host.disk_ratio, **known)
+        disk_available_least=host.disk_available_least, **known)
     made = compute.ComputeHost(
         host.name, group, node, functools.partial(_tracker, node, host, tags))
     made.down = not host.up

@@ -135,6 +135,22 @@ class StartTest(base.SimulatorTestCase):
                 'steps: [{boot: s, flavor: pinned}]')[0]
             self.assertEqual(taken, done == 'host1', (limits, done))
 
+    def test_ratios_that_are_not_reported(self):
+        """Nova takes those of the options then."""
+        silent = host(cpu_ratio=None, memory_ratio=None, disk_ratio=None)
+        for options, ratios in (
+                ({}, [1.0, 1.0, 1.0]),
+                ({'cpu_allocation_ratio': 3.0,
+                  'initial_cpu_allocation_ratio': 4.0,
+                  'initial_ram_allocation_ratio': 1.5,
+                  'disk_allocation_ratio': None}, [3.0, 1.5, 1.0])):
+            with start.started(cloud(
+                    silent, options={'DEFAULT': options})) as state:
+                node = state.hosts['host1'].node
+                self.assertEqual(ratios, [
+                    node.cpu_allocation_ratio, node.ram_allocation_ratio,
+                    node.disk_allocation_ratio])
+
     def test_host_without_numa_topology(self):
         found = cloud(host(nodes=None), servers=(server(),))
         done, state = self.run_steps(found, '''
