@@ -153,13 +153,10 @@ def _of_cells(
             _changed(room, cpus=True), ratios)
     size = cells[0].pagesize
     kind = 'memory'
-    have = [cell.memory - cell.memory_usage for cell in host_cells]
     if size:
         shown = _PAGES.get(size) or f'{size} KiB'
         kind = f'pages of {shown}'
-        have = [max((page.free_kb for page in cell.pages
-                     if size < 0 or page.size_kb == size),
-                    default=0) // 1024 for cell in host_cells]
+    have = [fit.memory_free(cell, cells[0]) for cell in host_cells]
     yield _Trial(
         kind, f'{_sum([cell.memory for cell in cells])} MiB of {kind} on '
         f'{nodes} needed, {_sum(have)} free', wanted,

@@ -41,8 +41,9 @@ class Lack(ty.NamedTuple):
 class Granted(ty.NamedTuple):
     """How many guests are granted on a host.
 
-    :ivar believed: by the first of the scheduler's queries that finds the host
-    :ivar count: by that query until it finds no room, then by the next
+    :ivar believed: by the first of the scheduler's queries that asks for what
+        the host has at all
+    :ivar count: by the first query until it finds no room, then by the next
     """
 
     believed: int
@@ -78,7 +79,18 @@ class Grants:
         scratch = self._scratch(root)
         counts = [self._count(scratch, root, query)
                   for query in self._queries]
-        return Granted(next(filter(None, counts), 0), sum(counts))
+        believed = 0
+        for query, count in zip(self._queries, counts):
+            if self._has(root, query):
+                believed = count
+                break
+        return Granted(believed, sum(counts))
+
+    def _has(self, root: str, query: placement.Query) -> bool:
+        """Whether a host has all resource classes of a query."""
+        tree = self._placement.tree(root)
+        return bool(tree) and query.root.amounts.keys() <= (
+            tree[0].inventories.keys())
 
     def _scratch(self, root: str) -> placement.Placement:
         """A copy of the resource providers of a host."""
@@ -146,12 +158,12 @@ class Grants:
         :param guests: number of guests that it has got
         :returns: empty if Placement would grant one more, or devices are all
             that it lacks; else what is lacking for the first of the queries
-            that finds the host
+            that asks for what the host has at all
         """
         if guests < granted.count:
             return []
-        best = next((query for query in self._queries if self._count(
-            self._scratch(root), root, query)), self._queries[0])
+        best = next((query for query in self._queries
+                     if self._has(root, query)), self._queries[0])
         tree = self._placement.tree(root)
         if not tree:
             return [Lack('Placement', 'no resource provider in Placement')]

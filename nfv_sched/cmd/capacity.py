@@ -220,7 +220,8 @@ class Show(_Capacity):
         return ('Host', 'Fits', 'Placement says', 'Free pCPUs', 'Binding',
                 'Why'), [
             (name, each.fits, each.placement, _free(of_name[name]),
-             _bound(each), each.binding[0].text if each.binding else '')
+             _bound(each), '; '.join(
+                 binding.text for binding in each.binding))
             for name, each in found.hosts.items()]
 
 

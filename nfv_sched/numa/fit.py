@@ -204,7 +204,7 @@ def shortage(
     code = check(host, cell, cell.pagesize, reserved, ratios)
     need, have = 0, 0
     if code in (NO_PAGES, NO_MEMORY):
-        need, have = cell.memory, _memory_free(host, cell)
+        need, have = cell.memory, memory_free(host, cell)
     elif code == NO_DEDICATED:
         need, have = cell.dedicated + reserved, len(host.free_cpus)
     elif code == NO_SHARED:
@@ -222,10 +222,13 @@ def shortage(
     return code, need, max(have, 0)
 
 
-def _memory_free(host: HostCell, cell: GuestCell) -> int:
+def memory_free(host: HostCell, cell: GuestCell) -> int:
     """Memory that a guest cell could have on a host cell, in MiB.
 
     Page sizes of which its memory is no multiple do not count.
+
+    :param host: the host cell
+    :param cell: the guest cell
     """
     need = cell.memory * 1024
     pages = host.pages
