@@ -48,7 +48,7 @@ examples:
   nfv-sched capacity list
   nfv-sched capacity list --flavor 'vrouter*' --aggregate nfv --empty
   nfv-sched capacity list --by host --from cloud.json.gz
-  nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --survive 1
+  nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --empty
 
 {source.EXIT_CODES}"""
 

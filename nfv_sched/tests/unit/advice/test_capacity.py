@@ -14,6 +14,8 @@
 
 import dataclasses
 
+import fixtures
+
 from nfv_sched.advice import capacity
 from nfv_sched.cloud import snapshot
 from nfv_sched.tests import base
@@ -21,6 +23,10 @@ from nfv_sched.tests.unit.advice import clouds
 
 
 class CapacityTestCase(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger('nova'))
 
     def count(self, cloud, flavor=None, **kwargs):
         found, = capacity.capacities(
