@@ -18,7 +18,7 @@ import sys
 import warnings
 
 #: Loggers of what a command tells itself, in a line, if it fails.
-_LOGGERS = ('nova', 'oslo_db', 'keystoneauth')
+_LOGGERS = ('nova', 'oslo_config', 'oslo_db', 'keystoneauth')
 
 
 @contextlib.contextmanager

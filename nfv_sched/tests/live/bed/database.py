@@ -28,6 +28,9 @@ from nfv_sched.tests.live.bed import processes
 DATABASES = ('keystone', 'placement', 'glance', 'neutron', 'nova_api',
              'nova_cell0', 'nova')
 
+#: A user that may only read the databases of Nova.
+READER = 'reader'
+
 # Durability is of no use to a bed, and costs most of the time on slow disks.
 _CONFIGURATION = """\
 [mariadbd]
@@ -93,6 +96,15 @@ def prepare(layout: bed_layout.Layout) -> None:
     partial.rename(data)
 
 
+def reader_url(layout: bed_layout.Layout, name: str) -> str:
+    """Where a database is, for the user that may only read.
+
+    :param name: of the database
+    """
+    return layout.database_url(name).replace(
+        f'//{bed_layout.USER}:', f'//{READER}:', 1)
+
+
 def query(layout: bed_layout.Layout, name: str, statement: str,
           parameters: Sequence = ()) -> list[dict]:
     """Ask a database.
@@ -124,6 +136,11 @@ def _init_file(layout: bed_layout.Layout) -> None:
         f"'{layout.password}';",
         f'GRANT ALL ON *.* TO {user};',
     ]
+    reader = f"'{READER}'@'{ports.ADDRESS}'"
+    statements.append(f"CREATE USER IF NOT EXISTS {reader} IDENTIFIED BY "
+                      f"'{layout.password}';")
+    statements += [f'GRANT SELECT ON {name}.* TO {reader};'
+                   for name in ('nova_api', 'nova_cell0', 'nova')]
     path = layout.etc / 'mariadb.sql'
     path.touch(mode=0o600)
     path.write_text('\n'.join(statements) + '\n')
