@@ -23,6 +23,7 @@ import importlib.metadata
 import logging
 import os
 import sys
+import typing as ty
 
 from cliff import app
 from cliff import command
@@ -181,6 +182,24 @@ def configuration(parsed_args: argparse.Namespace) -> list[str]:
     :param parsed_args: those of a parser with :func:`add_configuration`
     """
     return [f'--config-file={name}' for name in parsed_args.config_file]
+
+
+#: Formats that can have more than a table.
+DOCUMENTS = ('json', 'yaml')
+
+
+def document(value: ty.Any, formatter: str) -> str:
+    """A value as text that programs read.
+
+    :param value: of dictionaries, lists, texts, numbers and None
+    :param formatter: one of :data:`DOCUMENTS`
+    """
+    # Only now: --help is to be quick.
+    if formatter == 'json':
+        from oslo_serialization import jsonutils
+        return jsonutils.dumps(value, indent=2) + '\n'
+    import yaml
+    return yaml.safe_dump(value, sort_keys=False)
 
 
 def discard_output() -> None:

@@ -16,10 +16,6 @@ import abc
 import argparse
 from collections.abc import Sequence
 import typing as ty
-import warnings
-
-from oslo_serialization import jsonutils
-import yaml
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
@@ -28,7 +24,6 @@ from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import progress
 
 _TRY_SECONDS = 60.0
-_DOCUMENTS = ('json', 'yaml')
 
 _SHARED = """\
 The cloud is read first. Then Nova's own scheduler code is asked in this
@@ -90,13 +85,11 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
         :returns: columns and rows of the hosts
         """
         found = self.cloud(parsed_args)
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            # Importing Nova takes seconds, which --help must not take.
-            from nfv_sched.advice.explain import explanation
-            from nfv_sched.advice.explain import request
-            from nfv_sched.render import explain as render
-            from nfv_sched.simulator import start
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.advice.explain import explanation
+        from nfv_sched.advice.explain import request
+        from nfv_sched.render import explain as render
+        from nfv_sched.simulator import start
         self._render = render
         try:
             with start.started(found) as state, progress.shown() as update:
@@ -125,13 +118,10 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
                 parsed_args.all or bool(parsed_args.patterns),
                 parsed_args.all_filters))
             return 0
-        if parsed_args.formatter in _DOCUMENTS:
-            document = self._render.document(self._found, self._hosts)
-            if parsed_args.formatter == 'json':
-                text = jsonutils.dumps(document, indent=2) + '\n'
-            else:
-                text = yaml.safe_dump(document, sort_keys=False)
-            self.app.stdout.write(text)
+        if parsed_args.formatter in cli.DOCUMENTS:
+            self.app.stdout.write(cli.document(
+                self._render.document(self._found, self._hosts),
+                parsed_args.formatter))
             return 0
         return super().produce_output(parsed_args, column_names, data)
 

@@ -48,7 +48,6 @@ _SECTIONS = {
     'both': ('servers', 'hosts', 'network'),
     'all': ('servers', 'hosts', 'network', 'steps'),
 }
-_DOCUMENTS = ('json', 'yaml')
 
 
 def _concerned(result, all_hosts: bool):
@@ -296,7 +295,7 @@ class Simulate(cli.Lister):
                     ', '.join(dict.fromkeys(
                         column for table in self._tables
                         for column in table.columns)))
-        if parsed_args.formatter in _DOCUMENTS:
+        if parsed_args.formatter in cli.DOCUMENTS:
             return self._print_document(parsed_args, tables)
         out = self.app.stdout
         plain = parsed_args.formatter == 'table'
@@ -322,11 +321,5 @@ class Simulate(cli.Lister):
                     {column: cell for column, cell
                      in zip(table.columns, row) if column in chosen}
                     for row in table.rows]
-        if parsed_args.formatter == 'json':
-            from oslo_serialization import jsonutils
-            text = jsonutils.dumps(document, indent=2) + '\n'
-        else:
-            import yaml
-            text = yaml.safe_dump(document, sort_keys=False)
-        self.app.stdout.write(text)
+        self.app.stdout.write(cli.document(document, parsed_args.formatter))
         return 0
