@@ -17,9 +17,15 @@ import argparse
 from collections.abc import Sequence
 import typing as ty
 
+from oslo_utils import uuidutils
+
+from nfv_sched.advice import journal
+from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
+from nfv_sched.cmd import journal as cmd_journal
 from nfv_sched.cmd import source
+from nfv_sched.render import journal as journal_render
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import progress
 
@@ -141,13 +147,65 @@ examples:
   nfv-sched explain server router-7 --network provider,physnet=physnet0
   nfv-sched explain server 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --host 'c-1*'
   nfv-sched explain server router-7 --from cloud.json.gz -f json
-""" + _EXIT_CODES
+  nfv-sched explain server 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
+""" + _EXIT_CODES.replace('if it would not', 'if it would not, or was not')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('server', metavar='UUID|NAME',
                             help='the server; a name that no other has')
+        parser.add_argument(
+            '--then', action='store_true',
+            help='say why it was refused then, by [nfv_sched] '
+                 'decision_journal of this host, not what is so now')
+        parser.add_argument(
+            '--journal', metavar='DIR',
+            help='with --then: directory of the journal (default: that of '
+                 'the configuration)')
         return parser
+
+    def take_action(self, parsed_args):
+        self._refusals = None
+        if not parsed_args.then:
+            return super().take_action(parsed_args)
+        directory = parsed_args.journal or cmd_journal.configured(parsed_args)
+        try:
+            read = journal.read(directory, self._uuid(parsed_args))
+        except journal.JournalError as exc:
+            raise source.UnreadError(str(exc)) from exc
+        self._missing += read.unread
+        self._refusals = read.refusals
+        self.found = bool(read.refusals)
+        return journal_render.COLUMNS, [
+            journal_render.row(refusal, True) for refusal in read.refusals]
+
+    def _uuid(self, parsed_args: argparse.Namespace) -> str:
+        """UUID of the server; the cloud is read if it is not given."""
+        if uuidutils.is_uuid_like(parsed_args.server):
+            return parsed_args.server
+        from nfv_sched.advice.explain import request
+        from nfv_sched.advice.explain import subject
+        try:
+            return subject.find(
+                self.cloud(parsed_args), parsed_args.server).uuid
+        except request.RequestError as exc:
+            raise source.UsageError(str(exc)) from exc
+
+    def produce_output(self, parsed_args, column_names, data) -> int:
+        if self._refusals is None:
+            return super().produce_output(parsed_args, column_names, data)
+        if parsed_args.formatter == 'table':
+            self.app.stdout.write('\n'.join(
+                map(journal_render.text, self._refusals))
+                or 'The journal has no refusal of this server.\n')
+            return 0
+        if parsed_args.formatter in cli.DOCUMENTS:
+            self.app.stdout.write(cli.document(
+                list(map(codec.encode, self._refusals)),
+                parsed_args.formatter))
+            return 0
+        return cli.Lister.produce_output(
+            self, parsed_args, column_names, data)
 
     def subject(self, found, state, parsed_args):
         from nfv_sched.advice.explain import subject

@@ -30,8 +30,6 @@ examples:
 
 {source.EXIT_CODES}"""
 
-_COLUMNS = ('Time', 'Server', 'Flavor', 'Hosts', 'Filter', 'Reason')
-
 
 class List(cli.Lister):
     """Show which servers found no host, and why.
@@ -64,15 +62,8 @@ class List(cli.Lister):
             self._journal = journal.read(directory, parsed_args.server)
         except journal.JournalError as exc:
             raise source.UnreadError(str(exc)) from exc
-        return _COLUMNS, [
-            (refusal.time, refusal.server,
-             refusal.flavor.name if refusal.flavor else '',
-             refusal.passes[0].hosts if refusal.passes else None,
-             refusal.filter,
-             '\n'.join(f'{reason}: {", ".join(reason.hosts)}'
-                       for reason in refusal.reasons)
-             if parsed_args.full else render.summary(refusal))
-            for refusal in self._journal.refusals]
+        return render.COLUMNS, [render.row(refusal, parsed_args.full)
+                                for refusal in self._journal.refusals]
 
     def run(self, parsed_args) -> int:
         self._journal = journal.Journal(())

@@ -41,6 +41,26 @@ def summary(refusal: entry.Refusal) -> str:
         f'; +{more} more' if more else '')
 
 
+#: Of :func:`row`.
+COLUMNS = ('Time', 'Server', 'Flavor', 'Hosts', 'Filter', 'Reason')
+
+
+def row(refusal: entry.Refusal, full: bool = False) -> tuple:
+    """A refusal as a row of a table.
+
+    :param refusal: the refusal
+    :param full: whether to give all reasons, with the hosts of each
+    """
+    return (
+        refusal.time, refusal.server,
+        refusal.flavor.name if refusal.flavor else '',
+        refusal.passes[0].hosts if refusal.passes else None,
+        refusal.filter,
+        '\n'.join(f'{reason}: {", ".join(reason.hosts)}'
+                  for reason in refusal.reasons)
+        if full else summary(refusal))
+
+
 def _lines(refusal: entry.Refusal) -> Iterator[str]:
     yield f'{refusal.time} {refusal.filter} refused the last host'
     yield from _field('Server', refusal.server)

@@ -68,7 +68,7 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
     :param networks: further networks, as :func:`flavor` has them
     :raises RequestError: if there is no such server, or there are several
     """
-    this = _find(found, name)
+    this = find(found, name)
     simulated = next(each for each in state.servers.values()
                      if each.uuid == this.uuid)
     present = simulated.host.name if simulated.host is not None else None
@@ -95,7 +95,13 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
         asked=asked, assumed=tuple(assumed), present=present)
 
 
-def _find(found: snapshot.Cloud, name: str) -> snapshot.Server:
+def find(found: snapshot.Cloud, name: str) -> snapshot.Server:
+    """A server of a snapshot.
+
+    :param found: the snapshot
+    :param name: its UUID, or its name if no other has it
+    :raises RequestError: if there is no such server, or several
+    """
     for each in found.servers:
         if each.uuid == name:
             return each

@@ -11,8 +11,13 @@
 #    under the License.
 
 import json
+import pathlib
 
+import fixtures
+
+from nfv_sched.journal import entry
 from nfv_sched.tests.unit.cmd import test_simulate
+from nfv_sched.tests.unit.journal import test_entry
 
 CLOUD = """\
 hosts:
@@ -100,3 +105,60 @@ class ExplainTest(test_simulate.SimulateTestCase):
             self.assertEqual((2, ''), (code, out))
             self.assertIn(text, err)
             self.assertEqual(1, len(err.splitlines()))
+
+
+class ThenTest(test_simulate.SimulateTestCase):
+    """What the decision journal says."""
+
+    UUID = '8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111'
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.useFixture(fixtures.TempDir()).path
+        path = pathlib.Path(
+            self.directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
+        path.write_bytes(b''.join(
+            entry.line(test_entry.refusal(server=server))
+            for server in (self.UUID, 'other', self.UUID)))
+
+    def then(self, server, *args):
+        return self.run_command('explain', 'server', server, '--then',
+                                '--journal', self.directory, *args)
+
+    def test_refused(self):
+        code, out, err = self.then(self.UUID)
+        self.assertEqual((3, ''), (code, err))
+        self.assertEqual(2, out.count('refused the last host'))
+        self.assertNotIn('other', out)
+        self.assertIn('2 CPUs needed, 1 free', out)
+
+    def test_formats(self):
+        code, out, err = self.then(self.UUID, '-f', 'json')
+        self.assertEqual((3, ''), (code, err))
+        self.assertEqual([self.UUID] * 2,
+                         [each['server'] for each in json.loads(out)])
+        code, out, err = self.then(self.UUID, '-f', 'csv', '-c', 'Filter')
+        self.assertEqual(['"Filter"', '"Second"', '"Second"'],
+                         out.splitlines())
+
+    def test_not_refused(self):
+        code, out, err = self.then(self.UUID[::-1].replace('-', ''))
+        self.assertEqual(
+            (0, 'The journal has no refusal of this server.\n', ''),
+            (code, out, err))
+
+    def test_by_name(self):
+        """Its UUID is that in the cloud."""
+        cloud = self.file(CLOUD)
+        code, out, err = self.then('s-3', '--from', cloud)
+        self.assertEqual((0, ''), (code, err))
+        code, out, err = self.then('nobody', '--from', cloud)
+        self.assertEqual((2, "error: there is no server 'nobody'\n"),
+                         (code, err))
+
+    def test_unread(self):
+        code, out, err = self.run_command(
+            'explain', 'server', self.UUID, '--then', '--journal',
+            f'{self.directory}/none')
+        self.assertEqual(1, code)
+        self.assertIn('none: No such file', err)
