@@ -13,9 +13,10 @@
 
 A private MariaDB has Nova's databases, with hosts of two NUMA nodes and 16
 VFs, and pinned guests of a VF and two ports each, and that of a real Placement
-with a provider for each host.  Placement, and an API that answers as Neutron,
-are a process each, with one thread at work at a time.  Then the real command
-runs in a process of its own.
+with providers for each host, nested ones among them as there are of PCI
+devices.  Placement's processes, and one of an API that answers as Neutron,
+do one request at a time each.  Then the real command runs in a process of its
+own.
 
 What is printed: seconds of each part, CPU seconds of the command, the size of
 the file, and the most memory that the process had.  The first part has the
@@ -47,7 +48,9 @@ from nfv_sched.tests import nova_database  # noqa: E402
 SECONDS = 60
 MB = 20
 MEMORY = 1000  # MB
+PROJECTS = 100
 TRAITS = 60
+NESTED_TRAIT = 'COMPUTE_MANAGED_PCI_DEVICE'
 _DATABASES = ('api', 'cell0', 'cell1', 'placement')
 _CONF = """\
 [api_database]
@@ -63,10 +66,12 @@ endpoint_override = {neutron}
 """
 
 
-def fill_placement(url, hosts, guests):
-    """Write a provider for each host, and what the guests have of it.
+def fill_placement(url, hosts, guests, nested):
+    """Write providers for each host, and what the guests have of them.
 
     :param url: of a database that has the schema
+    :param nested: providers of a host below its own; each guest has one unit
+        of one of them, as of a PCI device
     """
     engine = sa.create_engine(url)
     meta = sa.MetaData()
@@ -76,16 +81,16 @@ def fill_placement(url, hosts, guests):
         def add(table, rows):
             connection.execute(tables[table].insert(), rows)
 
-        def ids(table, count=None):
+        def ids(table):
             found = tables[table].c
             return {row.name: row.id for row in connection.execute(
-                sa.select(found.id, found.name).order_by(
-                    found.id).limit(count))}
+                sa.select(found.id, found.name).order_by(found.id))}
 
         classes = ids('resource_classes')
-        traits = ids('traits', TRAITS)
-        add('projects', [{'id': 1, 'external_id': 'project'}])
-        add('users', [{'id': 1, 'external_id': 'user'}])
+        traits = ids('traits')
+        for table in ('projects', 'users'):
+            add(table, [{'id': number + 1, 'external_id': f'{table}-{number}'}
+                        for number in range(PROJECTS)])
         add('placement_aggregates', [
             {'id': 1, 'uuid': nova_database.identifier('aggregate', 0)}])
         numbers = range(hosts)
@@ -96,10 +101,29 @@ def fill_placement(url, hosts, guests):
             'root_provider_id': number + 1} for number in numbers])
         add('resource_provider_traits', [
             {'resource_provider_id': number + 1, 'trait_id': trait}
-            for number in numbers for trait in traits.values()])
+            for number in numbers for trait in list(traits.values())[:TRAITS]])
         add('resource_provider_aggregates', [
             {'resource_provider_id': number + 1, 'aggregate_id': 1}
             for number in numbers[::2]])
+        below = [(number, place, hosts + number * nested + place + 1)
+                 for number in numbers for place in range(nested)]
+        if below:
+            add('resource_providers', [{
+                'id': row, 'uuid': nova_database.identifier(
+                    'provider', number, place), 'generation': 1,
+                'name': f'{nova_database.host_name(number)}_{place}',
+                'parent_provider_id': number + 1,
+                'root_provider_id': number + 1}
+                for number, place, row in below])
+            add('resource_provider_traits', [
+                {'resource_provider_id': row, 'trait_id': traits[NESTED_TRAIT]}
+                for *_, row in below])
+            add('inventories', [{
+                'resource_provider_id': row,
+                'resource_class_id': classes['PCI_DEVICE'],
+                'total': nova_database.VFS, 'reserved': 0, 'min_unit': 1,
+                'max_unit': nova_database.VFS, 'step_size': 1,
+                'allocation_ratio': 1.0} for *_, row in below])
         own = {'PCPU': 56, 'MEMORY_MB': 262144, 'DISK_GB': 2000}
         add('inventories', [{
             'resource_provider_id': number + 1,
@@ -110,20 +134,45 @@ def fill_placement(url, hosts, guests):
         servers = [(number, nova_database.identifier(
             'server', number, guest)) for number in numbers
             for guest in range(guests)]
-        add('consumers', [{'uuid': server, 'project_id': 1, 'user_id': 1,
-                           'generation': 1} for _, server in servers])
+        add('consumers', [{
+            'uuid': server, 'generation': 1,
+            'project_id': number % PROJECTS + 1,
+            'user_id': number % PROJECTS + 1} for number, server in servers])
         taken = {'PCPU': nova_database.VCPUS, 'DISK_GB': 20,
                  'MEMORY_MB': nova_database.MIB}
         add('allocations', [{
             'resource_provider_id': number + 1, 'consumer_id': server,
             'resource_class_id': classes[name], 'used': used}
             for number, server in servers for name, used in taken.items()])
+        if below:
+            add('allocations', [{
+                'resource_provider_id':
+                hosts + number * nested + guest % nested + 1,
+                'consumer_id': nova_database.identifier(
+                    'server', number, guest),
+                'resource_class_id': classes['PCI_DEVICE'], 'used': 1}
+                for number in numbers for guest in range(guests)])
+        # Without it MariaDB may go through all consumers for each request.
+        connection.execute(sa.text('ANALYZE TABLE ' + ', '.join(tables)))
     engine.dispose()
 
 
-def serve_placement(url, hosts, guests, pipe):
+def several(count, start):
+    """Start something in several processes that end with this one."""
+    end, held = os.pipe()
+    for _ in range(count - 1):
+        if not os.fork():
+            os.close(held)
+            start()
+            os.read(end, 1)
+            os._exit(0)
+    start()
+
+
+def serve_placement(url, hosts, guests, nested, workers, pipe):
     """Serve Placement; its address is told when the database is full."""
     from placement import conf as placement_conf
+    from placement import db_api
 
     from nfv_sched.tests import placement_api
     conf = cfg.ConfigOpts()
@@ -133,8 +182,9 @@ def serve_placement(url, hosts, guests, pipe):
     conf.set_override('sync_on_startup', True, 'placement_database')
     conf([], default_config_files=[])
     api = placement_api.PlacementAPI(conf)
-    fill_placement(url, hosts, guests)
-    api.start()
+    fill_placement(url, hosts, guests, nested)
+    db_api.placement_context_manager.dispose_pool()  # no connection of two
+    several(workers, api.start)
     pipe.send(api.url)
     pipe.recv()
 
@@ -191,17 +241,19 @@ def run_command(path, conf, began):
                'cpu': used.ru_utime + used.ru_stime}, out)
 
 
-def measure(hosts, guests):
+def measure(hosts, guests, nested, workers):
     """Make a cloud, and take a snapshot.
 
+    :param nested: providers of a host below its own
+    :param workers: processes of Placement
     :returns: figures of the command, with the size of the file
     """
     with mariadb.MariaDB() as server:
         server.execute(*(f'CREATE DATABASE {name}' for name in _DATABASES))
         conf = f'{server.directory}/nova.conf'
         path = f'{server.directory}/cloud.json.gz'
-        with process(serve_placement, server.url('placement'), hosts,
-                     guests) as placement, process(
+        with process(serve_placement, server.url('placement'), hosts, guests,
+                     nested, workers) as placement, process(
                          serve_neutron, hosts, guests) as neutron:
             with open(conf, 'w') as out:
                 out.write(_CONF.format(
@@ -217,21 +269,22 @@ def measure(hosts, guests):
                 [sys.executable, __file__, '--command', path, conf,
                  str(time.time())], check=True,
                 stdout=subprocess.PIPE).stdout)
-            check(file.load(path), hosts, guests)
+            check(file.load(path), hosts, guests, nested)
             return {**figures, 'size': os.path.getsize(path)}
 
 
-def check(cloud, hosts, guests):
+def check(cloud, hosts, guests, nested):
     """See that all is there."""
     seen = (len(cloud.hosts), len(cloud.servers), cloud.missing)
     if seen != (hosts, hosts * guests, ()):
         sys.exit(f'hosts, servers, missing: {seen}')
     for host in cloud.hosts:
-        if len(host.devices) != nova_database.VFS or (
-                len(host.providers[0].traits) != TRAITS):
+        if len(host.devices) != nova_database.VFS or [TRAITS] + [
+                1] * nested != [len(found.traits) for found in host.providers]:
             sys.exit(f'{host.name} is not whole')
     for server in cloud.servers:
-        if not server.allocations or len(server.ports) != 2:
+        if len(server.allocations) != 1 + bool(nested) or (
+                len(server.ports) != 2):
             sys.exit(f'{server.name} is not whole')
 
 
@@ -242,6 +295,10 @@ def main():
     parser.add_argument('--hosts', type=int, default=1000)
     parser.add_argument('--guests', type=int, default=10,
                         help='of each host')
+    parser.add_argument('--nested', type=int, default=4,
+                        help='resource providers below that of each host')
+    parser.add_argument('--workers', type=int, default=2,
+                        help='processes of Placement')
     parser.add_argument('--quick', action='store_true')
     parser.add_argument('--command', nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -253,7 +310,7 @@ def main():
         print('MariaDB is not installed')
         return
     hosts = 20 if args.quick else args.hosts
-    figures = measure(hosts, args.guests)
+    figures = measure(hosts, args.guests, args.nested, args.workers)
     print(f'{hosts} hosts, {hosts * args.guests} guests')
     for what, seconds in figures['parts'].items():
         print(f'{what:20} {seconds:8.1f} s')

@@ -15,6 +15,7 @@ Everything is read and nothing written.  What cannot be read is named, and the
 rest is there; only without Nova's API database there is nothing.
 """
 
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -102,7 +103,8 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     missing[:0] = cells.failures
     network = _read_neutron(conf, missing, progress)
     places = _read_placement(
-        conf, [host.uuid for host in hosts], missing, progress)
+        conf, [host.uuid for host in hosts],
+        [row.uuid for row in aggregates if row.uuid], missing, progress)
     unread = {host.name for host in hosts
               if places is not None and host.uuid in places.failed}
     return snapshot.Cloud(
@@ -505,12 +507,15 @@ class _Places(ty.NamedTuple):
     failed: set[str]
 
 
-def _read_placement(conf, computes: list[str], missing: list[str],
-                    progress: records.Progress) -> _Places | None:
+def _read_placement(conf, computes: list[str], aggregates: list[str],
+                    missing: list[str], progress: records.Progress,
+                    ) -> _Places | None:
     """Read the providers of hosts.
 
     Usages are not read: they are the sums of the allocations.
 
+    :param computes: UUIDs of the compute nodes
+    :param aggregates: UUIDs of Nova's host aggregates
     :returns: None if Placement cannot be read
     """
     threads = conf.nfv_sched.ledger_threads
@@ -519,16 +524,9 @@ def _read_placement(conf, computes: list[str], missing: list[str],
     try:
         with contextlib.closing(
                 placement_client.Client(conf, threads)) as client:
-            trees: dict[str, list[placement_client.Member]] = {
-                uuid: [] for uuid in computes}
-            for member in client.members():
-                if member.root in trees:
-                    trees[member.root].append(member)
             with futures.ThreadPoolExecutor(threads) as pool:
-                readings = {
-                    pool.submit(_read_tree, client, members): uuid
-                    for uuid, members in trees.items()}
                 try:
+                    readings = _start(client, pool, computes, aggregates)
                     for done, reading in enumerate(
                             futures.as_completed(readings)):
                         progress('resource providers', done, len(readings))
@@ -555,6 +553,43 @@ def _read_placement(conf, computes: list[str], missing: list[str],
     return places
 
 
+def _start(
+    client: placement_client.Client, pool: futures.Executor,
+    computes: list[str], aggregates: list[str],
+) -> dict[futures.Future[list['_Reading']], str]:
+    """Start to read the provider trees of hosts.
+
+    Traits and aggregates are read first, a request for each of them: there
+    are thousands of providers, and few traits.
+
+    :param computes: UUIDs of the compute nodes
+    :param aggregates: UUIDs of Nova's host aggregates
+    :returns: what is being read -> UUID of the compute node
+    """
+    trees: dict[str, list[placement_client.Member]] = {
+        uuid: [] for uuid in computes}
+    for member in client.members():
+        if member.root in trees:
+            trees[member.root].append(member)
+    traits = _owners(pool, client.with_trait, client.used_traits())
+    member_of = _owners(pool, client.in_aggregate, aggregates)
+    return {pool.submit(_read_tree, client, members, traits, member_of): uuid
+            for uuid, members in trees.items()}
+
+
+def _owners(pool: futures.Executor, owners: Callable[[str], list[str]],
+            names: list[str]) -> dict[str, set[str]]:
+    """UUID of a provider -> which of the names it has.
+
+    :param owners: gives the UUIDs of the providers that have a name
+    """
+    found: dict[str, set[str]] = {}
+    for name, uuids in zip(names, pool.map(owners, names)):
+        for uuid in uuids:
+            found.setdefault(uuid, set()).add(name)
+    return found
+
+
 class _Reading(ty.NamedTuple):
     """A provider, and what consumers have allocated of it."""
 
@@ -562,20 +597,30 @@ class _Reading(ty.NamedTuple):
     allocations: dict[str, dict[str, int]]
 
 
-def _read_tree(client: placement_client.Client,
-               members: list[placement_client.Member]) -> list[_Reading]:
-    """The providers of a host, its own first."""
+def _read_tree(
+    client: placement_client.Client, members: list[placement_client.Member],
+    traits: Mapping[str, set[str]], aggregates: Mapping[str, set[str]],
+) -> list[_Reading]:
+    """The providers of a host, its own first.
+
+    :param traits: UUID of a provider -> names of its traits
+    :param aggregates: UUID of a provider -> UUIDs of its aggregates
+    """
     found = []
     for member in sorted(members, key=lambda member: (
             member.parent is not None, member.name)):
         # What is gone since it was listed is left out.
         with contextlib.suppress(placement_client.NotFoundError):
-            found.append(_read_provider(client, member))
+            found.append(_read_provider(
+                client, member, traits.get(member.uuid, ()),
+                aggregates.get(member.uuid, ())))
     return found
 
 
-def _read_provider(client: placement_client.Client,
-                   member: placement_client.Member) -> _Reading:
+def _read_provider(
+    client: placement_client.Client, member: placement_client.Member,
+    traits: Collection[str], aggregates: Collection[str],
+) -> _Reading:
     _generation, inventories = client.inventories(member.uuid)
     _generation, allocations = client.allocations(member.uuid)
     used: dict[str, int] = {}
@@ -590,8 +635,8 @@ def _read_provider(client: placement_client.Client,
             min_unit=inventory['min_unit'], max_unit=inventory['max_unit'],
             step_size=inventory['step_size'], used=used.get(name, 0))
             for name, inventory in inventories.items()},
-        traits=frozenset(client.traits(member.uuid)),
-        aggregates=frozenset(client.aggregates(member.uuid))), allocations)
+        traits=frozenset(traits), aggregates=frozenset(aggregates),
+    ), allocations)
 
 
 def _add_tree(places: _Places, uuid: str, found: list[_Reading]) -> None:

@@ -141,7 +141,7 @@ class Provider:
 
     :ivar parent: UUID of the one above; None for that of the host itself
     :ivar inventories: by resource class
-    :ivar aggregates: UUIDs
+    :ivar aggregates: UUIDs of Nova's host aggregates that it is in
     """
 
     uuid: str

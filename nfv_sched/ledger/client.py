@@ -250,22 +250,31 @@ class Client:
                 _member(found)
                 for found in _list(answer['resource_providers'])])
 
-    def traits(self, uuid: str) -> list[str]:
-        """The traits of a provider.
-
-        :param uuid: UUID of the provider
-        """
-        return self._traits(uuid)[1]
-
-    def aggregates(self, uuid: str) -> list[str]:
-        """UUIDs of the aggregates of a provider.
-
-        :param uuid: UUID of the provider
-        """
+    def used_traits(self) -> list[str]:
+        """The traits that any provider has."""
         return self._request(
-            'GET', f'/resource_providers/{uuid}/aggregates',
-            read=lambda answer: [
-                _text(found) for found in _list(answer['aggregates'])])
+            'GET', '/traits?associated=true', read=lambda answer: [
+                _text(trait) for trait in _list(answer['traits'])])
+
+    def with_trait(self, trait: str) -> list[str]:
+        """UUIDs of all providers that have a trait.
+
+        :param trait: its name; it must exist
+        """
+        return self._uuids(f'required={trait}')
+
+    def in_aggregate(self, uuid: str) -> list[str]:
+        """UUIDs of all providers in an aggregate.
+
+        :param uuid: UUID of the aggregate
+        """
+        return self._uuids(f'member_of={uuid}')
+
+    def _uuids(self, query: str) -> list[str]:
+        return self._request(
+            'GET', f'/resource_providers?{query}', read=lambda answer: [
+                _text(found['uuid'])
+                for found in _list(answer['resource_providers'])])
 
     def _traits(self, uuid: str) -> tuple[int, list[str]]:
         return self._request(

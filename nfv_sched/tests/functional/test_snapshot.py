@@ -326,7 +326,7 @@ class MissingTest(SnapshotTestCase):
         server = self.boot(self.flavor())
         self.neutron_api.stop()
         self.placement_api.fault = lambda method, path: (
-            500 if self.compute_rp_uuids['host1'] + '/traits' in path
+            500 if self.compute_rp_uuids['host1'] + '/inventories' in path
             else None)
         cloud = self.read()
         self.assertIn('Neutron cannot be read: ', cloud.missing[0])
@@ -340,6 +340,10 @@ class MissingTest(SnapshotTestCase):
         self.assertEqual([None, None],
                          [host.network for host in cloud.hosts])
         self.assertEqual(server['id'], mine.uuid)
+        self.placement_api.fault = lambda method, path: (
+            500 if '?required=' in path else None)
+        self.assertIn('Placement cannot be read: GET /',
+                      self.read().missing[1])
         self.placement_api.stop()
         cloud = self.read()
         self.assertIn('Placement cannot be read: ', cloud.missing[1])
