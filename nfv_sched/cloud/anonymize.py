@@ -11,11 +11,12 @@
 #    under the License.
 """Replace the names and UUIDs of a cloud, so that it can be given away.
 
-Each name gets another one, the same wherever it is used; which, is drawn anew
-each time and kept nowhere.  What a tool needs stays: amounts, extra specs,
-Nova's properties of images, traits, PCI addresses, labels, options.
-What people have written is dropped: faults, reasons why a service is disabled,
-and hints of schedulers other than those for servers and groups.
+Each name is replaced by another one, the same wherever it is used.  The new
+names are drawn at random each time, and no list of them is kept.  What the
+tools need stays: amounts, extra specs, Nova's properties of images, traits,
+PCI addresses, labels, options.  Free text is dropped: faults, reasons why a
+service is disabled, and scheduler hints other than those that name servers and
+groups.
 """
 
 from collections.abc import Callable
@@ -53,10 +54,10 @@ _SCHEDULE_ZONE = 'default_schedule_zone'
 
 
 def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """A cloud without names.
+    """Replace the names and UUIDs of a cloud.
 
     :param cloud: any cloud
-    :returns: the same, with other names and UUIDs in another order
+    :returns: the same with other names and UUIDs, in another order
     """
     return _Anonymizer(cloud).cloud()
 
@@ -137,7 +138,7 @@ class _Anonymizer:
             options.get('node_label_prefix') or 'nfv_'))
 
     def _uuid(self, old: str) -> str:
-        """Another UUID; of projects, in their way of writing."""
+        """A new UUID for an old one; without dashes if that has none."""
         if not old:
             return old
         new = self._uuids.get(old)
@@ -151,7 +152,7 @@ class _Anonymizer:
         return _IDS.sub(lambda found: self._uuid(found[0]), text)
 
     def cloud(self) -> snapshot.Cloud:
-        """The cloud without names."""
+        """The cloud with other names and UUIDs."""
         cloud = self._cloud
         return dataclasses.replace(
             cloud, anonymous=True, source='', options=self._options(),
@@ -173,12 +174,12 @@ class _Anonymizer:
                 key=lambda group: group.uuid)))
 
     def _sentence(self, text: str) -> str:
-        """What is missing, without the error, which may name anything."""
+        """What is missing, without the error: that may have any name in it."""
         return self._without_ids(_NAMED.sub(
             lambda found: f'A {found[1].lower()}', text.partition(':')[0]))
 
     def _options(self) -> Mapping[str, Mapping[str, ty.Any]]:
-        """The options; only one has a name that is not in a label."""
+        """The options; one of them may name an availability zone."""
         options = dict(self._cloud.options)
         defaults = options.get('DEFAULT', {})
         if defaults.get(_SCHEDULE_ZONE):
@@ -309,5 +310,5 @@ def _each(text: str, change: Callable[[str], str]) -> str:
 
 
 def _trait_part(name: str) -> str:
-    """A physical network as the trait of Neutron has it."""
+    """The name of a physical network as Neutron writes it in a trait."""
     return _NO_NAME.sub('_', name.upper())

@@ -9,14 +9,14 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Values of frozen dataclasses to JSON and back, by the hints of their fields.
+"""Write frozen dataclasses as JSON and read them, by their type hints.
 
-The name of a field is its key.  A field that is as its default says is left
-out.  Hints are bool, int, float, str, Any, dataclasses, ``tuple[x, ...]``,
-``frozenset[x]``, ``Mapping[x, y]`` and each of these or None.  Sets of numbers
-are written as lists of CPUs are: ``0-3,8``.
+The key of a field is its name.  A field that has its default value is left
+out.  Supported hints are bool, int, float, str, Any, dataclasses,
+``tuple[x, ...]``, ``frozenset[x]``, ``Mapping[x, y]``, and each of these or
+None.  Sets of numbers are written as lists of CPUs: ``0-3,8``.
 
-Files have millions of values, so what a type needs is worked out once.
+Files have millions of values, so the conversion of a type is worked out once.
 """
 
 from collections.abc import Callable
@@ -33,9 +33,9 @@ _WORDS: Mapping[type, str] = {
 
 
 class WrongError(ValueError):
-    """Data that is not what a type says.
+    """Data does not fit a type.
 
-    :ivar path: where, from the outside in
+    :ivar path: keys and indices that lead to it, outermost first
     """
 
     def __init__(self, message: str):
@@ -52,7 +52,7 @@ class WrongError(ValueError):
 
 
 def encode(value: ty.Any) -> ty.Any:
-    """What :mod:`json` can write.
+    """A dataclass as data that :mod:`json` can write.
 
     :param value: an instance of a frozen dataclass
     """
@@ -60,11 +60,11 @@ def encode(value: ty.Any) -> ty.Any:
 
 
 def decode(kind: type, data: ty.Any) -> ty.Any:
-    """An instance of a dataclass.
+    """Make an instance of a dataclass.
 
     :param kind: the dataclass
     :param data: what :mod:`json` has read
-    :raises WrongError: if it is not what the type says
+    :raises WrongError: if the data does not fit the dataclass
     """
     return _reader(kind)(data)
 
@@ -97,7 +97,7 @@ def cpus(text: str) -> frozenset[int]:
     """The numbers in a list of CPUs.
 
     :param text: such as ``0-3,8``
-    :raises ValueError: if it is no such list
+    :raises ValueError: if the text is not such a list
     """
     found: set[int] = set()
     for part in text.split(',') if text else ():
@@ -116,9 +116,10 @@ def cpus(text: str) -> frozenset[int]:
 def _or_none(
     hint: ty.Any, make: Callable[[ty.Any], Callable[[ty.Any], ty.Any]],
 ) -> Callable[[ty.Any], ty.Any]:
-    """What writes, or reads, values of a hint; None stays None if allowed.
+    """A function that converts values; None stays None if the hint allows it.
 
-    :param make: makes it of a hint without None
+    :param hint: the type hint of the values
+    :param make: makes such a function for a hint without None
     """
     if ty.get_origin(hint) not in (ty.Union, types.UnionType):
         return make(hint)

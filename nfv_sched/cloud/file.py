@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""A snapshot as a file: JSON, compressed, with the version of its format."""
+"""Save and load a snapshot: compressed JSON with the version of its format."""
 
 import gzip
 import io
@@ -30,17 +30,17 @@ _GZIP = b'\x1f\x8b'
 
 
 class FileError(Exception):
-    """A file that cannot be read or written; says which, and why."""
+    """A file cannot be read or written; the message says which, and why."""
 
 
 def save(cloud: snapshot.Cloud, path: str) -> int:
     """Write a snapshot.
 
-    The file is there as a whole or not at all, and only its owner can read it:
-    it has the names and addresses of all that it is about.
+    If writing fails, no part of a file is left.  Only its owner can read the
+    file, for it has names and addresses of the whole cloud.
 
     :param cloud: the snapshot
-    :param path: of the file; one that is there is replaced
+    :param path: of the file; an existing file is replaced
     :returns: its size in bytes
     :raises FileError: if it cannot be written
     """
@@ -85,8 +85,8 @@ def load(path: str) -> snapshot.Cloud:
     """Read a snapshot.
 
     :param path: of the file, compressed or not
-    :raises FileError: if it cannot be read, or is no snapshot of a version
-        that is known
+    :raises FileError: if it cannot be read, is not a snapshot, or is one of
+        another version
     """
     try:
         data = json.loads(_read(path))

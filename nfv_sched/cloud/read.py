@@ -11,8 +11,8 @@
 #    under the License.
 """Read a cloud as it is now: Nova's databases, Placement, Neutron.
 
-Everything is read and nothing written.  What cannot be read is named, and the
-rest is there; only without Nova's API database there is nothing.
+Nothing is written.  What cannot be read is named in the result, and the rest
+is returned; only errors of Nova's API database are raised.
 """
 
 from collections.abc import Callable
@@ -172,7 +172,7 @@ def options(conf) -> dict[str, dict[str, ty.Any]]:
 
 def _hosts(conf, cells: records.Cells, aggregates,
            missing: list[str]) -> list[snapshot.Host]:
-    """The hosts, by Nova alone."""
+    """The hosts, without what Placement and Neutron have of them."""
     of_host: dict[str, list] = {}
     for aggregate in aggregates:
         for name in aggregate.hosts:
@@ -200,7 +200,7 @@ def _hosts(conf, cells: records.Cells, aggregates,
 
 @contextlib.contextmanager
 def _told(what: str, missing: list[str]) -> Iterator[None]:
-    """Tell if a row is not as Nova writes it, and go on without it."""
+    """Leave out a row that is not as Nova writes it, and say so."""
     try:
         yield
     except _MALFORMED as exc:
@@ -274,10 +274,11 @@ def _device(row, pools: list[Mapping]) -> snapshot.Device:
 
 
 def _tags(row, pools: list[Mapping]) -> dict[str, str]:
-    """The tags that all pools have in which a device can be.
+    """The tags of a device that are certain.
 
-    Nova stores the tags of pools only, and a pool only as long as a device in
-    it is free.
+    Nova stores tags with pools and not with devices, and a pool only as long
+    as one of its devices is free.  A device may fit several pools: then only
+    the tags that all of them have are certain.
     """
     extra = records.plain(row.extra_info) or {}
     common: dict[str, str] | None = None
@@ -299,10 +300,10 @@ def _tags(row, pools: list[Mapping]) -> dict[str, str]:
 
 
 class _Server(ty.NamedTuple):
-    """A server, by Nova alone.
+    """A server as Nova's databases have it.
 
-    :ivar value: without ports and allocations
-    :ivar interfaces: ID of a port -> what Nova keeps of it
+    :ivar value: the server, without ports and allocations
+    :ivar interfaces: ID of a port -> what Nova's cache has of it
     """
 
     value: snapshot.Server
@@ -478,7 +479,7 @@ def _host_network(name: str, network: usage.Snapshot) -> snapshot.HostNetwork:
 
 def _ports(server: _Server,
            network: usage.Snapshot) -> tuple[snapshot.Port, ...]:
-    """The ports of a server: Neutron says which, Nova where they are."""
+    """The ports of a server by Neutron; networks and devices by Nova."""
     found = []
     for port in network.ports_of(server.value.uuid, server.value.project):
         kept = server.interfaces.get(port.id)

@@ -16,8 +16,8 @@ and written to a file.  All tools work on them; nothing here does I/O or knows
 Nova.  CPUs and NUMA nodes have the numbers that the host gives them, amounts
 of memory are in MiB, page sizes in KiB.
 
-The fields are what a file has (:mod:`nfv_sched.cloud.file`): a change that an
-older reader would get wrong goes with a new ``VERSION``.
+A file has the same fields (:mod:`nfv_sched.cloud.file`).  A change that older
+releases would read wrongly needs a new ``VERSION``.
 """
 
 from collections.abc import Mapping
@@ -34,8 +34,8 @@ class Pages:
 
     :ivar size: KiB
     :ivar total: number of pages
-    :ivar used: those that guests have
-    :ivar reserved: those that guests may not have
+    :ivar used: number of pages that guests have
+    :ivar reserved: number of pages that guests may not have
     """
 
     size: int
@@ -48,15 +48,15 @@ class Pages:
 class Node:
     """A NUMA node of a host, as nova-compute reports it.
 
-    CPUs that are neither for shared nor for pinned guests are not reported.
+    CPUs that are neither for shared nor for pinned guests are missing.
 
     :ivar number: its number
     :ivar socket: number of the socket; None if the host does not say
     :ivar shared: CPUs for shared guests
     :ivar dedicated: CPUs for pinned guests
-    :ivar pinned: those of them that guests are pinned to
-    :ivar siblings: CPUs of each physical core, in Nova's order; empty if none
-        has more than one
+    :ivar pinned: CPUs that guests are pinned to
+    :ivar siblings: CPUs of each physical core, in Nova's order; empty if no
+        core has more than one
     :ivar memory: MiB, huge pages included
     :ivar memory_used: MiB that guests have
     :ivar shared_used: vCPUs of shared guests
@@ -98,7 +98,7 @@ class Device:
     :ivar parent: PCI address of its PF
     :ivar server: UUID of the server that has it
     :ivar request: ID of the PCI request that it was given for
-    :ivar tags: of ``[pci] device_spec`` and the like, as pools have them
+    :ivar tags: such as ``physical_network``, from ``[pci] device_spec``
     """
 
     address: str
@@ -179,7 +179,7 @@ class Host:
     :ivar uuid: of the compute node, and of its resource provider
     :ivar cell: name or UUID of the cell
     :ivar enabled: whether the service is enabled
-    :ivar disabled_reason: what the operator has said about that
+    :ivar disabled_reason: why it is disabled, in the operator's words
     :ivar up: whether the service reports
     :ivar zone: availability zone
     :ivar aggregates: names of its aggregates
@@ -238,7 +238,7 @@ class Host:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Flavor:
-    """A flavor, or that of a server when it was booted.
+    """A flavor as it is now, or as a server was booted or resized with it.
 
     :ivar memory: MiB
     :ivar disk: GiB
@@ -310,7 +310,7 @@ class Server:
     :ivar project: UUID
     :ivar state: Nova's vm_state, such as ``active`` or ``error``
     :ivar task: Nova's task_state
-    :ivar fault: what was told when it failed
+    :ivar fault: message of its last fault; None if it is not in error
     :ivar created: ISO 8601, UTC
     :ivar flavor: as it was booted, or resized
     :ivar image: properties of its image that matter for placement
@@ -381,8 +381,8 @@ class Cloud:
     """A cloud at one moment.
 
     :ivar taken: when it was read: ISO 8601, UTC
-    :ivar source: what was read, for people
-    :ivar nova: release of Nova that read it
+    :ivar source: what was read, in words
+    :ivar nova: release of Nova where it was read
     :ivar nfv_sched: release of nfv-sched that read it
     :ivar anonymous: whether names and UUIDs were replaced
     :ivar missing: what could not be read, a sentence each
