@@ -55,6 +55,15 @@ vswitch_physical_ports = 2
 """
 
 
+def without_progress(text):
+    """What a command tells, without the progress of one that takes long.
+
+    :param text: its standard error
+    """
+    return ''.join(line for line in text.splitlines(keepends=True)
+                   if not line.endswith(' done\n'))
+
+
 class ProcessTestCase(testtools.TestCase):
     """One compute node, with three ports of DHCP servers."""
 

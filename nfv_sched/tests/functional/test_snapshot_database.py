@@ -101,8 +101,7 @@ class ReadOnlyTest(test_ledger_process.ProcessTestCase):
                              module='nfv_sched.cmd.cli')
         out, err = process.communicate(timeout=200)
         self.assertNotIn('Traceback', err)
-        told = [line for line in err.splitlines()
-                if not line.endswith(' done')]  # progress
+        told = test_ledger_process.without_progress(err).splitlines()
         return (process.returncode, told, file.load(self.file),
                 time.monotonic() - began)
 
