@@ -20,6 +20,7 @@ Nova goes through permutations of host cells.  Cases with more than
 ``MAX_PERMUTATIONS`` of them are skipped, and counted.
 """
 
+import functools
 import logging
 
 import hypothesis
@@ -266,6 +267,11 @@ class TestDeviceCapacity(CapacityTestCase):
 class TestPolicyCapacity(CapacityTestCase):
     """Hosts with labels and guests with policies, and nfv-sched's filters."""
 
+    def limit(self, default, name):
+        """A limit of a host without aggregates."""
+        return scheduler.aggregate_limit(
+            strategies.host_state(None), name, default)
+
     def fill(self, case, host, tracker, chain):
         """Number of guests that filters and claims put on a host."""
         data = case.data
@@ -339,7 +345,8 @@ class TestPolicyCapacity(CapacityTestCase):
             ratio = data['cpu_ratio']
             for rule in guest.terms.capping if guest.terms else ():
                 ratio = rule.cpu_ratio(
-                    view, ratio, lambda name: data['per_core'])
+                    view, ratio, functools.partial(
+                        self.limit, data['per_core']))
             counted = room.Counter(guest).count(
                 room.Room(view, supply.Supply.of(tracker.stats.pools)),
                 fit.ratios(ratio, 1.5), LIMIT)
