@@ -16,7 +16,7 @@ It answers the queries of Nova's scheduler, from the same query string as the
 service, and allocates all of a claim or nothing.  Resources of the unsuffixed
 request group come from the compute node itself; those of each suffixed group,
 such as one PCI device, from any one provider of its tree.  The allocation
-candidates of a host are in random order, as those of the service can be.
+candidates of a host come in random order, as those of the service can.
 Sharing providers and conditions on subtrees are not simulated: a request with
 them finds no host.
 """
@@ -267,12 +267,15 @@ class Placement:
     :ivar providers: UUID -> provider
     :ivar allocations: UUID of a consumer -> UUID of a provider -> resource
         class -> amount
+    :ivar shuffled: whether the allocation candidates of a host come in random
+        order; otherwise in that of :meth:`candidates`
     """
 
     def __init__(self) -> None:
         self.providers: dict[str, Provider] = {}
         self._trees: dict[str, list[Provider]] = {}
         self.allocations: dict[str, dict[str, dict[str, int]]] = {}
+        self.shuffled = True
         #: (query, number of hosts found) of each query of this request.
         self.queries: list[tuple[Query, int]] = []
 
@@ -313,7 +316,7 @@ class Placement:
         return requests, summaries, nova_api.ALLOCATION_REQUEST_VERSION
 
     def candidates(self, root: str, query: Query) -> list[dict]:
-        """The allocation candidates of one host, in random order.
+        """The allocation candidates of one host, in the order of providers.
 
         :param root: UUID of the compute node
         :param query: the query
@@ -321,13 +324,10 @@ class Placement:
         provider = self.providers[root]
         if self._misses_root(provider, query) is not None:
             return []
-        found = [
+        return [
             _candidate(query, root, dict(zip(query.groups, chosen)))
             for chosen in itertools.islice(
                 self._choices(root, query), query.limit or _MANY)]
-        if len(found) > 1:
-            random.shuffle(found)
-        return found
 
     def _choices(self, root: str,
                  query: Query) -> Iterator[tuple[Provider, ...]]:
@@ -406,6 +406,8 @@ class Placement:
     def answer(self, query: Query) -> dict[str, list[dict]]:
         """The allocation candidates of a query, as far as its limit allows.
 
+        Those of a host are in random order, if :attr:`shuffled`.
+
         :param query: the query
         :returns: UUID of each compute node that has some -> its candidates
         """
@@ -415,6 +417,8 @@ class Placement:
         count = 0
         for root in self._trees:
             found = self.candidates(root, query)
+            if self.shuffled and len(found) > 1:
+                random.shuffle(found)
             if query.limit is not None:
                 del found[query.limit - count:]
             if found:

@@ -86,6 +86,45 @@ class TestCounts(CapacityTestCase):
         self.assertEqual(one, other)
         self.assertEqual(cloud, clouds.cloud(clouds.host()))
 
+    def test_shared_vcpus_per_core(self):
+        """A limit of 0 is none, so CPUs for pinned guests end the count."""
+        node = dataclasses.replace(
+            clouds.node(0), shared=frozenset((0, 1)),
+            dedicated=frozenset(range(2, 8)))
+        host = clouds.host('one', node)
+        host = dataclasses.replace(host, providers=(dataclasses.replace(
+            host.providers[0], inventories={
+                **host.providers[0].inventories,
+                'VCPU': snapshot.Inventory(
+                    total=2, ratio=4.0, max_unit=2)}),))
+        flavor = clouds.flavor(
+            2, hw__cpu_policy='mixed', hw__cpu_dedicated_mask='^0',
+            nfv__shared_vcpu='0')
+        for most, fits in ((2.0, 2), (3.5, 3), (0.0, 6)):
+            found = self.count(clouds.cloud(host, nfv_sched={
+                'shared_vcpus_per_core': most}), flavor)
+            self.assertEqual(fits, found.fits, most)
+
+    def test_devices_in_placement(self):
+        """Whatever was counted before, they come in the same order.
+
+        With no filter that knows NUMA nodes the claim fails if Placement
+        offers first a device that is near none of the free CPUs.
+        """
+        cloud = clouds.cloud(
+            dataclasses.replace(clouds.host(
+                'one', clouds.node(0, range(8)), clouds.node(1),
+                devices=tuple([
+                    clouds.device(number, 2 - number,
+                                  parent=f'0000:{number:02x}:00.0')
+                    for number in (1, 2)])), providers=()),
+            filter_scheduler={'enabled_filters': ['PciPassthroughFilter'],
+                              'pci_in_placement': True})
+        cloud.options['pci']['report_in_placement'] = True
+        flavor = clouds.flavor(pci_passthrough__alias='nic:1')
+        found = capacity.capacities(cloud, [flavor] * 8)
+        self.assertEqual([1] * 8, [each.fits for each in found])
+
 
 class TestBinding(CapacityTestCase):
 

@@ -141,6 +141,24 @@ class NestedTestCase(testtools.TestCase):
             self.candidates('resources_x=NIC:1&resources_y=NIC:1'
                             '&group_policy=isolate'))
 
+    def test_order(self):
+        query = placement.Query.parse('resources=VCPU:1&resources_x=NIC:1'
+                                      '&resources_y=NIC:1&in_tree=b')
+
+        def orders(find):
+            return {tuple([tuple([uuid for uuid, in (
+                each['mappings'][f'_{suffix}'] for suffix in 'xy')])
+                for each in find()]) for _ in range(30)}
+
+        one, = orders(lambda: self.placement.candidates('b', query))
+        self.assertEqual((('b0', 'b0'), ('b0', 'b1'), ('b1', 'b0'),
+                          ('b1', 'b1')), one)
+        self.assertGreater(
+            len(orders(lambda: self.placement.answer(query)['b'])), 1)
+        self.placement.shuffled = False
+        self.assertEqual(
+            {one}, orders(lambda: self.placement.answer(query)['b']))
+
     def test_summaries(self):
         """Of all providers of a tree, and of all that they have."""
         self.placement.add(placement.Provider(
