@@ -15,7 +15,7 @@ A cloud of hosts with two NUMA nodes, some of them in use, and a guest that no
 host takes: every enabled filter is asked about every host, and changes of the
 request are tried until the time for that is over.
 
-Usage: python benchmarks/explain.py [--hosts 1000] [--try-seconds 0]
+Usage: python benchmarks/explain.py [--hosts 1000] [--try-seconds 0] [--quick]
 """
 
 import argparse
@@ -78,7 +78,11 @@ def main() -> int:
     parser.add_argument('--hosts', type=int, default=1000)
     parser.add_argument('--boots', type=int, default=20)
     parser.add_argument('--try-seconds', type=float, default=0)
+    parser.add_argument('--quick', action='store_true',
+                        help='20 hosts, and changes for a second')
     args = parser.parse_args()
+    if args.quick:
+        args.hosts, args.try_seconds = 20, 1
     logging.disable(logging.CRITICAL)
     text = CLOUD.format(half=args.hosts // 2, boots=args.boots)
     with configuration.defaults() as defaults:

@@ -239,6 +239,8 @@ def run_command(path, conf, began):
     used = resource.getrusage(resource.RUSAGE_SELF)
     json.dump({'code': code, 'parts': parts, 'memory': used.ru_maxrss * 1024,
                'cpu': used.ru_utime + used.ru_stime}, out)
+    # Python flushes what sys.stdout is now.
+    out.flush()
 
 
 def measure(hosts, guests, nested, workers):
