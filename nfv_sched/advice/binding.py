@@ -79,7 +79,8 @@ def of(wanted: rooms.Wanted, room: rooms.Room,
     if rooms.place(wanted, room, ratios) is not None:
         return ()
     if room.host is None and (request.guest is not None or request.demands):
-        return (Binding('NUMA topology', 'the host reports no NUMA nodes'),)
+        return (Binding('NUMA topology', 'the host reports no NUMA nodes, '
+                        'or none that can be read'),)
     trials = list(_trials(wanted, room, ratios))
     found = tuple([
         Binding(trial.kind, trial.text) for trial in trials

@@ -89,7 +89,7 @@ class FlavorCapacity:
     :ivar fits: number of guests that fit one after the other
     :ivar placement: number of guests that Placement has room for
     :ivar hosts: the same by name of the host
-    :ivar error: why Nova's API takes no server of this flavor; None if it does
+    :ivar error: why Nova takes no server of this flavor; None if it does
     """
 
     flavor: snapshot.Flavor
@@ -273,9 +273,14 @@ class Counting:
         devices = None
         if host_state.pci_stats is not None:
             devices = supply.Supply.of(host.pci_tracker.stats.pools)
-        return Host(host.name, host_state, rooms.Room(
-            topology.host_topology(host_state.numa_topology), devices),
-            host_state.uuid)
+        room = rooms.Room(
+            topology.host_topology(host_state.numa_topology), devices)
+        try:
+            room.key  # reads all of the record
+        except topology.OddTopologyError:
+            # As filters do, no guest with NUMA nodes is put there.
+            room = rooms.Room(None, devices)
+        return Host(host.name, host_state, room, host_state.uuid)
 
     def of(self, flavor: snapshot.Flavor,
            hosts: Collection[str] | None = None) -> FlavorCapacity:
@@ -308,7 +313,7 @@ class Counting:
         """A guest of a flavor.
 
         :param flavor: the flavor
-        :raises servers.Refused: if Nova's API does not take the flavor
+        :raises servers.Refused: if Nova does not take the flavor
         """
         return Guest(self._state, self._spec(flavor), self._filters,
                      self._limits)
@@ -371,6 +376,7 @@ class Guest:
     :param spec: its request
     :param filters: the filters of Nova and others that are asked
     :param limits: the filters of ports and rules
+    :raises servers.Refused: if Nova's scheduler fails on the request
 
     :ivar spec: its request
     :ivar wanted: what it asks of NUMA nodes and devices
@@ -384,10 +390,15 @@ class Guest:
         self._filters = filters
         self._limits = limits
         spec.instance_group = None
+        try:
+            requests = nova_api.placement_requests(
+                state.context, spec, state.manager)
+        except (exception.NovaException, ValueError) as exc:
+            raise servers.Refused(
+                f"Nova's scheduler refuses the flavor: {exc}") from exc
         self.grants = granted.Grants(state.placement, [
             placement.Query.parse(request.to_querystring())
-            for request in nova_api.placement_requests(
-                state.context, spec, state.manager)])
+            for request in requests])
         self.spec = spec
         note = self._note = nfv_request.note_of(spec)
         note.sources = state.network.sources

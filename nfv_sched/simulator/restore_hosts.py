@@ -16,8 +16,10 @@ import functools
 
 from nova import exception
 from nova import objects
+from nova.objects import fields
 
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import layout
 from nfv_sched.simulator import model
@@ -28,6 +30,8 @@ from nfv_sched.simulator import placement
 _OWN_TAGS = ('address', 'dev_type')
 _KEPT_TAGS = ('rp_uuid', 'parent_ifname')
 _AVAILABLE = 'available'
+# Of the stats, what Nova's scheduler reads.
+_NUMBERS = ('num_instances', 'io_workload', 'failed_builds')
 _UNDERSCORES = str.maketrans(':.', '__')
 _Kind = tuple[str, str, str]
 
@@ -41,6 +45,7 @@ def hosts(found: snapshot.Cloud, cloud: model.Cloud) -> Iterator[
 
     :param found: the snapshot
     :param cloud: the same as a cloud file
+    :raises InputError: if the record of a host is one that Nova cannot have
     """
     aggregates = compute.aggregates_by_host(cloud)
     tags = _common_tags(found)
@@ -49,6 +54,10 @@ def hosts(found: snapshot.Cloud, cloud: model.Cloud) -> Iterator[
               or any('Placement' in text for text in found.missing))
     groups = {group.name: group for group in cloud.groups}
     for number, host in enumerate(layout.hosts(found), 1):
+        wrong = list(_problems(host))
+        if wrong:
+            raise problems.InputError(
+                [f'host {host.name}: {text}' for text in wrong])
         made = _host(number, host, groups[host.name], tags)
         if host.providers:
             providers = list(_providers(host))
@@ -60,6 +69,23 @@ def hosts(found: snapshot.Cloud, cloud: model.Cloud) -> Iterator[
             providers = [placement.Provider(made.uuid, host.hypervisor, {},
                                             set())]
         yield made, providers
+
+
+def _problems(host: snapshot.Host) -> Iterator[str]:
+    """What Nova or Placement would not have recorded of a host."""
+    for name in _NUMBERS:
+        value = host.stats.get(name, '0')
+        if not str(value).lstrip('-').isdigit():
+            yield f'{name} of its stats is no number: {value!r}'
+    for device in host.devices:
+        for value, known in ((device.kind, fields.PciDeviceType.ALL),
+                             (device.status, fields.PciDeviceStatus.ALL)):
+            if value not in known:
+                yield f'PCI device {device.address}: {value!r} is not known'
+    for provider in host.providers:
+        for name, inventory in provider.inventories.items():
+            if inventory.step_size < 1:
+                yield f'{name} in steps of {inventory.step_size}'
 
 
 def _host(number: int, host: snapshot.Host, group: model.HostGroup,
@@ -220,6 +246,7 @@ def _devices_in_placement(
         host: compute.ComputeHost) -> list[placement.Provider]:
     try:
         return host.report_devices()
-    except exception.NovaException:
-        # Those of another configuration; Placement would not have them.
+    except (exception.NovaException, ValueError):
+        # Those of another configuration, or VFs without parent, of which Nova
+        # fails to tell.  Placement would not have them.
         return []

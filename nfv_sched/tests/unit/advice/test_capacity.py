@@ -18,6 +18,7 @@ import fixtures
 
 from nfv_sched.advice import capacity
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice import clouds
 
@@ -233,6 +234,109 @@ class TestBinding(CapacityTestCase):
         found = self.count(clouds.cloud(clouds.host()), clouds.flavor(9))
         self.assertEqual((0, 1), (found.fits, found.placement))
         self.assertBinds(['host too small'], found, alone=False)
+
+
+class TestOddRecords(CapacityTestCase):
+    """What cannot be read ends the count there, not of others."""
+
+    def counts(self, *hosts):
+        """Number of guests on each host."""
+        found = self.count(clouds.cloud(*hosts))
+        return {name: host.fits for name, host in found.hosts.items()}
+
+    def test_flavors_that_nova_refuses(self):
+        """Also those that only its scheduler looks at."""
+        refused = [
+            clouds.flavor(**specs) for specs in (
+                {'hw__numa_nodes': 'zero'},
+                {'hw__cpu_policy': 'shared',
+                 'hw__cpu_thread_policy': 'require'},
+                {'hw__cpu_policy': 'mixed'},
+                {'pci_passthrough__alias': 'nothing:1'},
+                {'hw__tpm_version': '9'}, {'os__secure_boot': 'maybe'},
+                {'hw__maxphysaddr_mode': 'x'})]
+        found = capacity.capacities(
+            clouds.cloud(clouds.host()), [*refused, clouds.flavor()])
+        self.assertEqual([0] * len(refused) + [4],
+                         [each.fits for each in found])
+        self.assertEqual([True] * len(refused) + [False],
+                         [bool(each.error) for each in found])
+
+    def test_flavors_that_contradict_themselves(self):
+        found = self.count(clouds.cloud(clouds.host()), clouds.flavor(
+            nfv__shared_vcpu='77', hw__cpu_policy='mixed',
+            hw__cpu_dedicated_mask='^0'))
+        self.assertEqual(0, found.fits)
+        self.assertEqual('flavor', found.hosts['one'].binding[-1].kind)
+
+    def test_no_flavors(self):
+        self.assertEqual([], capacity.capacities(
+            clouds.cloud(clouds.host()), []))
+
+    def test_no_hosts(self):
+        self.assertEqual({}, self.counts())
+
+    def test_no_ratios(self):
+        """Those of the configuration, as Nova has it."""
+        host = dataclasses.replace(
+            clouds.host(), cpu_ratio=None, memory_ratio=None,
+            disk_ratio=None)
+        self.assertEqual({'one': 4}, self.counts(host))
+
+    def test_no_numa_nodes(self):
+        for nodes in (None, ()):
+            found = self.count(clouds.cloud(dataclasses.replace(
+                clouds.host(), nodes=nodes), clouds.host('two')))
+            self.assertEqual((4, ['two']), (found.fits, [
+                name for name, host in found.hosts.items() if host.fits]))
+            self.assertBinds(['NUMA topology'], found)
+
+    def test_numa_nodes_that_cannot_be_read(self):
+        odd = dataclasses.replace(clouds.host(), nodes=(
+            dataclasses.replace(clouds.node(0), pages=(
+                snapshot.Pages(size=0, total=5),)),))
+        found = self.count(clouds.cloud(odd, clouds.host('two')))
+        self.assertEqual(4, found.fits)
+        self.assertIn('none that can be read',
+                      self.assertBinds(['NUMA topology'], found))
+
+    def test_placement_unread(self):
+        """What it has is worked out; else an unknown host gets nothing."""
+        host = dataclasses.replace(clouds.host(), providers=())
+        self.assertEqual({'one': 4}, self.counts(host))
+        self.assertEqual({'one': 0, 'two': 4},
+                         self.counts(host, clouds.host('two')))
+
+    def test_a_vf_without_parent(self):
+        """Nova cannot put it into Placement."""
+        host = dataclasses.replace(clouds.host(
+            'one', devices=(clouds.device(1, 1),)), providers=())
+        cloud = clouds.cloud(host, filter_scheduler={
+            'enabled_filters': list(clouds.FILTERS),
+            'pci_in_placement': True})
+        cloud.options['pci']['report_in_placement'] = True
+        self.assertEqual(4, self.count(cloud).fits)
+        self.assertEqual(0, self.count(cloud, clouds.flavor(
+            pci_passthrough__alias='nic:1')).fits)
+
+    def test_records_that_nova_cannot_have(self):
+        """They are named."""
+        device = dataclasses.replace(clouds.device(1, 1), kind='what')
+        provider = clouds.host().providers[0]
+        provider = dataclasses.replace(provider, inventories={
+            'PCPU': snapshot.Inventory(total=16, step_size=0)})
+        for fields, text in (
+                ({'stats': {'num_instances': 'x'}},
+                 "num_instances of its stats is no number: 'x'"),
+                ({'devices': (device,)},
+                 "PCI device 0000:01:02.0: 'what' is not known"),
+                ({'devices': (clouds.device(1, 1, status='lent'),)},
+                 "PCI device 0000:01:02.0: 'lent' is not known"),
+                ({'providers': (provider,)}, 'PCPU in steps of 0')):
+            error = self.assertRaises(
+                problems.InputError, self.count, clouds.cloud(
+                    dataclasses.replace(clouds.host(), **fields)))
+            self.assertEqual(f'host one: {text}', str(error))
 
 
 class TestEmpty(CapacityTestCase):
