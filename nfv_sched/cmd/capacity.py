@@ -16,11 +16,13 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 import typing as ty
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import source
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import progress
 
 _MEANING = """\
@@ -61,6 +63,15 @@ examples:
 {source.EXIT_CODES}"""
 
 _CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
+
+
+@contextlib.contextmanager
+def _usable() -> Iterator[None]:
+    """Within this context, a cloud that cannot be simulated is unread."""
+    try:
+        yield
+    except problems.InputError as exc:
+        raise source.UnreadError(str(exc)) from exc
 
 
 class _Capacity(source.Looking, cli.Lister):
@@ -105,16 +116,11 @@ class _Capacity(source.Looking, cli.Lister):
                empty: bool = False) -> list:
         """``advice.capacity.FlavorCapacity`` of each flavor."""
         from nfv_sched.advice import capacity
-        from nfv_sched.simulator.cloud_file import problems
-        with progress.shown() as update:
-            try:
-                return capacity.capacities(
-                    cloud, flavors, hosts=set(hosts), empty=empty,
-                    ports=parsed_args.ports,
-                    update=lambda done, total: update(
-                        done, total, 'flavors'))
-            except problems.InputError as exc:
-                raise source.UnreadError(str(exc)) from exc
+        with _usable(), progress.shown() as update:
+            return capacity.capacities(
+                cloud, flavors, hosts=set(hosts), empty=empty,
+                ports=parsed_args.ports,
+                update=lambda done, total: update(done, total, 'flavors'))
 
 
 class List(_Capacity):
@@ -187,8 +193,9 @@ class List(_Capacity):
         columns, row = ['Mix', 'Fits'], [', '.join(
             f'{count} x {name}' for name, count in parsed_args.mix.items())]
         for empty in (False, True)[:1 + parsed_args.empty]:
-            row.append(mix.times(cloud, wanted, hosts=set(hosts),
-                                 empty=empty, ports=parsed_args.ports))
+            with _usable():
+                row.append(mix.times(cloud, wanted, hosts=set(hosts),
+                                     empty=empty, ports=parsed_args.ports))
         if parsed_args.empty:
             columns.append('If empty')
         return columns, [row]

@@ -10,6 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
+import dataclasses
 import io
 import json
 import os
@@ -108,6 +109,42 @@ class CapacityTest(base.TestCase):
             code, _out, err = self.run_command(*args)
             self.assertEqual(2, code)
             self.assertIn(text, err)
+
+    def test_odd_flavors(self):
+        """Those that Nova refuses have the reason; the others a count."""
+        file.save(dataclasses.replace(CLOUD, flavors=(
+            *FLAVORS, clouds.flavor(name='tpm', hw__tpm_version='9'),
+            clouds.flavor(name='zero', hw__numa_nodes='0'))), self.file)
+        rows = self.table('list')
+        self.assertEqual([9, 2, 0, 0], [row['Fits'] for row in rows])
+        self.assertIn("Invalid TPM version '9'", rows[2]['Lost to'])
+        self.assertIn("'0'", rows[3]['Lost to'])
+
+    def test_nothing_to_count(self):
+        file.save(dataclasses.replace(CLOUD, flavors=()), self.file)
+        self.assertEqual([], self.table('list'))
+        file.save(clouds.cloud(flavors=FLAVORS), self.file)
+        self.assertEqual([0, 0], [row['Fits'] for row in self.table('list')])
+
+    def test_odd_records(self):
+        """One clear error, and no figures."""
+        file.save(dataclasses.replace(CLOUD, hosts=(dataclasses.replace(
+            clouds.host('one'), stats={'num_instances': 'x'}),)), self.file)
+        for args in (('list',), ('list', '--mix', 'fw.6=1'),
+                     ('show', 'fw.6')):
+            self.assertEqual(
+                (1, '', "error: host one: num_instances of its stats is no "
+                 "number: 'x'\n"), self.run_command(*args))
+
+    def test_placement_unread(self):
+        """Counted all the same, with the code that says so."""
+        file.save(dataclasses.replace(
+            CLOUD, missing=('Placement: not there',), hosts=tuple([
+                dataclasses.replace(host, providers=())
+                for host in CLOUD.hosts])), self.file)
+        code, out, err = self.run_command('list', '-f', 'value', '-c', 'Fits')
+        self.assertEqual((1, '9\n2\n', 'error: Placement: not there\n'),
+                         (code, out, err))
 
     def test_unread(self):
         self.file = '/nowhere'
