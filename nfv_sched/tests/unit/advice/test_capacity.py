@@ -328,6 +328,8 @@ class TestOddRecords(CapacityTestCase):
         for fields, text in (
                 ({'stats': {'num_instances': 'x'}},
                  "num_instances of its stats is no number: 'x'"),
+                ({'supported': (('x86_64', 'kvm'),)},
+                 'what it can run is no triple: x86_64, kvm'),
                 ({'devices': (device,)},
                  "PCI device 0000:01:02.0: 'what' is not known"),
                 ({'devices': (clouds.device(1, 1, status='lent'),)},
