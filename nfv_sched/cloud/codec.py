@@ -14,7 +14,9 @@
 The key of a field is its name.  A field that has its default value is left
 out.  Supported hints are bool, int, float, str, Any, dataclasses,
 ``tuple[x, ...]``, ``frozenset[x]``, ``Mapping[x, y]``, and each of these or
-None.  Sets of numbers are written as lists of CPUs: ``0-3,8``.
+None.  Sets of numbers are written as lists of CPUs: ``0-3,8``.  What is read
+is 0 or more, and whole numbers have 63 bits, unless
+``Annotated[int, range(...)]`` says otherwise.
 
 Files have millions of values, so the conversion of a type is worked out once.
 """
@@ -24,12 +26,17 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 import functools
+import math
 import types
 import typing as ty
 
 _WORDS: Mapping[type, str] = {
     bool: 'true or false', int: 'a whole number', float: 'a number',
     str: 'text', list: 'a list', dict: 'an object'}
+
+#: CPUs of a host, and vCPUs, that can be told from one another.
+MOST_CPUS = 1 << 16
+_WHOLE = range(1 << 63)
 
 
 class WrongError(ValueError):
@@ -104,7 +111,7 @@ def cpus(text: str) -> frozenset[int]:
         first, dash, last = part.partition('-')
         start = int(first)
         end = int(last) if dash else start
-        if not 0 <= start <= end < 1 << 20:
+        if not 0 <= start <= end < MOST_CPUS:
             raise ValueError(f'{part!r} is no span of CPUs')
         found.update(range(start, end + 1))
     return frozenset(found)
@@ -195,9 +202,16 @@ def _plain_reader(kind: ty.Any) -> Callable[[ty.Any], ty.Any]:
         read = functools.partial(_read_list, _reader(args[0]))
         return lambda data: frozenset(read(data))
     if origin is Mapping:
-        return functools.partial(_read_mapping, args[0], _reader(args[1]))
+        return functools.partial(_read_mapping, args[0], _reader(args[0]),
+                                 _reader(args[1]))
     if kind is ty.Any:
         return lambda data: data
+    if origin is ty.Annotated:
+        return functools.partial(_read_whole, args[1])
+    if kind is int:
+        return functools.partial(_read_whole, _WHOLE)
+    if kind is float:
+        return _read_number
     return functools.partial(_read_scalar, kind)
 
 
@@ -217,9 +231,25 @@ def _shown(data: ty.Any) -> str:
 def _read_scalar(kind: type, data: ty.Any) -> ty.Any:
     if data.__class__ is kind:
         return data
-    if kind is float and data.__class__ is int:
-        return float(data)
     raise WrongError(f'must be {_WORDS[kind]}, not {_shown(data)}')
+
+
+def _read_whole(allowed: range, data: ty.Any) -> int:
+    if data.__class__ is int and data in allowed:
+        return data
+    _read_scalar(int, data)
+    raise WrongError(f'must be from {allowed[0]} to {allowed[-1]}, not '
+                     f'{_shown(data)}')
+
+
+def _read_number(data: ty.Any) -> float:
+    if data.__class__ is int and data in _WHOLE:
+        return float(data)
+    if data.__class__ is float and 0 <= data < math.inf:
+        return data
+    if data.__class__ in (int, float):
+        raise WrongError(f'must be 0 or more, and finite, not {_shown(data)}')
+    return _read_scalar(float, data)
 
 
 def _read_cpus(data: ty.Any) -> frozenset[int]:
@@ -243,13 +273,16 @@ def _read_list(read: Callable, data: ty.Any) -> tuple:
     return tuple(found)
 
 
-def _read_mapping(kind: type, read: Callable, data: ty.Any) -> Mapping:
+def _read_mapping(kind: type, read_key: Callable, read: Callable,
+                  data: ty.Any) -> Mapping:
     _expect(dict, data)
     found = {}
     for key, value in data.items():
         try:
             try:
-                known = kind(key)
+                known = read_key(kind(key))
+            except WrongError as exc:
+                raise WrongError(f'its key {exc}') from None
             except ValueError:
                 raise WrongError(
                     f'its key must be {_WORDS[kind]}') from None
@@ -261,7 +294,7 @@ def _read_mapping(kind: type, read: Callable, data: ty.Any) -> Mapping:
 
 
 def _dataclass_reader(kind: type) -> Callable[[ty.Any], ty.Any]:
-    hints = ty.get_type_hints(kind)
+    hints = ty.get_type_hints(kind, include_extras=True)
     readers = {field.name: _reader(hints[field.name])
                for field in dataclasses.fields(kind)}
     required = [field.name for field in dataclasses.fields(kind)

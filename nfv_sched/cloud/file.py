@@ -14,19 +14,24 @@
 import gzip
 import io
 import json
+import math
 import os
+import re
 import tempfile
 import typing as ty
 import zlib
 
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
+from nfv_sched.cloud import sound
 
 FORMAT = 'nfv-sched snapshot'
 
 #: More than this is no snapshot, and may be meant to fill the memory.
 MAX_BYTES = 2 * 2 ** 30
 _GZIP = b'\x1f\x8b'
+# Of characters; a half alone cannot be written.
+_HALVES = re.compile(rb'\\u[dD][89a-fA-F]')
 
 
 class FileError(Exception):
@@ -89,7 +94,11 @@ def load(path: str) -> snapshot.Cloud:
         another version
     """
     try:
-        data = json.loads(_read(path))
+        content = _read(path)
+        data = json.loads(content, parse_float=_finite,
+                          parse_constant=_finite)
+        if _HALVES.search(content):
+            json.dumps(data, ensure_ascii=False).encode()
     except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
         raise FileError(f'{path}: cut off or damaged: {exc}') from exc
     except OSError as exc:
@@ -104,9 +113,18 @@ def load(path: str) -> snapshot.Cloud:
             f'{path}: a snapshot of version {version!r}; this release of '
             f'nfv-sched reads version {snapshot.VERSION}')
     try:
-        return codec.decode(snapshot.Cloud, data.get('cloud'))
+        cloud = codec.decode(snapshot.Cloud, data.get('cloud'))
+        sound.check(cloud)
     except codec.WrongError as exc:
         raise FileError(f'{path}: {exc}') from exc
+    return cloud
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f'{text} is no number that can be used')
+    return number
 
 
 def _read(path: str) -> bytes:

@@ -615,6 +615,10 @@ def _read_tree(
             found.append(_read_provider(
                 client, member, traits.get(member.uuid, ()),
                 aggregates.get(member.uuid, ())))
+    known = {each.provider.uuid for each in found} | {None}
+    while any(each.provider.parent not in known for each in found):
+        found = [each for each in found if each.provider.parent in known]
+        known = {each.provider.uuid for each in found} | {None}
     return found
 
 

@@ -24,8 +24,15 @@ from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched.cloud import codec
+
 #: Of the format.  The first number changes when old files cannot be read.
 VERSION = 1
+
+# What numbers in a file may be, where it is not 0 or more.
+_Positive = ty.Annotated[int, range(1, 1 << 63)]
+_Signed = ty.Annotated[int, range(-1 << 63, 1 << 63)]
+_VCPUs = ty.Annotated[int, range(codec.MOST_CPUS)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +45,7 @@ class Pages:
     :ivar reserved: number of pages that guests may not have
     """
 
-    size: int
+    size: _Positive
     total: int
     used: int = 0
     reserved: int = 0
@@ -65,8 +72,8 @@ class Node:
     :ivar tunneled: whether the endpoint of tunnels is near it
     """
 
-    number: int
-    socket: int | None = None
+    number: _VCPUs
+    socket: _Signed | None = None
     shared: frozenset[int] = frozenset()
     dedicated: frozenset[int] = frozenset()
     pinned: frozenset[int] = frozenset()
@@ -105,7 +112,7 @@ class Device:
     vendor: str
     product: str
     kind: str
-    node: int | None = None
+    node: _Signed | None = None
     status: str = 'available'
     parent: str | None = None
     server: str | None = None
@@ -124,9 +131,9 @@ class Inventory:
     total: int
     reserved: int = 0
     ratio: float = 1.0
-    min_unit: int = 1
-    max_unit: int = 2 ** 31 - 1
-    step_size: int = 1
+    min_unit: _Positive = 1
+    max_unit: _Positive = 2 ** 31 - 1
+    step_size: _Positive = 1
     used: int = 0
 
     @property
@@ -220,13 +227,13 @@ class Host:
     supported: tuple[tuple[str, ...], ...] = ()
     cpu_info: str = ''
     stats: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    vcpus: int = 0
+    vcpus: _VCPUs = 0
     vcpus_used: int = 0
     memory: int = 0
     memory_used: int = 0
     disk: int = 0
     disk_used: int = 0
-    disk_available_least: int | None = None
+    disk_available_least: _Signed | None = None
     cpu_ratio: float | None = None
     memory_ratio: float | None = None
     disk_ratio: float | None = None
@@ -248,7 +255,7 @@ class Flavor:
 
     name: str
     id: str = ''
-    vcpus: int
+    vcpus: _VCPUs
     memory: int
     disk: int = 0
     ephemeral: int = 0

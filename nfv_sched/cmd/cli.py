@@ -31,6 +31,7 @@ from cliff import commandmanager
 from cliff import lister
 from cliff import show
 
+from nfv_sched.cmd import printable
 from nfv_sched.cmd import quiet
 
 NAMESPACE = 'nfv_sched.cli'
@@ -124,6 +125,12 @@ class _Subcommand:
 
     #: For ``openstack``: what has to be known is in the nova.conf.
     auth_required = False
+
+    def __init__(self, app: app.App | None, app_args: ty.Any,
+                 cmd_name: str | None = None):
+        super().__init__(app, app_args, cmd_name)
+        if app is not None:
+            printable.protect(app)
 
     def get_epilog(self) -> str:
         """The epilog; cliff would add the name of the package."""

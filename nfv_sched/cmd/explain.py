@@ -26,7 +26,6 @@ from nfv_sched.cmd import cli
 from nfv_sched.cmd import journal as cmd_journal
 from nfv_sched.cmd import source
 from nfv_sched.render import journal as journal_render
-from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import progress
 
 _TRY_SECONDS = 60.0
@@ -106,8 +105,6 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
                     relax_seconds=parsed_args.try_seconds, progress=update)
         except request.RequestError as exc:
             raise source.UsageError(str(exc)) from exc
-        except problems.InputError as exc:
-            raise source.UnreadError(str(exc)) from exc
         self._hosts = source.chosen(
             [host.name for host in self._found.hosts], parsed_args.patterns,
             'host')

@@ -15,7 +15,6 @@
 import argparse
 from collections.abc import Sequence
 import dataclasses
-import sys
 import typing as ty
 
 from nfv_sched.cmd import cli
@@ -138,7 +137,7 @@ class Simulate(cli.Lister):
             self.app.stdout.flush()
         except (problems.InputError, _UsageError, source.UnreadError) as e:
             for line in str(e).splitlines():
-                print(f'nfv-sched: {line}', file=sys.stderr)
+                print(f'nfv-sched: {line}', file=self.app.stderr)
             return 2
         except BrokenPipeError:
             cli.discard_output()
@@ -147,14 +146,14 @@ class Simulate(cli.Lister):
                 raise
             print(f'nfv-sched: internal error: {type(e).__name__}: {e}; '
                   '"nfv-sched --debug simulate ..." shows where',
-                  file=sys.stderr)
+                  file=self.app.stderr)
             return 3
         if self._failures:
             print(f'{len(self._failures)} expectations failed:'
                   if len(self._failures) > 1 else '1 expectation failed:',
-                  file=sys.stderr)
+                  file=self.app.stderr)
             for failure in self._failures:
-                print(f'  {failure}', file=sys.stderr)
+                print(f'  {failure}', file=self.app.stderr)
             return 1
         return 0
 
@@ -176,7 +175,7 @@ class Simulate(cli.Lister):
             self._found = source.load(parsed_args.source)
             for text in self._found.missing:
                 print(f'nfv-sched: {parsed_args.source}: {text}',
-                      file=sys.stderr)
+                      file=self.app.stderr)
         if parsed_args.example is not None:
             paths = [self._example(parsed_args.example)]
         if len(paths) > 1:

@@ -90,10 +90,18 @@ class Looking:
         self._missing: list[str] = []
         try:
             code = super().run(parsed_args)
-        except (UnreadError, UsageError) as exc:
+        except (UnreadError, UsageError, problems.InputError) as exc:
             for line in str(exc).splitlines():
                 self._tell(line)
-            return UNREAD if isinstance(exc, UnreadError) else USAGE
+            return USAGE if isinstance(exc, UsageError) else UNREAD
+        except BrokenPipeError:
+            raise
+        except Exception as exc:
+            if self.app.options.debug:
+                raise
+            self._tell(f'internal error: {type(exc).__name__}: {exc}; '
+                       '--debug before the command shows where')
+            return UNREAD
         for text in self._missing:
             self._tell(text)
         if self._missing:

@@ -153,7 +153,7 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
             try:
                 changed.append((group, name, _value(group, name)))
                 CONF.set_override(name, value, group=_group(group))
-            except (cfg.Error, ValueError, TypeError) as e:
+            except (cfg.Error, ValueError, TypeError, AttributeError) as e:
                 if not line and isinstance(e, _UNKNOWN):
                     continue
                 place = f'{cloud.path}:{line}' if line else cloud.path

@@ -166,7 +166,8 @@ def image_meta(properties: ty.Mapping[str, ty.Any]):
     :raises ValueError: if Nova does not take a value
     """
     return objects.ImageMeta.from_dict({
-        'status': 'active',
+        # The format is not known: hosts of any will do.
+        'status': 'active', 'disk_format': '',
         'properties': {name: value if isinstance(value, (bool, int))
                        else str(value)
                        for name, value in properties.items()}})

@@ -195,6 +195,7 @@ def describe(state: states.State, server: servers.Server,
         security_groups=nova_api.security_groups(security_groups),
         project_id=server.project)
     spec.requested_networks = requested
+    spec.is_bfv = False
     if ports:
         spec.network_metadata = metadata
     return spec

@@ -81,7 +81,7 @@ class State:
             self.manager = scheduler.HostManager(self.hosts,
                                                  cloud.aggregates)
         except (exception.SchedulerHostFilterNotFound, ImportError,
-                AttributeError) as e:
+                AttributeError, ValueError) as e:
             raise problems.InputError([f'{cloud.path}: {e}'])
         self.network = network.Network(
             cloud, self.hosts, self.placement, self.manager.aggregates_of)

@@ -67,6 +67,14 @@ class TestCounts(CapacityTestCase):
             clouds.host('one'), clouds.host('two')), hosts={'two'})
         self.assertEqual((4, ['two']), (found.fits, list(found.hosts)))
 
+    def test_request_filters_of_nova(self):
+        """They ask for the image, which a flavor alone has not."""
+        cloud = clouds.cloud(clouds.host(), scheduler={
+            'query_placement_for_image_type_support': True,
+            'query_placement_for_routed_network_aggregates': True,
+            'image_metadata_prefilter': True})
+        self.assertEqual(4, self.count(cloud).fits)
+
     def test_a_flavor_that_the_api_refuses(self):
         found = self.count(clouds.cloud(clouds.host()), clouds.flavor(
             hw__cpu_thread_policy='sometimes'))

@@ -44,8 +44,8 @@ class Outer:
 
 
 _NUMBERS = st.integers(0, 200)
-_INNER = st.builds(Inner, number=st.integers(), ratio=st.floats(
-    allow_nan=False, allow_infinity=False))
+_INNER = st.builds(Inner, number=_NUMBERS, ratio=st.floats(
+    0, allow_infinity=False))
 _OUTER = st.builds(
     Outer, name=st.text(), flag=st.booleans(), maybe=st.none() | _NUMBERS,
     cpus=st.frozensets(_NUMBERS), words=st.frozensets(st.text()),
@@ -83,6 +83,14 @@ class CodecTest(base.TestCase):
                 ({'name': 'a', 'flag': 1}, 'flag: must be true or false'),
                 ({'name': 'a', 'maybe': True}, 'maybe: must be a whole'),
                 ({'name': 'a', 'maybe': 1.0}, 'maybe: must be a whole'),
+                ({'name': 'a', 'maybe': -1}, 'maybe: must be from 0 to '),
+                ({'name': 'a', 'maybe': 1 << 63}, 'maybe: must be from 0 '),
+                ({'name': 'a', 'inner': [{'number': 1, 'ratio': -.5}]},
+                 'inner[0].ratio: must be 0 or more, and finite, not -0.5'),
+                ({'name': 'a', 'inner': [{'number': 1, 'ratio': 10 ** 400}]},
+                 'inner[0].ratio: must be 0 or more'),
+                ({'name': 'a', 'pins': {'-1': 1}},
+                 'pins.-1: its key must be from 0 to '),
                 ({'name': 'a', 'cpus': '0-'}, 'cpus: must be numbers such'),
                 ({'name': 'a', 'cpus': '5-3'}, 'cpus: must be numbers such'),
                 ({'name': 'a', 'cpus': '0-99999999999'}, 'cpus: must be'),

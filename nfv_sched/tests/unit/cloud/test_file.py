@@ -90,7 +90,9 @@ class FileTest(base.TestCase):
 
     def test_no_snapshot(self):
         for content in (b'', b'{}', b'[]', b'null', b'\x00\xff', b'{"a":',
-                        b'[' * 100000, b'hosts:\n- name: a\n'):
+                        b'[' * 100000, b'hosts:\n- name: a\n',
+                        b'{"a": NaN}', b'{"a": 1e999}', b'["\\ud800"]',
+                        b'[1' + b'0' * 5000 + b']'):
             self.write(content)
             self.refused('not a snapshot')
         self.refused('No such file', os.path.join(self.folder, 'none'))

@@ -1,0 +1,123 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Whether the parts of a snapshot go together.
+
+A file may have been edited.  What the types say is seen to by
+:mod:`nfv_sched.cloud.codec`; here is what the tools take for granted besides.
+"""
+
+from collections.abc import Iterable
+import typing as ty
+
+from nfv_sched.cloud import codec
+from nfv_sched.cloud import snapshot
+from nfv_sched import conf
+
+_KINDS = frozenset({'type-VF', 'type-PF', 'type-PCI', 'vdpa'})
+_STATUSES = frozenset({'available', 'claimed', 'allocated', 'removed',
+                       'deleted', 'unavailable', 'unclaimable'})
+# Those that Nova's scheduler takes for numbers.
+_NUMBERS = ('num_instances', 'io_workload', 'failed_builds')
+_RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
+           'disk_allocation_ratio')
+
+
+def check(cloud: snapshot.Cloud) -> None:
+    """Check a snapshot.
+
+    :param cloud: the snapshot
+    :raises WrongError: if something does not go together with the rest
+    """
+    _differ('hosts', [host.uuid for host in cloud.hosts])
+    _differ('servers', [server.uuid for server in cloud.servers])
+    _differ('groups', [group.uuid for group in cloud.groups])
+    _differ('resource providers', [
+        provider.uuid for host in cloud.hosts for provider in host.providers])
+    for number, host in enumerate(cloud.hosts):
+        try:
+            _check_host(host)
+        except codec.WrongError as exc:
+            exc.path[:0] = ['hosts', number]
+            raise
+    _check_options(cloud)
+
+
+def _differ(what: str, names: Iterable[ty.Any]) -> None:
+    """Check that no two things have the same name, UUID or number."""
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise codec.WrongError(f'two {what} are {name!r}')
+        seen.add(name)
+
+
+def _check_host(host: snapshot.Host) -> None:
+    _differ('nodes', [node.number for node in host.nodes or ()])
+    _differ('devices', [device.address for device in host.devices])
+    for node in host.nodes or ():
+        _differ(f'sizes of pages on node {node.number}',
+                [pages.size for pages in node.pages])
+    for device in host.devices:
+        if device.kind not in _KINDS or device.status not in _STATUSES:
+            raise codec.WrongError(
+                f'device {device.address!r} is {device.kind!r} and '
+                f'{device.status!r}, which no PCI device is')
+    for name in _NUMBERS:
+        if not host.stats.get(name, '0').isdecimal():
+            raise codec.WrongError(
+                f'stats.{name} must be a whole number, not '
+                f'{host.stats[name]!r}')
+    _check_providers(host)
+
+
+def _check_providers(host: snapshot.Host) -> None:
+    """Check that they are a tree, and that its root is the host."""
+    left = {provider.uuid: provider.parent for provider in host.providers}
+    if left and (host.providers[0].uuid != host.uuid
+                 or host.providers[0].parent is not None):
+        raise codec.WrongError('its first resource provider is not its own')
+    above: set[str | None] = {None}
+    while left:
+        found = [uuid for uuid, parent in left.items() if parent in above]
+        if not found or None in above and len(found) > 1:
+            raise codec.WrongError(
+                f'resource provider {next(iter(left))!r} is not under that '
+                'of the host')
+        above = set(found)
+        for uuid in found:
+            del left[uuid]
+
+
+def _check_options(cloud: snapshot.Cloud) -> None:
+    """Check those options that are not only for Nova to read."""
+    ours = cloud.options.get('nfv_sched', {})
+    for _group, options in conf.list_opts():
+        for option in options:
+            value = ours.get(option.name)
+            if value is not None and not _accepts(option.type, value):
+                raise codec.WrongError(
+                    f'options.nfv_sched.{option.name} cannot be {value!r}')
+    for name in _RATIOS:
+        for key in (name, f'initial_{name}'):
+            value = cloud.options.get('DEFAULT', {}).get(key)
+            if not (value is None or isinstance(value, (int, float))
+                    and value >= 0):
+                raise codec.WrongError(
+                    f'options.DEFAULT.{key} cannot be {value!r}')
+
+
+def _accepts(kind: ty.Any, value: ty.Any) -> bool:
+    """Whether an option can have a value, and as it is."""
+    try:
+        return kind(value) == value
+    except (TypeError, ValueError, AttributeError):
+        return False

@@ -1,0 +1,88 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import dataclasses
+
+from nfv_sched.cloud import codec
+from nfv_sched.cloud import snapshot
+from nfv_sched.cloud import sound
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+
+
+def provider(uuid, parent=None):
+    return snapshot.Provider(uuid=uuid, name=uuid, parent=parent)
+
+
+class SoundTest(base.TestCase):
+
+    def check(self, *hosts, **fields):
+        sound.check(snapshots.cloud(hosts, **fields))
+
+    def refused(self, said, *hosts, **fields):
+        error = self.assertRaises(
+            codec.WrongError, self.check, *hosts, **fields)
+        self.assertIn(said, str(error))
+
+    def test_sound(self):
+        sound.check(snapshots.generated())
+        host = snapshots.host()
+        self.check(dataclasses.replace(host, providers=(
+            provider(host.uuid), provider('b', 'a'), provider('a', host.uuid)
+        )), options={'nfv_sched': {'vswitch_ports_per_node': 254,
+                                   'node_label_prefix': None},
+                     'DEFAULT': {'cpu_allocation_ratio': None},
+                     'other': {'x': object()}})
+
+    def test_the_same_twice(self):
+        host, server = snapshots.host(), snapshots.server()
+        node, device = snapshots.node(), snapshot.Device(
+            address='0000:01:00.0', vendor='8086', product='1572',
+            kind='type-PF')
+        self.refused('two hosts are', host, host)
+        self.refused('two servers are', servers=(server, server))
+        self.refused('hosts[0]: two nodes are 0',
+                     snapshots.host(nodes=(node, node)))
+        self.refused("hosts[0]: two devices are '0000:01:00.0'",
+                     snapshots.host(devices=(device, device)))
+
+    def test_devices(self):
+        for kind, status in (('VF', 'available'), ('type-VF', 'lost')):
+            self.refused('which no PCI device is', snapshots.host(
+                devices=(snapshot.Device(
+                    address='a', vendor='b', product='c', kind=kind,
+                    status=status),)))
+
+    def test_stats(self):
+        self.refused('hosts[0]: stats.io_workload must be a whole number',
+                     snapshots.host(stats={'io_workload': 'x'}))
+
+    def test_providers(self):
+        host = snapshots.host()
+        for first, *others in (
+                [provider('other')], [provider(host.uuid, 'other')],
+                [provider(host.uuid), provider('a', 'none')],
+                [provider(host.uuid), provider('a')],
+                [provider(host.uuid), provider('a', 'b'),
+                 provider('b', 'a')]):
+            self.refused('resource provider', dataclasses.replace(
+                host, providers=(first, *others)))
+
+    def test_options(self):
+        for section, name, value in (
+                ('nfv_sched', 'vswitch_ports_per_node', 'many'),
+                ('nfv_sched', 'vswitch_label', 5),
+                ('nfv_sched', 'node_label_prefix', ['a']),
+                ('DEFAULT', 'cpu_allocation_ratio', '4'),
+                ('DEFAULT', 'initial_cpu_allocation_ratio', -1)):
+            self.refused(f'options.{section}.{name} cannot be {value!r}',
+                         options={section: {name: value}})
