@@ -17,6 +17,7 @@ import json
 import math
 import os
 import re
+import stat
 import tempfile
 import typing as ty
 import zlib
@@ -78,6 +79,10 @@ def is_snapshot(path: str) -> bool:
     :raises FileError: if it cannot be read
     """
     try:
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            # It is read twice, and a pipe may never end.
+            raise FileError(f'{path}: not a regular file')
         with open(path, 'rb') as raw:
             start = raw.read(64)
     except (OSError, ValueError) as exc:

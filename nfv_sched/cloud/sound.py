@@ -71,6 +71,9 @@ def _check_host(host: snapshot.Host) -> None:
             raise codec.WrongError(
                 f'device {device.address!r} is {device.kind!r} and '
                 f'{device.status!r}, which no PCI device is')
+    if any(len(kind) != 3 for kind in host.supported):
+        raise codec.WrongError(
+            'supported must have architecture, hypervisor and kind')
     for name in _NUMBERS:
         if not host.stats.get(name, '0').isdecimal():
             raise codec.WrongError(

@@ -238,6 +238,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         discard_output()
         return 0
+    except OSError as exc:
+        # What was still to be written, to a full disk.
+        discard_output()
+        sys.stderr.write(f'error: {exc.strerror or exc}\n')
+        return 1
 
 
 if __name__ == '__main__':

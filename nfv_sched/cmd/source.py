@@ -96,6 +96,9 @@ class Looking:
             return USAGE if isinstance(exc, UsageError) else UNREAD
         except BrokenPipeError:
             raise
+        except OSError as exc:
+            self._tell(exc.strerror or exc)
+            return UNREAD
         except Exception as exc:
             if self.app.options.debug:
                 raise
@@ -107,6 +110,19 @@ class Looking:
         if self._missing:
             return UNREAD
         return code or (FINDINGS if self.found else 0)
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print the result in the chosen format; called by cliff.
+
+        :raises UsageError: if none of the wanted columns is there
+        """
+        wanted = parsed_args.columns
+        if wanted and not set(wanted) & set(column_names):
+            raise UsageError(f'no column {", ".join(wanted)}; there are: '
+                             f'{", ".join(column_names)}')
+        return super().produce_output(parsed_args, column_names, data)
 
     def _tell(self, text: ty.Any) -> None:
         self.app.stderr.write(f'error: {" ".join(str(text).split())}\n')

@@ -14,7 +14,10 @@
 from collections.abc import Iterator, Sequence
 import contextlib
 
+from nova import exception
+
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import text as cloud_text
 from nfv_sched.simulator import configuration
 from nfv_sched.simulator import layout
@@ -77,8 +80,12 @@ def started(found: snapshot.Cloud, *, reasons: str | None = None,
 
 
 def _state(found: snapshot.Cloud, cloud: model.Cloud) -> states.State:
-    state = states.State(cloud, restore_hosts.hosts(found, cloud))
-    restore_servers.restore(state, found)
+    try:
+        state = states.State(cloud, restore_hosts.hosts(found, cloud))
+        restore_servers.restore(state, found)
+    except (ValueError, exception.NovaException) as e:
+        # Nova's objects have enumerations, of hypervisors and the like.
+        raise problems.InputError([f'the snapshot: {e}'])
     if not any(host.network for host in found.hosts):
         # As for filters that have not read Neutron.
         state.network.become(network.DOWN, ())

@@ -91,6 +91,9 @@ EDITS = (
     (('hosts', 0, 'providers'), [], False),
     (('hosts', 0, 'cpu_ratio'), 0.0, False),
     (('hosts', 0, 'cpu_info'), '{', False),
+    (('hosts', 0, 'supported'), [['x86_64', ESCAPE, 'hvm']], False),
+    (('hosts', 0, 'supported'), [['x86_64']], REFUSED),
+    (('hosts', 0, 'uuid'), 'x', REFUSED),
     (('hosts', 0, 'disk_available_least'), -7, False),
     (('hosts',), [], False),
     (('servers', 0, 'host'), 'none', False),
@@ -204,6 +207,24 @@ class BadSnapshotTest(base.TestCase):
             self.assertClear(content, REFUSED)
 
     def test_no_file(self):
-        for self.path in (self.folder, os.devnull,
+        pipe = os.path.join(self.folder, 'pipe')
+        os.mkfifo(pipe)
+        for self.path in (self.folder, os.devnull, pipe,
                           os.path.join(self.folder, 'none')):
             self.assertClear(self.path, REFUSED)
+
+    def test_columns_and_output(self):
+        self.save(self.data)
+        for command in (('host', 'list'), ('host', 'show', 'one'),
+                        ('capacity', 'list'),
+                        ('explain', 'flavor', 'vrouter.4', '-f', 'csv')):
+            code, _out, err = self.run_command(*command, '-c', 'None')
+            self.assertEqual(2, code, command)
+            self.assertIn('error: no column None; there are: ', err)
+        with open('/dev/full', 'w') as full, mock.patch(
+                'sys.stdout', full), mock.patch(
+                    'sys.stderr', io.StringIO()) as err:
+            self.assertEqual(1, cli.main(
+                ['host', 'list', '--from', self.path]))
+        self.assertEqual(
+            'error: No space left on device\n', err.getvalue())
