@@ -25,8 +25,6 @@ from nfv_sched import conf
 _KINDS = frozenset({'type-VF', 'type-PF', 'type-PCI', 'vdpa'})
 _STATUSES = frozenset({'available', 'claimed', 'allocated', 'removed',
                        'deleted', 'unavailable', 'unclaimable'})
-# Those that Nova's scheduler takes for numbers.
-_NUMBERS = ('num_instances', 'io_workload', 'failed_builds')
 _RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
            'disk_allocation_ratio')
 
@@ -74,11 +72,6 @@ def _check_host(host: snapshot.Host) -> None:
     if any(len(kind) != 3 for kind in host.supported):
         raise codec.WrongError(
             'supported must have architecture, hypervisor and kind')
-    for name in _NUMBERS:
-        if not host.stats.get(name, '0').isdecimal():
-            raise codec.WrongError(
-                f'stats.{name} must be a whole number, not '
-                f'{host.stats[name]!r}')
     _check_providers(host)
 
 

@@ -62,10 +62,6 @@ class SoundTest(base.TestCase):
                     address='a', vendor='b', product='c', kind=kind,
                     status=status),)))
 
-    def test_stats(self):
-        self.refused('hosts[0]: stats.io_workload must be a whole number',
-                     snapshots.host(stats={'io_workload': 'x'}))
-
     def test_providers(self):
         host = snapshots.host()
         for first, *others in (

@@ -72,7 +72,7 @@ EDITS = (
     (('hosts', 0, 'cpu_ratio'), float('inf'), REFUSED),
     (('hosts', 0, 'providers', 0, 'uuid'), 'other', REFUSED),
     (('hosts', 0, 'devices', 0, 'kind'), 'VF', REFUSED),
-    (('hosts', 0, 'stats', 'io_workload'), 'x', REFUSED),
+    (('hosts', 0, 'stats', 'io_workload'), 'x', False),
     (('hosts', 1), CLOUD.hosts[0], REFUSED),
     (('flavors', 0, 'vcpus'), 1 << 31, REFUSED),
     (('servers', 0, 'host'), 5, REFUSED),
