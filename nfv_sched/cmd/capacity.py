@@ -16,13 +16,11 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-import contextlib
 import typing as ty
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import source
-from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import progress
 
 _MEANING = """\
@@ -65,58 +63,24 @@ examples:
 _CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
 
 
-@contextlib.contextmanager
-def _usable() -> Iterator[None]:
-    """Within this context, a cloud that cannot be simulated is unread."""
-    try:
-        yield
-    except problems.InputError as exc:
-        raise source.UnreadError(str(exc)) from exc
-
-
 class _Capacity(source.Looking, cli.Lister):
     """Base of both commands: the options for hosts."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        for name, what in (('host', 'hosts'), ('aggregate', 'hosts in '
-                           'aggregates'), ('az', 'hosts in availability '
-                                                 'zones')):
-            parser.add_argument(
-                f'--{name}', action='append', default=[], metavar='PATTERN',
-                help=f'only {what} whose name matches, with * and ?; can be '
-                     f'repeated')
+        source.add_hosts(parser)
         parser.add_argument(
             '--ports', type=_number, default=1, metavar='N',
             help='ports on the virtual switch that each guest has '
                  '(default: 1)')
         return parser
 
-    def _hosts(self, parsed_args: argparse.Namespace,
-               cloud: snapshot.Cloud) -> list[str]:
-        """Names of the hosts that are asked for."""
-        hosts = {host.name: host for host in cloud.hosts}
-        chosen = source.chosen(hosts, parsed_args.host, 'host')
-        if parsed_args.aggregate:
-            names = source.chosen(
-                [each.name for each in cloud.aggregates],
-                parsed_args.aggregate, 'aggregate')
-            members = {name for each in cloud.aggregates
-                       if each.name in names for name in each.hosts}
-            chosen = [name for name in chosen if name in members]
-        if parsed_args.az:
-            zones = source.chosen(
-                sorted({host.zone for host in cloud.hosts}), parsed_args.az,
-                'availability zone')
-            chosen = [name for name in chosen if hosts[name].zone in zones]
-        return chosen
-
     def _count(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                flavors: Sequence[snapshot.Flavor], hosts: Sequence[str],
                empty: bool = False) -> list:
         """``advice.capacity.FlavorCapacity`` of each flavor."""
         from nfv_sched.advice import capacity
-        with _usable(), progress.shown() as update:
+        with progress.shown() as update:
             return capacity.capacities(
                 cloud, flavors, hosts=set(hosts), empty=empty,
                 ports=parsed_args.ports,
@@ -153,7 +117,7 @@ class List(_Capacity):
 
     def take_action(self, parsed_args):
         cloud = self.cloud(parsed_args)
-        hosts = self._hosts(parsed_args, cloud)
+        hosts = _chosen(cloud, parsed_args)
         if parsed_args.mix:
             return self._mix(parsed_args, cloud, hosts)
         names = source.chosen(
@@ -193,9 +157,8 @@ class List(_Capacity):
         columns, row = ['Mix', 'Fits'], [', '.join(
             f'{count} x {name}' for name, count in parsed_args.mix.items())]
         for empty in (False, True)[:1 + parsed_args.empty]:
-            with _usable():
-                row.append(mix.times(cloud, wanted, hosts=set(hosts),
-                                     empty=empty, ports=parsed_args.ports))
+            row.append(mix.times(cloud, wanted, hosts=set(hosts),
+                                 empty=empty, ports=parsed_args.ports))
         if parsed_args.empty:
             columns.append('If empty')
         return columns, [row]
@@ -221,7 +184,7 @@ class Show(_Capacity):
         if not flavors:
             raise source.UsageError(
                 f'no flavor is named {parsed_args.flavor!r}')
-        hosts = self._hosts(parsed_args, cloud)
+        hosts = _chosen(cloud, parsed_args)
         found, = self._count(parsed_args, cloud, flavors[:1], hosts)
         of_name = {host.name: host for host in cloud.hosts}
         return ('Host', 'Fits', 'Placement says', 'Free pCPUs', 'Binding',
@@ -230,6 +193,24 @@ class Show(_Capacity):
              _bound(each), '; '.join(
                  binding.text for binding in each.binding))
             for name, each in found.hosts.items()]
+
+
+def _chosen(cloud: snapshot.Cloud,
+            parsed_args: argparse.Namespace) -> list[str]:
+    """Names of the hosts that are asked for.
+
+    Unlike other commands, it takes aggregates without hosts, too: nothing
+    fits there.
+    """
+    chosen = [host.name for host in source.hosts(
+        cloud, parsed_args.host, parsed_args.az)]
+    if parsed_args.aggregate:
+        names = source.chosen([each.name for each in cloud.aggregates],
+                              parsed_args.aggregate, 'aggregate')
+        members = {name for each in cloud.aggregates
+                   if each.name in names for name in each.hosts}
+        chosen = [name for name in chosen if name in members]
+    return chosen
 
 
 def _rows(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,

@@ -151,6 +151,15 @@ class _Subcommand:
                 stack.enter_context(quiet.logs_ignored())
             return super().run(parsed_args)
 
+    def tell(self, error: ty.Any) -> int:
+        """Tell an error in a line on stderr.
+
+        :param error: text, or an exception
+        :returns: the exit code for that
+        """
+        self.app.stderr.write(f'error: {" ".join(str(error).split())}\n')
+        return 1
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser; subclasses add their options."""
         parser = super().get_parser(prog_name)

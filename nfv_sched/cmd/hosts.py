@@ -91,39 +91,11 @@ _ORDERS: dict[str, Callable[['values.HostView'], tuple]] = {
 SORTS = tuple(_ORDERS)
 
 
-def add_choice(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose hosts.
-
-    :param parser: of a subcommand
-    """
-    for name, what in (('host', 'these hosts'),
-                       ('aggregate', 'hosts of these aggregates'),
-                       ('az', 'hosts of these availability zones')):
-        parser.add_argument(
-            f'--{name}', action='append', default=[], metavar='PATTERN',
-            help=f'only {what}; * and ? stand for anything; can be repeated')
-
-
-def chosen(cloud: 'snapshot.Cloud',
-           parsed_args: argparse.Namespace) -> list['snapshot.Host']:
-    """The hosts that a command line wants.
-
-    :param cloud: the cloud
-    :param parsed_args: those of a parser with :func:`add_choice`
-    :raises UsageError: if a pattern matches nothing
-    """
-    hosts = list(cloud.hosts)
-    for patterns, what, names in (
-        (parsed_args.host, 'host', lambda host: (host.name,)),
-        (parsed_args.az, 'availability zone', lambda host: (host.zone,)),
-        (parsed_args.aggregate, 'aggregate of a host',
-         lambda host: host.aggregates),
-    ):
-        if patterns:
-            known = {name for host in cloud.hosts for name in names(host)}
-            wanted = set(source.chosen(sorted(known), patterns, what))
-            hosts = [host for host in hosts if wanted & set(names(host))]
-    return hosts
+def _chosen(cloud: 'snapshot.Cloud',
+            parsed_args: argparse.Namespace) -> list['snapshot.Host']:
+    """The hosts that a command line wants."""
+    return source.hosts(cloud, parsed_args.host, parsed_args.az,
+                        parsed_args.aggregate)
 
 
 class List(source.Looking, cli.Lister):
@@ -136,7 +108,7 @@ class List(source.Looking, cli.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        add_choice(parser)
+        source.add_hosts(parser)
         parser.add_argument(
             '--sort', choices=SORTS, default='name',
             help='order of the hosts: by name, most free pinned CPUs first, '
@@ -148,7 +120,7 @@ class List(source.Looking, cli.Lister):
         cloud = self.cloud(parsed_args)
         # Nova is imported by now only if somebody wants this command.
         from nfv_sched.advice.hosts import view
-        views = sorted(view.views(cloud, chosen(cloud, parsed_args)),
+        views = sorted(view.views(cloud, _chosen(cloud, parsed_args)),
                        key=_ORDERS[parsed_args.sort])
         sizes = sorted({pages.size for host in views for node in host.nodes
                         for pages in node.node.pages})
@@ -435,7 +407,7 @@ class Map(source.Looking, cli.Command):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        add_choice(parser)
+        source.add_hosts(parser)
         parser.add_argument(
             '--format', choices=('text', 'svg', 'html'), default='text',
             help='of the map (default: text)')
@@ -453,7 +425,7 @@ class Map(source.Looking, cli.Command):
         from nfv_sched.render.map import text
         render = {'text': text.render, 'svg': picture.render,
                   'html': page.render}[parsed_args.format]
-        pieces = render(cloud, view.views(cloud, chosen(cloud, parsed_args)))
+        pieces = render(cloud, view.views(cloud, _chosen(cloud, parsed_args)))
         if parsed_args.output is None:
             self.app.stdout.writelines(pieces)
             return

@@ -70,16 +70,11 @@ class List(cli.Lister):
         try:
             code = super().run(parsed_args)
         except source.UnreadError as exc:
-            return self._failed(exc)
+            return self.tell(exc)
         if self._journal.lost:
             self.app.stderr.write(
                 f'{self._journal.lost} refusals could not be written\n')
-        return max([code, *map(self._failed, self._journal.unread)])
-
-    def _failed(self, text) -> int:
-        """Tell an error in a line; returns the exit code."""
-        self.app.stderr.write(f'error: {" ".join(str(text).split())}\n')
-        return source.UNREAD
+        return max([code, *map(self.tell, self._journal.unread)])
 
 
 def configured(parsed_args: argparse.Namespace) -> str:
@@ -89,13 +84,22 @@ def configured(parsed_args: argparse.Namespace) -> str:
     :raises source.UnreadError: if there is none
     """
     # Nova is imported by now only if somebody wants it.
-    from nfv_sched import conf
     from nfv_sched.nova import database
     database.parse_configuration(
         cli.configuration(parsed_args), cli.NFVSched.NAME, '')
-    conf.register_opts(database.CONF)
-    directory = database.CONF.nfv_sched.decision_journal
-    if not directory:
+    found = directory()
+    if not found:
         raise source.UnreadError(
             'there is no journal: [nfv_sched] decision_journal is not set')
-    return directory
+    return found
+
+
+def directory() -> str | None:
+    """The directory of the journal in the configuration that was read.
+
+    :returns: None if there is no journal
+    """
+    from nfv_sched import conf
+    from nfv_sched.nova import database
+    conf.register_opts(database.CONF)
+    return database.CONF.nfv_sched.decision_journal

@@ -118,7 +118,7 @@ class Show(cli.Lister):
         self._failures: list[str] = []
         code = super().run(parsed_args)
         for failure in self._failures:
-            self.app.stderr.write(f'error: {failure}\n')
+            self.tell(failure)
         return 1 if self._failures else code
 
     def _rows(self, database, parsed_args) -> list[tuple]:

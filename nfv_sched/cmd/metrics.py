@@ -26,6 +26,7 @@ import typing as ty
 from nfv_sched.advice import journal
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
+from nfv_sched.cmd import journal as cmd_journal
 from nfv_sched.cmd import source
 from nfv_sched.journal import writer
 from nfv_sched.simulator import progress
@@ -150,7 +151,7 @@ class Metrics(source.Looking, cli.Command):
                 LOG.warning('%s', text)
         except Exception as exc:
             collection.collector.errors += 1
-            if isinstance(exc, (source.UnreadError, source.UsageError)):
+            if isinstance(exc, source.EXPECTED):
                 LOG.error('The last figures are kept: %s', exc)
             else:
                 LOG.exception('The last figures are kept')
@@ -178,7 +179,7 @@ class _Collection:
         else:
             self._read = source.reader(cli.configuration(parsed_args))
             if self._journal is None:
-                self._journal = _configured_journal()
+                self._journal = cmd_journal.directory()
         self.collector = metrics.Collector(time.time)
         self.registry = prometheus_client.CollectorRegistry()
         self.registry.register(self.collector)
@@ -189,6 +190,7 @@ class _Collection:
         :returns: what could not be read, a sentence each
         :raises source.UnreadError: if there is nothing to look at
         :raises source.UsageError: if no flavor is as wanted
+        :raises InputError: if the cloud cannot be simulated
         """
         began = time.monotonic()
         missing = self._count_refusals()
@@ -243,29 +245,16 @@ class _Collection:
     def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
         from nfv_sched.advice import capacity
         from nfv_sched.advice.hosts import view
-        from nfv_sched.simulator.cloud_file import problems
         enabled = [flavor for flavor in cloud.flavors if not flavor.disabled]
         names = set(source.chosen(
             [flavor.name for flavor in enabled], self._args.flavors,
             'flavor'))
-        try:
-            with progress.shown() as update:
-                counted = capacity.capacities(
-                    cloud, [flavor for flavor in enabled
-                            if flavor.name in names],
-                    update=lambda done, total: update(
-                        done, total, 'flavors'))
-        except problems.InputError as exc:
-            raise source.UnreadError(str(exc)) from exc
+        with progress.shown() as update:
+            counted = capacity.capacities(
+                cloud, [flavor for flavor in enabled
+                        if flavor.name in names],
+                update=lambda done, total: update(done, total, 'flavors'))
         return self._metrics.families(cloud, view.views(cloud), counted)
-
-
-def _configured_journal() -> str | None:
-    """The directory of the journal in the configuration that was read."""
-    from nfv_sched import conf
-    from nfv_sched.nova import database
-    conf.register_opts(database.CONF)
-    return database.CONF.nfv_sched.decision_journal
 
 
 def _seconds(time_stamp: str) -> float:

@@ -70,7 +70,7 @@ class Probe(cli.Command):
 
     def take_action(self, parsed_args) -> int:
         if parsed_args.claims <= parsed_args.room:
-            return self._failed('--claims must be more than --room')
+            return self.tell('--claims must be more than --room')
         # Nova is imported by now only if somebody wants this command.
         from nfv_sched.ledger import client
         from nfv_sched.ledger import probe
@@ -85,7 +85,7 @@ class Probe(cli.Command):
                           for _ in range(parsed_args.bursts)]
         except (cfg.Error, probe.ProbeError,
                 client.PlacementError) as exc:
-            return self._failed(str(exc))
+            return self.tell(exc)
         return self._conclude(bursts, parsed_args.room)
 
     def _burst(self, made, parsed_args):
@@ -116,10 +116,6 @@ class Probe(cli.Command):
 
     def _print(self, line: str) -> None:
         self.app.stdout.write(f'{line}\n')
-
-    def _failed(self, why: str) -> int:
-        self.app.stderr.write(f'error: {why}\n')
-        return 1
 
 
 def _positive(value: str) -> int:

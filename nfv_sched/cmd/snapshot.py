@@ -12,7 +12,6 @@
 """The command ``nfv-sched snapshot save``."""
 
 import argparse
-import typing as ty
 
 from nfv_sched.cloud import anonymize
 from nfv_sched.cloud import file
@@ -68,22 +67,17 @@ class Save(cli.Command):
         try:
             cloud = source.read(cli.configuration(parsed_args))
         except source.UnreadError as exc:
-            return self._failed(exc)
+            return self.tell(exc)
         if parsed_args.anonymize:
             cloud = anonymize.anonymize(cloud)
         try:
             size = file.save(cloud, parsed_args.file)
         except file.FileError as exc:
-            return self._failed(exc)
+            return self.tell(exc)
         self.app.stdout.write(
             f'{parsed_args.file}: {_count(cloud.hosts, "host")}, '
             f'{_count(cloud.servers, "server")}, {_shown(size)}\n')
-        return max([0, *map(self._failed, cloud.missing)])
-
-    def _failed(self, text: ty.Any) -> int:
-        """Tell an error in a line; returns the exit code."""
-        self.app.stderr.write(f'error: {" ".join(str(text).split())}\n')
-        return 1
+        return max([0, *map(self.tell, cloud.missing)])
 
 
 def _count(values: tuple, what: str) -> str:

@@ -21,7 +21,6 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
 import fnmatch
-import typing as ty
 
 from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
@@ -45,6 +44,10 @@ class UnreadError(Exception):
 
 class UsageError(Exception):
     """A command line that cannot be used; says why."""
+
+
+#: What makes a command end with a line for each thing that is wrong.
+EXPECTED = (UnreadError, UsageError, problems.InputError)
 
 
 class Looking:
@@ -90,23 +93,23 @@ class Looking:
         self._missing: list[str] = []
         try:
             code = super().run(parsed_args)
-        except (UnreadError, UsageError, problems.InputError) as exc:
+        except EXPECTED as exc:
             for line in str(exc).splitlines():
-                self._tell(line)
+                self.tell(line)
             return USAGE if isinstance(exc, UsageError) else UNREAD
         except BrokenPipeError:
             raise
         except OSError as exc:
-            self._tell(exc.strerror or exc)
+            self.tell(exc.strerror or exc)
             return UNREAD
         except Exception as exc:
             if self.app.options.debug:
                 raise
-            self._tell(f'internal error: {type(exc).__name__}: {exc}; '
-                       '--debug before the command shows where')
+            self.tell(f'internal error: {type(exc).__name__}: {exc}; '
+                      '--debug before the command shows where')
             return UNREAD
         for text in self._missing:
-            self._tell(text)
+            self.tell(text)
         if self._missing:
             return UNREAD
         return code or (FINDINGS if self.found else 0)
@@ -123,9 +126,6 @@ class Looking:
             raise UsageError(f'no column {", ".join(wanted)}; there are: '
                              f'{", ".join(column_names)}')
         return super().produce_output(parsed_args, column_names, data)
-
-    def _tell(self, text: ty.Any) -> None:
-        self.app.stderr.write(f'error: {" ".join(str(text).split())}\n')
 
 
 def load(path: str) -> snapshot.Cloud:
@@ -208,3 +208,41 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
             raise UsageError(f'no {what} matches {pattern!r}')
     return [name for name in names if any(
         fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def add_hosts(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose hosts.
+
+    :param parser: of a subcommand
+    """
+    for name, what in (('host', 'these hosts'),
+                       ('aggregate', 'hosts of these aggregates'),
+                       ('az', 'hosts of these availability zones')):
+        parser.add_argument(
+            f'--{name}', action='append', default=[], metavar='PATTERN',
+            help=f'only {what}; * and ? stand for anything; can be repeated')
+
+
+def hosts(
+    cloud: snapshot.Cloud, names: Sequence[str] = (),
+    zones: Sequence[str] = (), aggregates: Sequence[str] = (),
+) -> list[snapshot.Host]:
+    """The hosts that match patterns; all without patterns.
+
+    :param cloud: the cloud
+    :param names: patterns of names
+    :param zones: patterns of availability zones
+    :param aggregates: patterns of aggregates that have hosts
+    :raises UsageError: if a pattern matches nothing
+    """
+    found = list(cloud.hosts)
+    for patterns, what, of in (
+        (names, 'host', lambda host: (host.name,)),
+        (zones, 'availability zone', lambda host: (host.zone,)),
+        (aggregates, 'aggregate of a host', lambda host: host.aggregates),
+    ):
+        if patterns:
+            known = {name for host in cloud.hosts for name in of(host)}
+            wanted = set(chosen(sorted(known), patterns, what))
+            found = [host for host in found if wanted & set(of(host))]
+    return found
