@@ -22,8 +22,10 @@ import collections
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 import dataclasses
 import functools
 import math
@@ -149,11 +151,7 @@ def capacities(
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    cloud = emptied(cloud) if empty else cloud
-    # What servers have is in the records of hosts.
-    with start.started(dataclasses.replace(cloud, servers=())) as state:
-        counting = Counting(state, ports, any(
-            host.network is not None for host in cloud.hosts))
+    with counting_on(cloud, empty, ports) as counting:
         found = []
         for done, flavor in enumerate(flavors):
             update(done, len(flavors))
@@ -162,48 +160,52 @@ def capacities(
         return found
 
 
+@contextlib.contextmanager
+def counting_on(cloud: snapshot.Cloud, empty: bool,
+                ports: int) -> Iterator['Counting']:
+    """Within this context, guests can be counted on a cloud.
+
+    :param cloud: the cloud
+    :param empty: count as if no server were there
+    :param ports: ports of the virtual switch that each guest has
+    :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    cloud = emptied(cloud) if empty else cloud
+    # What servers have is in the records of hosts.
+    with start.started(dataclasses.replace(cloud, servers=())) as state:
+        yield Counting(state, ports, any(
+            host.network is not None for host in cloud.hosts))
+
+
 def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
     """A cloud as if no server were there.
 
     :param cloud: the cloud
     """
-    memory: dict[str, int] = collections.defaultdict(int)
-    ports: dict[str, int] = collections.defaultdict(int)
-    rules: dict[str, int] = collections.defaultdict(int)
-    for server in cloud.servers:
-        if server.host is None:
-            continue
-        memory[server.host] += server.flavor.memory
-        for port in server.ports or ():
-            if not usage.bypasses_vswitch(port.vnic_type):
-                ports[server.host] += 1
-                rules[server.host] += port.rules or 0
+    guests = layout.guests_of(cloud)
     return dataclasses.replace(cloud, servers=(), hosts=tuple([
-        _emptied(host, memory[host.name], ports[host.name], rules[host.name])
-        for host in cloud.hosts]))
+        _emptied(host, guests[host.name]) for host in cloud.hosts]))
 
 
-def _emptied(host: snapshot.Host, memory: int, ports: int,
-             rules: int) -> snapshot.Host:
+def _emptied(host: snapshot.Host, guests: layout.Guests) -> snapshot.Host:
     """A host without its servers.
 
-    :param memory: MiB that they have
-    :param ports: ports of the virtual switch that they have
-    :param rules: security-group rules that these have
+    :param guests: what they have
     """
     network = host.network
     if network is not None:
         network = dataclasses.replace(
             network,
-            vswitch_ports=_less(network.vswitch_ports, ports),
-            security_rules=_less(network.security_rules, rules))
+            vswitch_ports=_less(network.vswitch_ports, guests.ports),
+            security_rules=_less(network.security_rules, guests.rules))
     nodes = host.nodes and tuple([dataclasses.replace(
         node, pinned=frozenset(), memory_used=0, shared_used=0,
         pages=tuple([dataclasses.replace(pages, used=0)
                      for pages in node.pages])) for node in host.nodes])
     return dataclasses.replace(
         host, network=network, nodes=nodes, vcpus_used=0,
-        memory_used=max(0, host.memory_used - memory), disk_used=0,
+        memory_used=max(0, host.memory_used - guests.memory), disk_used=0,
         disk_available_least=None,
         stats={**host.stats, 'num_instances': '0'},
         devices=tuple([

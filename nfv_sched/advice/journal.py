@@ -89,16 +89,6 @@ def read(directory: str, server: str | None = None) -> Journal:
     return Journal(tuple(refusals), lost, tuple(unread))
 
 
-def refusals(directory: str, server: str) -> list[entry.Refusal]:
-    """The refusals of a server, the oldest first.
-
-    :param directory: of the journal
-    :param server: its UUID
-    :raises JournalError: if the directory cannot be read
-    """
-    return list(read(directory, server).refusals)
-
-
 def policy_of(reason: entry.Reason) -> str:
     """What refused, without values, numbers and names of places.
 

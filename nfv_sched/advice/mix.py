@@ -25,7 +25,6 @@ from nfv_sched.advice import room as rooms
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import placement
 from nfv_sched.simulator import servers
-from nfv_sched.simulator import start
 
 
 def times(
@@ -43,10 +42,7 @@ def times(
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    cloud = capacity.emptied(cloud) if empty else cloud
-    with start.started(dataclasses.replace(cloud, servers=())) as state:
-        counting = capacity.Counting(state, ports, any(
-            host.network is not None for host in cloud.hosts))
+    with capacity.counting_on(cloud, empty, ports) as counting:
         try:
             # Large ones first: small ones fit into what they leave.
             kinds = sorted(

@@ -45,7 +45,7 @@ def cloud(found: snapshot.Cloud) -> model.Cloud:
     labels = found.options.get('nfv_sched', {})
     switch = labels.get('vswitch_label') or _LABELS.switch_label
     prefix = labels.get('node_label_prefix') or _LABELS.node_prefix
-    guests = _guests(found)
+    guests = guests_of(found)
     groups = tuple(_host(host, switch, prefix, guests[host.name],
                          found.options.get('DEFAULT', {}))
                    for host in hosts(found))
@@ -164,7 +164,7 @@ def security_groups(port: snapshot.Port) -> tuple[str, ...]:
 # Hosts
 
 
-class _Guests(ty.NamedTuple):
+class Guests(ty.NamedTuple):
     """What the servers on a host have in all.
 
     :ivar memory: MiB
@@ -177,16 +177,19 @@ class _Guests(ty.NamedTuple):
     rules: int = 0
 
 
-def _guests(found: snapshot.Cloud) -> Mapping[str, _Guests]:
-    """Name of each host -> what its servers have."""
-    guests: dict[str, _Guests] = collections.defaultdict(_Guests)
+def guests_of(found: snapshot.Cloud) -> Mapping[str, Guests]:
+    """Name of each host -> what its servers have.
+
+    :param found: the snapshot
+    """
+    guests: dict[str, Guests] = collections.defaultdict(Guests)
     for server in found.servers:
         if server.host is None:
             continue
         ports = [port for port in server.ports or ()
                  if not usage.bypasses_vswitch(port.vnic_type)]
         before = guests[server.host]
-        guests[server.host] = _Guests(
+        guests[server.host] = Guests(
             before.memory + server.flavor.memory, before.ports + len(ports),
             before.rules + sum(port.rules or 0 for port in ports))
     return guests
@@ -202,7 +205,7 @@ def _ratio(options: Mapping[str, ty.Any], of: str) -> float:
             or options.get(f'initial_{of}_allocation_ratio') or 1.0)
 
 
-def _host(host: snapshot.Host, switch: str, prefix: str, guests: _Guests,
+def _host(host: snapshot.Host, switch: str, prefix: str, guests: Guests,
           options: Mapping[str, ty.Any]) -> model.HostGroup:
     """A host as a group of one.
 
@@ -262,7 +265,7 @@ def cores(node: snapshot.Node) -> tuple[frozenset[int], ...]:
         frozenset((cpu,)) for cpu in sorted(node.shared | node.dedicated))
 
 
-def _reserved_memory(host: snapshot.Host, guests: _Guests) -> int:
+def _reserved_memory(host: snapshot.Host, guests: Guests) -> int:
     for provider in host.providers[:1]:
         if _MEMORY in provider.inventories:
             return provider.inventories[_MEMORY].reserved
@@ -281,7 +284,7 @@ def _device(device: snapshot.Device) -> model.PCIDevice:
 
 
 def _services(found: snapshot.HostNetwork | None,
-              guests: _Guests) -> dict[str, ty.Any]:
+              guests: Guests) -> dict[str, ty.Any]:
     """What is on a host besides servers, as fields of its group."""
     if found is None:
         return {}

@@ -33,7 +33,7 @@ class JournalTest(base.NFVCloudTestCase):
 
     def refusals(self, server):
         writer.PROCESS.stop()
-        return journal.refusals(self.directory, server)
+        return journal.read(self.directory, server).refusals
 
     def test_why_was_it_refused_then(self):
         """Also if the tenant was told nothing, and there is room now."""

@@ -50,8 +50,8 @@ class ReadTest(base.TestCase):
         together = test_entry.refusal(server='other', before=('mine',))
         self.write(mine, others, together)
         self.assertEqual([mine, together],
-                         journal.refusals(self.directory, 'mine'))
-        self.assertEqual([], journal.refusals(self.directory, 'none'))
+                         list(journal.read(self.directory, 'mine').refusals))
+        self.assertEqual((), journal.read(self.directory, 'none').refusals)
 
     def test_damage(self):
         value = test_entry.refusal()
