@@ -28,8 +28,8 @@ from nfv_sched.cloud import codec
 from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
-from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice import clouds
+from nfv_sched.tests.unit.cmd import base
 
 SERVER = snapshot.Server(
     uuid='5e7e1c1c-0000-4000-8000-000000000001', name='vm', host='one',
@@ -129,13 +129,10 @@ EDITS = (
 )
 
 
-class BadSnapshotTest(base.TestCase):
+class BadSnapshotTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        # The command sets up logging for the whole process.
-        self.useFixture(fixtures.MockPatchObject(
-            cli.NFVSched, 'configure_logging'))
         self.folder = self.useFixture(fixtures.TempDir()).path
         self.path = os.path.join(self.folder, 'cloud.json')
         self.steps = os.path.join(self.folder, 'steps.yaml')
@@ -149,10 +146,7 @@ class BadSnapshotTest(base.TestCase):
             args = (*args, '--textfile', os.path.join(self.folder, 'prom'))
         elif args[0] == 'simulate':
             args = (*args, self.steps)
-        out, err = io.StringIO(), io.StringIO()
-        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
-            code = cli.main([*args, '--from', self.path])
-        return code, out.getvalue(), err.getvalue()
+        return super().run_command(*args, '--from', self.path)
 
     def assertClear(self, what, refused):
         """Assert that each command shows something, or says what is wrong."""

@@ -11,18 +11,15 @@
 #    under the License.
 
 import dataclasses
-import io
 import json
 import os
-from unittest import mock
 
 import fixtures
 
 from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
-from nfv_sched.cmd import cli
-from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice import clouds
+from nfv_sched.tests.unit.cmd import base
 
 FLAVORS = (clouds.flavor(name='vrouter.4'),
            clouds.flavor(6, name='fw.6', nfv__vswitch_numa_affinity='strict'))
@@ -33,22 +30,16 @@ CLOUD = clouds.cloud(
     flavors=FLAVORS)
 
 
-class CapacityTest(base.TestCase):
+class CapacityTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        # The command sets up logging for the whole process.
-        self.useFixture(fixtures.MockPatchObject(
-            cli.NFVSched, 'configure_logging'))
         self.file = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'cloud')
         file.save(CLOUD, self.file)
 
     def run_command(self, *args):
-        out, err = io.StringIO(), io.StringIO()
-        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
-            code = cli.main(['capacity', *args, '--from', self.file])
-        return code, out.getvalue(), err.getvalue()
+        return super().run_command('capacity', *args, '--from', self.file)
 
     def table(self, *args):
         code, out, err = self.run_command(*args, '-f', 'json')

@@ -15,15 +15,13 @@ import csv
 import io
 import json
 import os
-from unittest import mock
 
 import fixtures
 
 from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
-from nfv_sched.cmd import cli
-from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.cmd import base
 
 
 def made_cloud(**fields):
@@ -45,21 +43,16 @@ def made_cloud(**fields):
         snapshots.server('mail', host='c')], **fields)
 
 
-class _CommandTest(base.TestCase):
+class _CommandTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(fixtures.MockPatchObject(
-            cli.NFVSched, 'configure_logging'))
         self.file = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'cloud')
         file.save(made_cloud(), self.file)
 
     def host(self, *args):
-        out, err = io.StringIO(), io.StringIO()
-        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
-            code = cli.main(['host', *args, '--from', self.file])
-        return code, out.getvalue(), err.getvalue()
+        return self.run_command('host', *args, '--from', self.file)
 
 
 class ListTest(_CommandTest):

@@ -11,28 +11,22 @@
 #    under the License.
 """The command ``nfv-sched journal list``."""
 
-import io
 import json
 import os
 import subprocess
 import sys
-from unittest import mock
 
 import fixtures
 
-from nfv_sched.cmd import cli
 from nfv_sched.journal import entry
-from nfv_sched.tests import base
+from nfv_sched.tests.unit.cmd import base
 from nfv_sched.tests.unit.journal import test_entry
 
 
-class ListTest(base.TestCase):
+class ListTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        # The command sets up logging for the whole process.
-        self.useFixture(fixtures.MockPatchObject(
-            cli.NFVSched, 'configure_logging'))
         self.directory = self.useFixture(fixtures.TempDir()).path
         self.file = os.path.join(
             self.directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
@@ -41,10 +35,7 @@ class ListTest(base.TestCase):
                 file.write(entry.line(test_entry.refusal(server=name)))
 
     def list(self, *args):
-        out, err = io.StringIO(), io.StringIO()
-        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
-            code = cli.main(['journal', 'list', *args])
-        return code, out.getvalue(), err.getvalue()
+        return self.run_command('journal', 'list', *args)
 
     def rows(self, *args):
         code, out, err = self.list(

@@ -12,24 +12,21 @@
 """The command ``nfv-sched metrics``."""
 
 import dataclasses
-import io
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from unittest import mock
 import urllib.request
 
 import fixtures
 from prometheus_client import parser
 
 from nfv_sched.cloud import file
-from nfv_sched.cmd import cli
 from nfv_sched.journal import entry
-from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice import clouds
+from nfv_sched.tests.unit.cmd import base
 from nfv_sched.tests.unit.journal import test_entry
 
 CLOUD = dataclasses.replace(clouds.cloud(
@@ -47,7 +44,7 @@ def figures(text):
             for sample in family.samples}
 
 
-class MetricsTestCase(base.TestCase):
+class MetricsTestCase(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
@@ -70,15 +67,9 @@ class TextFileTest(MetricsTestCase):
 
     def setUp(self):
         super().setUp()
-        # The command sets up logging for the whole process.
-        self.useFixture(fixtures.MockPatchObject(
-            cli.NFVSched, 'configure_logging'))
 
     def run_command(self, *args):
-        out, err = io.StringIO(), io.StringIO()
-        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
-            code = cli.main(['metrics', *args])
-        return code, out.getvalue(), err.getvalue()
+        return super().run_command('metrics', *args)
 
     def write(self, *args):
         self.assertEqual(

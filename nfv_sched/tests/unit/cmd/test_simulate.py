@@ -20,13 +20,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from unittest import mock
 
 import fixtures
 import yaml
 
 from nfv_sched.cmd import cli
-from nfv_sched.tests import base
+from nfv_sched.tests.unit.cmd import base
 
 CLOUD = """\
 hosts:
@@ -46,13 +45,10 @@ steps:
 """
 
 
-class SimulateTestCase(base.TestCase):
+class SimulateTestCase(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        # The command sets up logging for the whole process.
-        self.useFixture(fixtures.MockPatchObject(
-            cli.NFVSched, 'configure_logging'))
         # A slow machine is no reason to show progress.
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.simulator.progress.DELAY', math.inf))
@@ -64,14 +60,6 @@ class SimulateTestCase(base.TestCase):
         with stream:
             stream.write(text)
         return stream.name
-
-    def run_command(self, *args: str) -> tuple[int, str, str]:
-        """Run the command in this process."""
-        out, err = io.StringIO(), io.StringIO()
-        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
-            code = cli.main(args)
-        self.assertNotIn('Traceback', err.getvalue())
-        return code, out.getvalue(), err.getvalue()
 
 
 class SimulateTest(SimulateTestCase):

@@ -11,18 +11,15 @@
 #    under the License.
 """The command: its arguments, and what it says."""
 
-import io
 import os
-from unittest import mock
 
 import fixtures
 
 from nfv_sched.cloud import file
 from nfv_sched.cloud import read
 from nfv_sched.cloud import snapshot
-from nfv_sched.cmd import cli
 from nfv_sched.nova import database
-from nfv_sched.tests import base
+from nfv_sched.tests.unit.cmd import base
 
 CLOUD = snapshot.Cloud(
     taken='2026-01-02T03:04:05Z',
@@ -33,13 +30,10 @@ CLOUD = snapshot.Cloud(
         for number in range(2)))
 
 
-class SaveTest(base.TestCase):
+class SaveTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        # The command sets up logging for the whole process.
-        self.useFixture(fixtures.MockPatchObject(
-            cli.NFVSched, 'configure_logging'))
         self.configured = self.useFixture(fixtures.MockPatchObject(
             database, 'read_configuration')).mock
         self.read = self.useFixture(fixtures.MockPatchObject(
@@ -48,10 +42,7 @@ class SaveTest(base.TestCase):
             self.useFixture(fixtures.TempDir()).path, 'cloud')
 
     def save(self, *args):
-        out, err = io.StringIO(), io.StringIO()
-        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
-            code = cli.main(['snapshot', 'save', *args])
-        return code, out.getvalue(), err.getvalue()
+        return self.run_command('snapshot', 'save', *args)
 
     def test_saved(self):
         code, out, err = self.save(

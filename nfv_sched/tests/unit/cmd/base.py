@@ -1,0 +1,40 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Commands run in this process."""
+
+import io
+from unittest import mock
+
+import fixtures
+
+from nfv_sched.cmd import cli
+from nfv_sched.tests import base
+
+
+class CommandTestCase(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        # The command sets up logging for the whole process.
+        self.useFixture(fixtures.MockPatchObject(
+            cli.NFVSched, 'configure_logging'))
+
+    def run_command(self, *args: str) -> tuple[int, str, str]:
+        """Run a command of nfv-sched.
+
+        :returns: exit code, standard output, standard error
+        """
+        out, err = io.StringIO(), io.StringIO()
+        with mock.patch('sys.stdout', out), mock.patch('sys.stderr', err):
+            code = cli.main(args)
+        self.assertNotIn('Traceback', err.getvalue())
+        return code, out.getvalue(), err.getvalue()
