@@ -99,9 +99,7 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     cells = records.Cells()
     hosts = _hosts(conf, cells, aggregates, missing)
     progress('hosts', len(hosts), len(hosts))
-    # One that moves to another cell meanwhile may have been read twice.
-    servers = {server.value.uuid: server for server in _servers(
-        cells, groups, _devices_of(hosts), missing, progress)}.values()
+    servers = _servers(cells, groups, _devices_of(hosts), missing, progress)
     missing[:0] = cells.failures
     network = _read_neutron(conf, missing, progress)
     places = _read_placement(

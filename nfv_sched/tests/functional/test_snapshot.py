@@ -12,15 +12,19 @@
 """A snapshot has what the API, the databases and Placement say of a cloud."""
 
 import json
+import os
 
+import fixtures
 from nova import context as nova_context
 from nova.db.api import api as api_db
 from nova.db.main import api as main_db
 from nova import objects
+from nova import test
 import sqlalchemy as sa
 
 from nfv_sched.cloud import anonymize
 from nfv_sched.cloud import codec
+from nfv_sched.cloud import file
 from nfv_sched.cloud import read
 from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import names
@@ -78,6 +82,14 @@ class SnapshotTestCase(base.PCI, test_ledger_service.LedgerTestCase):
         self.assertEqual(
             cloud, codec.decode(snapshot.Cloud, codec.encode(cloud)))
         return cloud
+
+    def cell_context(self, uuid=None):
+        """The context of the database of a cell; that of the hosts if none."""
+        cell = objects.CellMapping.get_by_uuid(
+            self.ctxt, uuid or self.cell_mappings[test.CELL1_NAME].uuid)
+        context = nova_context.get_admin_context()
+        nova_context.set_target_cell(context, cell)
+        return context
 
 
 class ReadTest(SnapshotTestCase):
@@ -265,7 +277,8 @@ class ReadTest(SnapshotTestCase):
     def check_server(self, mine, server):
         """A server is as Nova's objects and Placement have it."""
         instance = objects.Instance.get_by_uuid(
-            self.ctxt if mine.host else self.cell0(), server['id'],
+            self.ctxt if mine.host else self.cell_context(
+                objects.CellMapping.CELL0_UUID), server['id'],
             expected_attrs=['flavor', 'numa_topology', 'pci_devices'])
         self.assertEqual(
             (instance.display_name, instance.host, instance.project_id,
@@ -295,14 +308,6 @@ class ReadTest(SnapshotTestCase):
             {provider: found['resources'] for provider, found in
              self.placement.get(f'/allocations/{mine.uuid}').body[
                  'allocations'].items()}, mine.allocations)
-
-    def cell0(self):
-        """The context of the database of refused servers."""
-        cell = objects.CellMapping.get_by_uuid(
-            self.ctxt, objects.CellMapping.CELL0_UUID)
-        context = nova_context.get_admin_context()
-        nova_context.set_target_cell(context, cell)
-        return context
 
     def check_pinned(self, server, host, port):
         """The guest with pins, a device and a port."""
@@ -350,3 +355,36 @@ class MissingTest(SnapshotTestCase):
         self.assertEqual(2, len(cloud.missing))
         self.assertEqual([(), ()], [host.providers for host in cloud.hosts])
         self.assertIsNone(cloud.servers[0].allocations)
+
+
+class MovingTest(SnapshotTestCase):
+    """What changes while it is read; the file can be read all the same."""
+
+    def load(self, cloud):
+        """The snapshot as a file has it."""
+        path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'cloud')
+        file.save(cloud, path)
+        return file.load(path)
+
+    def test_server_in_two_cells(self):
+        server = self.boot(self.flavor())
+        there = objects.Instance.get_by_uuid(
+            self.cell_context(), server['id'], expected_attrs=['flavor'])
+        objects.Instance(
+            self.cell_context(objects.CellMapping.CELL0_UUID),
+            uuid=there.uuid, project_id=there.project_id,
+            user_id=there.user_id, flavor=there.flavor,
+            vm_state='error').create()
+        self.assertEqual([server['id']], [
+            each.uuid for each in self.load(self.read()).servers])
+
+    def test_provider_that_goes(self):
+        """Those below it are left out, too."""
+        self.publish()
+        root = self.compute_rp_uuids['host1']
+        self.placement_api.fault = lambda method, path: (
+            404 if f'{root}/inventories' in path else None)
+        hosts = {host.name: host.providers
+                 for host in self.load(self.read()).hosts}
+        self.assertEqual((), hosts['host1'])
+        self.assertLess(1, len(hosts['host2']))
