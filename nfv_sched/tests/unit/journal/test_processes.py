@@ -11,10 +11,11 @@
 #    under the License.
 """Several processes write a journal at once, as workers of nova-scheduler."""
 
-import contextlib
 import multiprocessing
 import os
 import resource
+import signal
+import time
 
 import fixtures
 
@@ -72,6 +73,19 @@ class ProcessesTest(base.TestCase):
     def total(self):
         return sum(file.size for file in files.listed(self.directory))
 
+    def total_now(self, workers):
+        """The sum while nobody writes: files come and go between two looks."""
+        running = [worker for worker in workers if worker.is_alive()]
+        for worker in running:
+            os.kill(worker.pid, signal.SIGSTOP)
+        for worker in running:
+            os.waitid(os.P_PID, worker.pid,
+                      os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        total = self.total()
+        for worker in running:
+            os.kill(worker.pid, signal.SIGCONT)
+        return total
+
     def test_at_once(self):
         """The journal keeps to its size, and no line is torn."""
         # The thread of the parent is of no use to its children.
@@ -82,8 +96,8 @@ class ProcessesTest(base.TestCase):
         line = len(test_entry.entry.line(test_entry.refusal(HOSTS)))
         largest = 0
         while any(worker.is_alive() for worker in workers):
-            with contextlib.suppress(FileNotFoundError):
-                largest = max(largest, self.total())
+            largest = max(largest, self.total_now(workers))
+            time.sleep(0.001)
         for worker in workers:
             worker.join()
             self.assertEqual(0, worker.exitcode)
