@@ -17,6 +17,7 @@ from unittest import mock
 import fixtures
 
 from nfv_sched.cmd import cli
+from nfv_sched.simulator import progress
 from nfv_sched.tests import base
 
 
@@ -27,6 +28,9 @@ class CommandTestCase(base.TestCase):
         # The command sets up logging for the whole process.
         self.useFixture(fixtures.MockPatchObject(
             cli.NFVSched, 'configure_logging'))
+        # However long it takes here.
+        self.useFixture(fixtures.MockPatchObject(
+            progress, 'DELAY', float('inf')))
 
     def run_command(self, *args: str) -> tuple[int, str, str]:
         """Run a command of nfv-sched.
