@@ -29,6 +29,7 @@ import contextlib
 import dataclasses
 import functools
 import math
+import types
 import typing as ty
 
 from nova import exception
@@ -66,6 +67,7 @@ _COUNTED = ('NUMATopologyFilter', 'PciPassthroughFilter')
 _KINDS = {'VSwitchPortLimitFilter': 'ports',
           'SecurityRuleLimitFilter': 'rules',
           'ComputeFilter': 'host disabled or down'}
+_NO_MORE: Mapping[str, int] = types.MappingProxyType({})
 _NOT_FREE = ('claimed', 'allocated', 'unavailable')
 
 
@@ -317,8 +319,15 @@ class Counting:
         :param flavor: the flavor
         :raises servers.Refused: if Nova does not take the flavor
         """
-        return Guest(self._state, self._spec(flavor), self._filters,
-                     self._limits)
+        return self.guest_of(self._spec(flavor))
+
+    def guest_of(self, spec: objects.RequestSpec) -> 'Guest':
+        """A guest of a request.
+
+        :param spec: the request; changed
+        :raises servers.Refused: if Nova's scheduler fails on it
+        """
+        return Guest(self._state, spec, self._filters, self._limits)
 
     def _spec(self, flavor: snapshot.Flavor) -> objects.RequestSpec:
         """The request for a guest of a flavor.
@@ -489,8 +498,8 @@ class Guest:
                 break
             if fits >= limit:
                 return rooms.Count(fits, True, room)
-            candidate, room = placed
-            granted.claim(scratch, candidate)
+            room = placed.room
+            granted.claim(scratch, placed.candidate)
             fits += 1
         return rooms.Count(fits, False, room)
 
@@ -558,10 +567,24 @@ class Guest:
             [(host, self._load(fits))])[host.name]
         return HostCapacity(fits, counted.placement, tuple(refusals))
 
-    def limits_of(self, host: Host) -> list[tuple[int, Binding]]:
+    @property
+    def needs(self) -> dict[str, int]:
+        """What limits of ports and rules count: resource class -> amount."""
+        note = network_visit.of(self._note, self._request)
+        return {each.resource_class: each.need(note.demand)
+                for each in self._limits if each.concerns(self._request)}
+
+    def limits_of(
+        self, host: Host, more: Mapping[str, int] = _NO_MORE,
+        used: placement.Placement | None = None,
+    ) -> list[tuple[int, Binding]]:
         """How many guests each limit of ports and rules allows.
 
         :param host: the host
+        :param more: how much more it carries than it did, as :attr:`needs`
+            of the guests that came, less that of those that left
+        :param used: what of its resource providers is used then; None for
+            what is used now
         :returns: (number of guests, what binds then) each
         """
         found = []
@@ -583,8 +606,10 @@ class Guest:
                 continue
             need = each.need(note.demand)
             most, room = each.room(limits)
-            free = room - each.carried(shown)
-            left = self._in_ledger(host, each.resource_class)
+            free = (room - each.carried(shown)
+                    - more.get(each.resource_class, 0))
+            left = self._in_ledger(host, each.resource_class,
+                                   used or self._state.placement)
             if left is not None:
                 free = left
             if need and free < math.inf:
@@ -594,13 +619,26 @@ class Guest:
                     f'{most:.0f} left')))
         return found
 
-    def _in_ledger(self, host: Host, resource_class: str) -> int | None:
+    @staticmethod
+    def _in_ledger(host: Host, resource_class: str,
+                   used: placement.Placement) -> int | None:
         """What the ledger of a host has left; None if it has none."""
-        if nova_scheduler.CONF.nfv_sched.ledger != 'placement':
-            return None
-        return next((provider.free(resource_class) for provider
-                     in self._state.placement.tree(host.root)
-                     if resource_class in provider.inventories), None)
+        provider = ledger_of(host, resource_class, used)
+        return None if provider is None else provider.free(resource_class)
+
+
+def ledger_of(host: Host, resource_class: str, used: placement.Placement,
+              ) -> placement.Provider | None:
+    """The resource provider of a host with its ledger, if it counts.
+
+    :param host: the host
+    :param resource_class: one of the ledger
+    :param used: the resource providers
+    """
+    if nova_scheduler.CONF.nfv_sched.ledger != 'placement':
+        return None
+    return next((provider for provider in used.tree(host.root)
+                 if resource_class in provider.inventories), None)
 
 
 def _passed(each, host_states: list, spec) -> set[str]:

@@ -15,6 +15,7 @@ With the query that Nova's scheduler makes of a request.  Placement counts
 amounts of the whole host; what of them is on one NUMA node it does not know.
 """
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -95,7 +96,7 @@ class Grants:
     def _scratch(self, root: str) -> placement.Placement:
         """A copy of the resource providers of a host."""
         tree = self._placement.tree(root)
-        return _copied(tree[:1] if self.simple else tree)
+        return copied(tree[:1] if self.simple else tree)
 
     def _count(self, scratch: placement.Placement, root: str,
                query: placement.Query) -> int:
@@ -122,7 +123,7 @@ class Grants:
 
         :param root: UUID of the compute node
         """
-        return _copied(self._placement.tree(root))
+        return copied(self._placement.tree(root))
 
     def offers(self, scratch: placement.Placement,
                root: str) -> Iterator[dict]:
@@ -192,8 +193,11 @@ class Grants:
         return found
 
 
-def _copied(providers: Sequence[placement.Provider]) -> placement.Placement:
-    """Placement with a copy of some resource providers."""
+def copied(providers: Iterable[placement.Provider]) -> placement.Placement:
+    """Placement with a copy of some resource providers.
+
+    :param providers: those of a host, its own first
+    """
     scratch = placement.Placement()
     for provider in providers:
         provider = copy.copy(provider)

@@ -107,7 +107,7 @@ class _Filling:
             list(guest.grants.offers(scratch, host.root)))
         if placed is None:
             return False
-        candidate, filled.room = placed
-        grants.claim(scratch, candidate)
+        filled.room = placed.room
+        grants.claim(scratch, placed.candidate)
         filled.load = load.plus(guest.spec)
         return True

@@ -109,17 +109,30 @@ def place(
     return _claim(wanted, room, mapping, decision, evaluation)
 
 
+class Placed(ty.NamedTuple):
+    """A guest that was put on a host.
+
+    :ivar candidate: the allocation candidate
+    :ivar room: what is left then
+    :ivar degrees: text of each policy -> how far it is kept, 0 to 1
+    """
+
+    candidate: Mapping[str, ty.Any]
+    room: Room
+    degrees: Mapping[str, float]
+
+
 def place_first(
     wanted: Wanted, room: Room, ratios: fit.Ratios,
     candidates: Sequence[Mapping[str, ty.Any]],
-) -> tuple[Mapping[str, ty.Any], Room] | None:
+) -> Placed | None:
     """Put a guest on a host by one of its allocation candidates.
 
     As the filters do it: those that the host cannot serve are dropped, and
     the one that keeps the preferred rules best is claimed.
 
     :param candidates: allocation candidates of the host
-    :returns: (the candidate, what is left then); None if the host is refused
+    :returns: None if the host is refused
     """
     best = None
     for candidate in candidates:
@@ -133,7 +146,8 @@ def place_first(
     candidate, decision, evaluation = best
     left = _claim(wanted, room, candidate.get('mappings'), decision,
                   evaluation)
-    return None if left is None else (candidate, left)
+    return None if left is None else Placed(
+        candidate, left, decision.degrees)
 
 
 _REFUSED = decide.Decision(False)

@@ -12,6 +12,7 @@
 """The hosts of a snapshot as simulated hosts, with all that is used there."""
 
 from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
 import functools
 
 from nova import exception
@@ -30,6 +31,8 @@ from nfv_sched.simulator import placement
 _OWN_TAGS = ('address', 'dev_type')
 _KEPT_TAGS = ('rp_uuid', 'parent_ifname')
 _AVAILABLE = 'available'
+_UNAVAILABLE = 'unavailable'
+_TAKEN = ('claimed', 'allocated')
 # Of the stats, what Nova's scheduler reads.
 _NUMBERS = ('num_instances', 'io_workload', 'failed_builds')
 _UNDERSCORES = str.maketrans(':.', '__')
@@ -139,6 +142,36 @@ def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
 
 
 # PCI devices
+
+
+def pools_without(
+    found: snapshot.Cloud, host: snapshot.Host, group: model.HostGroup,
+    servers: frozenset[str],
+) -> list[dict]:
+    """The pools of free PCI devices of a host without some of its servers.
+
+    :param found: the snapshot
+    :param host: the host
+    :param group: the same as in a cloud file
+    :param servers: UUIDs of the servers
+    :returns: as ``nova.pci.stats.PciDeviceStats`` has them
+    """
+    freed = {device.address for device in host.devices
+             if device.server in servers}
+    parents = {device.parent for device in host.devices
+               if device.address in freed}
+    # A PF is free without VFs that are taken, a VF if its PF is.
+    busy = {device.parent for device in host.devices
+            if device.status in _TAKEN and device.address not in freed}
+    without = dataclasses.replace(host, devices=tuple([
+        dataclasses.replace(
+            device, status=_AVAILABLE, server=None, request=None)
+        if device.address in freed or device.status == _UNAVAILABLE and (
+            device.parent in freed
+            or device.address in parents - busy) else device
+        for device in host.devices]))
+    made = _host(0, without, group, _common_tags(found))
+    return made.pci_tracker.stats.pools
 
 
 def _kind(device: snapshot.Device) -> _Kind:

@@ -132,6 +132,14 @@ class Server:
         self.uuid = self.uuid or compute.stable_uuid('server', self.name)
 
     @property
+    def has_fixed_devices(self) -> bool:
+        """Whether it has PCI devices that live migration cannot move."""
+        return any(
+            wanted.source == objects.InstancePCIRequest.FLAVOR_ALIAS and
+            not wanted.is_live_migratable()
+            for wanted in self.instance.pci_requests.requests)
+
+    @property
     def nodes(self) -> tuple[int, ...] | None:
         """Host NUMA node of each guest NUMA node; None if it has none."""
         if self.host is None or self.instance.numa_topology is None:

@@ -76,10 +76,21 @@ def started(found: snapshot.Cloud, *, reasons: str | None = None,
         cloud = layout.cloud(found)
     with (configuration.defaults(),
           configuration.overrides(cloud, reasons, seed)):
-        yield _state(found, cloud)
+        yield restored(found, cloud)
 
 
-def _state(found: snapshot.Cloud, cloud: model.Cloud) -> states.State:
+def restored(found: snapshot.Cloud,
+             cloud: model.Cloud | None = None) -> states.State:
+    """A simulated cloud as a snapshot says.
+
+    To be used within :func:`started` with the same snapshot.
+
+    :param found: the snapshot
+    :param cloud: the same as a cloud file
+    :raises InputError: if a filter or weigher of the snapshot is not installed
+    """
+    if cloud is None:
+        cloud = layout.cloud(found)
     try:
         state = states.State(cloud, restore_hosts.hosts(found, cloud))
         restore_servers.restore(state, found)

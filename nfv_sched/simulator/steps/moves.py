@@ -138,9 +138,7 @@ def live_migrate(state: states.State, server: servers.Server,
     conductor.needs(server, servers.ACTIVE, servers.PAUSED)
     source, old = server.host, server.claimed
     conductor.needs_service(source)
-    if any(wanted.source == objects.InstancePCIRequest.FLAVOR_ALIAS and
-           not wanted.is_live_migratable()
-           for wanted in server.instance.pci_requests.requests):
+    if server.has_fixed_devices:
         raise servers.Refused('Nova live-migrates no server with devices of '
                               'an alias that is not live_migratable')
     migration = conductor.hand_over(state, server, step)

@@ -1,0 +1,479 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Which few live migrations make room for more guests of a flavor.
+
+In a small cloud the fewest moves are found, whatever they are.  In a large one
+guests are sought without which a guest of the flavor fits their host: single
+ones first, then pairs, then three; and for each of them a host that has room
+to spare.  What is found was done in the simulator before it is told.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Hashable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import dataclasses
+import fnmatch
+import itertools
+import time
+import typing as ty
+
+from nfv_sched.advice.plans import movable
+from nfv_sched.advice.plans import positions
+from nfv_sched.advice.plans import trial
+from nfv_sched.advice import room as rooms
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import start
+
+#: At most so many guests of a host leave it for one new guest.
+_LARGEST_SET = 3
+_PAIR = 2
+#: Clouds of up to so many (guest, host) pairs are searched exhaustively, as
+#: long as that takes no longer than so many seconds.
+_PAIRS = 64
+_SECONDS = 20.0
+#: How often a plan that failed in the simulator is sought anew.
+_ROUNDS = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A move, and what it is for.
+
+    :ivar move: the move
+    :ivar gains: new guests for which there is room after this move, and not
+        before: name of the host -> how many; less than 0 where there were more
+    """
+
+    move: trial.Move
+    gains: ty.Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Moves that make room.
+
+    :ivar flavor: name of the flavor
+    :ivar count: how many more guests of it were asked for
+    :ivar before: how many fit without any move
+    :ivar after: how many fit after the moves, as far as was counted
+    :ivar steps: the moves, in order; empty if none are needed, or none help.
+        If they do not make room for all, they do for some.
+    :ivar fixed: name of a server that stays -> why; of those that were in the
+        way
+    :ivar failed: moves that the simulator refused: why
+    :ivar exact: whether no smaller number of moves makes this room
+    """
+
+    flavor: str
+    count: int
+    before: int
+    after: int
+    steps: tuple[Step, ...] = ()
+    fixed: ty.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    failed: tuple[str, ...] = ()
+    exact: bool = False
+
+    @property
+    def enough(self) -> bool:
+        """Whether as many fit then as were asked for."""
+        return self.after >= self.count
+
+
+def plan(
+    found: snapshot.Cloud, flavor: snapshot.Flavor, count: int, *,
+    max_moves: int = 10, avoid: Collection[str] = (), ports: int = 1,
+    update: Callable[[int, int, str], None] = lambda done, total, what: None,
+) -> Plan:
+    """The fewest live migrations after which more guests fit.
+
+    :param found: the cloud
+    :param flavor: flavor of the new guests
+    :param count: how many of them are to fit
+    :param max_moves: the most moves
+    :param avoid: patterns of names of servers that stay, and of hosts that
+        nobody leaves or goes to
+    :param ports: ports of the virtual switch that each new guest has
+    :param update: called with (steps done, steps in all, what is done)
+    :raises nfv_sched.simulator.servers.Refused: if Nova does not take the
+        flavor
+    :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    forbidden: set[tuple[str, str]] = set()
+    failed: list[str] = []
+    with start.started(found) as state:
+        search = _Search(
+            positions.Positions(found, state, ports), flavor, count,
+            max_moves, avoid, forbidden, update)
+        for _round in range(_ROUNDS):
+            moves, exact = search.moves()
+            wrong = None
+            if moves:
+                wrong = trial.failure(
+                    found, start.restored(found), moves, flavor=flavor.name,
+                    count=min(count, search.total(moves)),
+                    update=lambda done, total: update(
+                        done, total, 'moves tried'))
+            if wrong is None:
+                return search.plan(moves, exact and not failed, failed)
+            refused = wrong.move or moves[-1]
+            forbidden.add((refused.uuid, refused.destination))
+            failed.append(f'{refused.name} to {refused.destination}: '
+                          f'{wrong.reason}')
+        return search.plan((), False, failed)
+
+
+class _Search:
+    """The search for moves.
+
+    :param known: the cloud
+    :param flavor: flavor of the new guests
+    :param count: how many of them are to fit
+    :param max_moves: the most moves
+    :param avoid: patterns of names that are left alone
+    :param forbidden: moves that are not to be made: (server, destination)
+    :param update: see :func:`plan`
+    """
+
+    def __init__(self, known: positions.Positions, flavor: snapshot.Flavor,
+                 count: int, max_moves: int, avoid: Collection[str],
+                 forbidden: Collection[tuple[str, str]],
+                 update: Callable[[int, int, str], None]):
+        self._known = known
+        self._flavor = flavor
+        self._count = count
+        self._max_moves = max_moves
+        self._avoid = avoid
+        self._forbidden = forbidden
+        self._update = update
+        self._guest = known.new(flavor)
+        counted = self._guest.counted.count(list(known.hosts.values()))
+        self._now = {name: each.fits for name, each in counted.items()}
+        self._before = sum(self._now.values())
+        self._fits: dict[tuple[str, Hashable], int] = {}
+        self._why: dict[str, str | None] = {}
+        self._most: dict[Hashable, list[int]] = {}
+
+    # -- what there is
+
+    def _may_change(self, name: str) -> bool:
+        return not any(fnmatch.fnmatchcase(name, each)
+                       for each in self._avoid)
+
+    def _why_not(self, uuid: str) -> str | None:
+        """Why a server stays where it is; None if it may be moved."""
+        if uuid not in self._why:
+            server = self._known.servers[uuid]
+            self._why[uuid] = (
+                self._known.why_not(movable.LIVE, uuid)
+                if self._may_change(server.name) else 'as --avoid says')
+        return self._why[uuid]
+
+    def _movable(self, name: str,
+                 standing: positions.Standing) -> list[str]:
+        """UUIDs of the servers of a host that may be moved."""
+        if not self._may_change(name):
+            return []
+        position = self._known.position(name, standing)
+        return [uuid for uuid in (*self._known.on_host[name], *position.came)
+                if self._known.where(uuid, standing) == name
+                and self._why_not(uuid) is None]
+
+    def _fit(self, position: positions.Position) -> int:
+        """How many new guests fit a host."""
+        if not (position.came or position.left):
+            return self._now[position.host.name]
+        key = position.host.name, position.key
+        known = self._fits.get(key)
+        if known is None:
+            known = self._fits[key] = self._known.fits(
+                position, self._guest,
+                self._now[position.host.name] + self._count)
+        return known
+
+    def _total(self, standing: positions.Standing) -> int:
+        """How many new guests fit the cloud."""
+        return self._before + sum(
+            self._fit(position) - self._now[name]
+            for name, position in standing.positions.items())
+
+    # -- searches
+
+    def moves(self) -> tuple[tuple[trial.Move, ...], bool]:
+        """The moves that are best.
+
+        :returns: (moves, whether there are no fewer that do as well)
+        """
+        if self._before >= self._count:
+            return (), True
+        pairs = len(self._known.hosts) * sum(
+            map(len, self._known.on_host.values()))
+        if pairs <= _PAIRS:
+            return self._fewest()
+        found = self._greedy()
+        # One move cannot be too many.
+        return found, len(found) == 1
+
+    def _fewest(self) -> tuple[tuple[trial.Move, ...], bool]:
+        """The fewest moves, by trying them all; else the best of few."""
+        began = time.monotonic()
+        for most in range(1, self._max_moves + 1):
+            self._update(most, self._max_moves, 'numbers of moves')
+            seen: set[Hashable] = set()
+            try:
+                found = self._deeper(positions.Standing(), (), most, seen,
+                                     began + _SECONDS)
+            except TimeoutError:
+                return self._greedy(), False
+            if found is not None:
+                return found, True
+            if not seen:
+                break
+        return self._greedy(), False
+
+    def _deeper(
+        self, standing: positions.Standing, moves: tuple[trial.Move, ...],
+        left: int, seen: set[Hashable], until: float,
+    ) -> tuple[trial.Move, ...] | None:
+        """Moves after which enough fit, with at most so many more."""
+        lacking = self._count - self._total(standing)
+        if lacking <= 0:
+            return moves
+        if not left or self._most_gained(standing, left) < lacking:
+            return None
+        if time.monotonic() > until:
+            raise TimeoutError()
+        key = (left, frozenset(standing.where.items()), frozenset(
+            (name, position.key)
+            for name, position in standing.positions.items()))
+        if key in seen:
+            return None
+        seen.add(key)
+        for move, after in self._all_moves(standing):
+            found = self._deeper(after, (*moves, move), left - 1, seen,
+                                 until)
+            if found is not None:
+                return found
+        return None
+
+    def _most_gained(self, standing: positions.Standing, left: int) -> int:
+        """A number of new guests that no so many moves exceed.
+
+        As if guests could leave without going anywhere.
+        """
+        total = [0] * (left + 1)
+        for name in self._known.hosts:
+            best = self._gains(standing, name, left)
+            total = [max(total[size - part] + best[part]
+                         for part in range(size + 1))
+                     for size in range(left + 1)]
+        return total[left]
+
+    def _gains(self, standing: positions.Standing, name: str,
+               left: int) -> list[int]:
+        """How many more fit a host if up to so many servers leave it."""
+        position = self._known.position(name, standing)
+        uuids = self._movable(name, standing)
+        key = name, position.key, left
+        known = self._most.get(key)
+        if known is None:
+            fits = self._fit(position)
+            known = [0]
+            for size in range(1, left + 1):
+                # The more leave, the more fit.
+                sets = itertools.combinations(
+                    uuids, min(size, len(uuids))) if size <= _PAIR else [uuids]
+                known.append(max(known[-1], max(
+                    (self._without(position, chosen, fits)
+                     for chosen in sets), default=0)))
+            self._most[key] = known
+        return known
+
+    def _without(self, position: positions.Position,
+                 uuids: Sequence[str], fits: int) -> int:
+        """How many more new guests fit a host without some servers."""
+        left: positions.Position | None = position
+        for uuid in uuids:
+            left = self._known.take(left, uuid)
+            if left is None:
+                return 0
+        return self._fit(left) - fits
+
+    def _all_moves(self, standing: positions.Standing) -> Iterator[
+            tuple[trial.Move, positions.Standing]]:
+        for source in self._known.hosts:
+            uuids = self._movable(source, standing)
+            uuids.sort(key=self._cost)
+            for uuid in uuids:
+                yield from self._moves_of(standing, uuid, source)
+
+    def _moves_of(
+        self, standing: positions.Standing, uuid: str, source: str,
+        hosts: Collection[str] | None = None,
+    ) -> Iterator[tuple[trial.Move, positions.Standing]]:
+        """Each move of a server, and the cloud after it."""
+        for name in self._known.hosts if hosts is None else hosts:
+            if (uuid, name) in self._forbidden or (
+                    not self._may_change(name)):
+                continue
+            after = self._known.move(standing, uuid, name)
+            if after is not None:
+                yield trial.move_of(
+                    self._known.servers[uuid], source, name), after
+
+    def _cost(self, uuid: str) -> int:
+        """What it costs to move a server: memory, MiB."""
+        return self._known.servers[uuid].flavor.memory
+
+    def _greedy(self) -> tuple[trial.Move, ...]:
+        """Moves that make room, host by host, the cheapest first."""
+        standing = positions.Standing()
+        moves: tuple[trial.Move, ...] = ()
+        while self._total(standing) < self._count:
+            left = self._max_moves - len(moves)
+            found = self._cheapest(standing, min(left, _LARGEST_SET))
+            if found is None:
+                break  # for fewer new guests it may be of use all the same
+            more, standing = found
+            moves = (*moves, *more)
+        return moves
+
+    def _cheapest(
+        self, standing: positions.Standing, most: int,
+    ) -> tuple[tuple[trial.Move, ...], positions.Standing] | None:
+        """The fewest moves, then the least memory, for one more guest."""
+        for size in range(1, most + 1):
+            sets = sorted(
+                (sum(map(self._cost, uuids)), name, uuids)
+                for name in self._known.hosts
+                for uuids in itertools.combinations(
+                    self._movable(name, standing), size))
+            for done, (_cost, name, uuids) in enumerate(sets):
+                if done % 50 == 0:
+                    self._update(done, len(sets), 'sets of servers')
+                position = self._known.position(name, standing)
+                if not self._could(position, uuids) or self._without(
+                        position, uuids, self._fit(position)) < 1:
+                    continue
+                found = self._away(standing, uuids, name)
+                if found is not None:
+                    return found
+        return None
+
+    def _could(self, position: positions.Position,
+               uuids: Sequence[str]) -> bool:
+        """Whether there are CPUs enough without some servers, in sum."""
+        wanted = self._guest.counted.wanted
+        guest, host = wanted.request.guest, position.room.host
+        if guest is None or host is None:
+            return True
+        need = sum(cell.dedicated for cell in guest.cells) + guest.reserved
+        free = sum(len(cell.free_cpus) for cell in host.cells)
+        held = sum(len(node.dedicated) + len(node.reserved) for uuid in uuids
+                   for node in self._known.servers[uuid].nodes or ())
+        isolated = any(
+            node.thread_policy == 'isolate' for uuid in uuids
+            for node in self._known.servers[uuid].nodes or ())
+        return isolated or need <= free + held
+
+    def _away(
+        self, standing: positions.Standing, uuids: Sequence[str],
+        source: str,
+    ) -> tuple[tuple[trial.Move, ...], positions.Standing] | None:
+        """Move servers to hosts where they take no room of new guests."""
+        before = self._total(standing)
+        moves: tuple[trial.Move, ...] = ()
+        after = standing
+        # Large ones first: they find a place less easily.
+        for uuid in sorted(uuids, key=self._cost, reverse=True):
+            found = self._elsewhere(after, uuid, source)
+            if found is None:
+                return None
+            move, after = found
+            moves = (*moves, move)
+        return (moves, after) if self._total(after) > before else None
+
+    def _elsewhere(
+        self, standing: positions.Standing, uuid: str, source: str,
+    ) -> tuple[trial.Move, positions.Standing] | None:
+        """The move that costs least room; hosts without room come first."""
+        hosts = sorted(
+            (name for name in self._known.hosts if name != source),
+            key=lambda name: (self._now[name] > 0, self._load(name)))
+        best: tuple[int, trial.Move, positions.Standing] | None = None
+        for move, after in self._moves_of(standing, uuid, source, hosts):
+            name = move.destination
+            lost = (self._fit(self._known.position(name, standing))
+                    - self._fit(after.positions[name]))
+            if best is None or lost < best[0]:
+                best = lost, move, after
+            if lost <= 0:
+                break
+        return None if best is None else best[1:]
+
+    def _load(self, name: str) -> int:
+        """Free CPUs: full hosts are filled first."""
+        room: rooms.Room = self._known.hosts[name].room
+        return sum(len(cell.free_cpus)
+                   for cell in (room.host.cells if room.host else ()))
+
+    # -- what is told
+
+    def _standings(self, moves: Sequence[trial.Move]) -> Iterator[
+            positions.Standing]:
+        """The cloud before the first move, and after each of them."""
+        standing = positions.Standing()
+        yield standing
+        for move in moves:
+            after = self._known.move(standing, move.uuid, move.destination)
+            standing = standing if after is None else after
+            yield standing
+
+    def total(self, moves: Sequence[trial.Move]) -> int:
+        """How many new guests fit after moves.
+
+        :param moves: the moves, in order
+        """
+        *_before, last = self._standings(moves)
+        return self._total(last)
+
+    def plan(self, moves: Sequence[trial.Move], exact: bool,
+             failed: Sequence[str]) -> Plan:
+        """The plan with some moves.
+
+        :param moves: the moves, in order
+        :param exact: whether there are no fewer
+        :param failed: why others failed
+        """
+        standings = list(self._standings(moves))
+        steps = []
+        for move, before, after in zip(moves, standings, standings[1:]):
+            gains = {}
+            for name in (move.source, move.destination):
+                gain = (self._fit(after.positions[name]) - self._fit(
+                    self._known.position(name, before)))
+                if gain:
+                    gains[name] = gain
+            steps.append(Step(move=move, gains=gains))
+        fixed = {}
+        for uuids in self._known.on_host.values():
+            for uuid in uuids:
+                why = self._why_not(uuid)
+                if why is not None:
+                    fixed[uuid] = why
+        return Plan(
+            flavor=self._flavor.name, count=self._count,
+            before=self._before, after=self._total(standings[-1]),
+            steps=tuple(steps), fixed=fixed, failed=tuple(failed),
+            exact=exact and self._total(standings[-1]) >= self._count)

@@ -1,0 +1,94 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Which servers can be moved, and how.
+
+What Nova refuses before it looks for a host; whether there is one is another
+question.  The reasons are clauses for people, to be read after the name of the
+server.
+"""
+
+import typing as ty
+
+from oslo_utils import strutils
+
+from nfv_sched.cloud import snapshot
+#: How a server is moved; the last from a host that is lost.
+LIVE = 'live'
+COLD = 'cold'
+EVACUATE = 'evacuate'
+
+_STATES: ty.Mapping[str, tuple[str, ...]] = {
+    LIVE: ('active', 'paused'), COLD: ('active', 'stopped'),
+    EVACUATE: ('active', 'stopped', 'error')}
+_ACCELERATED = 'accelerator-'
+_ACCELERATOR = 'it has an accelerator of Cyborg'
+_LOCAL_DISKS = ('local_lvm',)
+#: Whose secret of a TPM can be read where the server goes.
+_HOSTS_SECRET = 'host'
+
+
+def why_not(kind: str, found: snapshot.Server,
+            host: snapshot.Host | None) -> str | None:
+    """Why a server cannot be moved.
+
+    :param kind: :data:`LIVE`, :data:`COLD` or :data:`EVACUATE`
+    :param found: the server
+    :param host: its host; None if that is not in the snapshot
+    :returns: None if Nova looks for a host, as far as the snapshot tells
+    """
+    if host is None:
+        return 'its host is not known'
+    if kind != EVACUATE and not host.up:
+        return f'the compute service on {host.name} is down: evacuate it'
+    if found.task:
+        return f'Nova is busy with it ({found.task})'
+    if found.state not in _STATES[kind]:
+        return f'it is {found.state}'
+    return _OF_KIND[kind](found)
+
+
+def _live(found: snapshot.Server) -> str | None:
+    specs = found.flavor.extra_specs
+    if _accelerated(found):
+        return _ACCELERATOR
+    if _has_tpm(found) and (
+            specs.get('hw:tpm_secret_security') != _HOSTS_SECRET):
+        return 'only its owner can read the secret of its TPM'
+    if any(map(strutils.bool_from_string, (
+            specs.get('hw:mem_encryption'),
+            found.image.get('hw_mem_encryption')))):
+        return 'its memory is encrypted'
+    if specs.get('aggregate_instance_extra_specs:storage') in _LOCAL_DISKS:
+        return 'its disk is a local volume of LVM'
+    return None
+
+
+def _cold(found: snapshot.Server) -> str | None:
+    return _ACCELERATOR if _accelerated(found) else None
+
+
+def _evacuate(found: snapshot.Server) -> str | None:
+    return 'Nova evacuates no server with a TPM' if _has_tpm(found) else None
+
+
+_OF_KIND = {LIVE: _live, COLD: _cold, EVACUATE: _evacuate}
+
+
+def _has_tpm(found: snapshot.Server) -> bool:
+    return bool(found.flavor.extra_specs.get('hw:tpm_version')
+                or found.image.get('hw_tpm_version'))
+
+
+def _accelerated(found: snapshot.Server) -> bool:
+    return bool(found.flavor.extra_specs.get('accel:device_profile')) or any(
+        port.vnic_type.startswith(_ACCELERATED)
+        for port in found.ports or ())

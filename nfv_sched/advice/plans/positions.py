@@ -1,0 +1,597 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The hosts of a cloud as they would be, with servers gone and others come.
+
+What a host has left is a value (:class:`Position`), and so is a cloud
+(:class:`Standing`): putting a server on a host, or taking it away, gives
+another one, so that plans can be tried and dropped.  Hosts are asked as the
+scheduler's filters, Placement and the claim on the compute node would answer;
+what they say is checked in the simulator before anybody sees it.
+"""
+
+from collections.abc import Hashable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import types
+import typing as ty
+
+from nfv_sched.advice import capacity
+from nfv_sched.advice import grants
+from nfv_sched.advice.plans import movable
+from nfv_sched.advice import room as rooms
+from nfv_sched.cloud import snapshot
+from nfv_sched.numa import decide
+from nfv_sched.numa import supply
+from nfv_sched.numa import topology
+from nfv_sched.simulator import layout
+from nfv_sched.simulator import placement
+from nfv_sched.simulator import request
+from nfv_sched.simulator import restore_hosts
+from nfv_sched.simulator import servers
+from nfv_sched.simulator import state as states
+
+_NOTHING: Mapping[str, ty.Any] = types.MappingProxyType({})
+_NOBODY: frozenset[str] = frozenset()
+#: How near a device is -> degree of the policies about devices.
+_NEAR = {'local': 1.0, 'partial': 0.5, 'remote': 0.0}
+_SOFT = 'soft-'
+_AFFINITY = 'affinity'
+
+
+def _no_field() -> ty.Any:
+    return dataclasses.field(default_factory=lambda: _NOTHING)
+
+
+class Part(ty.NamedTuple):
+    """What a server has of a host cell.
+
+    :ivar cell: position of the host cell
+    :ivar cpus: host CPUs that it has for itself
+    :ivar shared: number of its shared vCPUs
+    :ivar memory: MiB
+    :ivar pages: size of pages, KiB -> KiB that it has
+    """
+
+    cell: int
+    cpus: frozenset[int]
+    shared: int
+    memory: int
+    pages: Mapping[int, int]
+
+
+class Held(ty.NamedTuple):
+    """What a server has of a host, to be given back.
+
+    :ivar parts: of the host cells
+    :ivar allocations: in Placement: provider -> resource class -> amount
+    :ivar devices: with which other PCI devices are left when they are taken;
+        None if it has none, or those that it had from the beginning
+    """
+
+    parts: tuple[Part, ...]
+    allocations: Mapping[str, Mapping[str, int]]
+    devices: tuple | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """A host as it would be; never changed.
+
+    :ivar host: as it is now
+    :ivar room: what is left of its NUMA nodes and PCI devices
+    :ivar used: what is left of its resource providers; not to be changed
+    :ivar load: what has come, less what has left, for other filters
+    :ivar carried: the same for limits of ports and rules
+    :ivar came: UUID of each server that has come -> what it has
+    :ivar left: UUIDs of the servers that were here and have left
+    """
+
+    host: capacity.Host
+    room: rooms.Room
+    used: placement.Placement
+    load: capacity.Load = capacity.NO_LOAD
+    carried: Mapping[str, int] = _no_field()
+    came: Mapping[str, Held] = _no_field()
+    left: frozenset[str] = _NOBODY
+
+    @property
+    def key(self) -> Hashable:
+        """Hosts of the same name and key are alike."""
+        return (self.room.key, self.load, tuple(sorted(self.carried.items())),
+                frozenset(self.came), self.left)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Standing:
+    """A cloud as it would be; never changed.
+
+    :ivar positions: the hosts that are not as they are now, by name
+    :ivar where: UUID of each server that was moved -> name of its host
+    """
+
+    positions: Mapping[str, Position] = _no_field()
+    where: Mapping[str, str] = _no_field()
+
+    def moved(self, uuid: str, *positions: Position) -> 'Standing':
+        """The cloud after a move.
+
+        :param uuid: UUID of the server
+        :param positions: the hosts that have changed; the last one has it now
+        """
+        changed = {each.host.name: each for each in positions}
+        return Standing({**self.positions, **changed},
+                        {**self.where, uuid: positions[-1].host.name})
+
+
+class Guest:
+    """Servers that hosts treat alike, or new ones of a flavor.
+
+    :param counted: one of them as :mod:`nfv_sched.advice.capacity` counts it
+    :param fixed: whether live migration cannot move its PCI devices
+    """
+
+    def __init__(self, counted: capacity.Guest, fixed: bool = False):
+        self.counted = counted
+        self.fixed = fixed
+        self.needs = counted.needs
+        self._refused: dict[tuple[str, capacity.Load], bool] = {}
+
+    def refused(self, position: Position,
+                others: Iterable[capacity.Host] = ()) -> bool:
+        """Whether a filter that is not counted refuses a host.
+
+        :param position: the host
+        :param others: asked together with it, which is quicker
+        """
+        key = position.host.name, position.load
+        if key not in self._refused:
+            hosts = {position.host.name: (position.host, position.load)}
+            if position.load == capacity.NO_LOAD:
+                hosts.update({each.name: (each, capacity.NO_LOAD)
+                              for each in others})
+            found = self.counted.refusals(list(hosts.values()))
+            for host, load in hosts.values():
+                self._refused[host.name, load] = bool(found[host.name])
+        return self._refused[key]
+
+
+class Positions:
+    """The hosts and servers of a cloud, for plans; changes nothing.
+
+    :param found: the snapshot
+    :param state: the cloud that was started from it, with its servers
+    :param ports: ports of the virtual switch that new guests have
+
+    :ivar servers: the servers of the snapshot by UUID
+    :ivar simulated: the same in the simulator
+    """
+
+    def __init__(self, found: snapshot.Cloud, state: states.State,
+                 ports: int = 1):
+        self._found = found
+        self._state = state
+        self._counting = capacity.Counting(state, ports, any(
+            host.network is not None for host in found.hosts))
+        self.hosts = {host.name: host for host in self._counting.hosts()}
+        self.of_name = {host.name: host for host in layout.hosts(found)}
+        self.servers = {server.uuid: server for server in found.servers}
+        self.simulated = {server.uuid: server
+                          for server in state.servers.values()}
+        self.on_host: dict[str, list[str]] = {name: [] for name in self.hosts}
+        for server in found.servers:
+            if server.host in self.on_host:
+                self.on_host[server.host].append(server.uuid)
+        self._members = {
+            member: group for group in found.groups
+            for member in group.members if member in self.servers}
+        self._guests: dict[Hashable, Guest | str] = {}
+        self._now: dict[str, Position] = {}
+        self._degrees: dict[str, Mapping[str, float]] = {}
+
+    # -- guests
+
+    def new(self, flavor: snapshot.Flavor) -> Guest:
+        """A new guest of a flavor.
+
+        :param flavor: the flavor
+        :raises servers.Refused: if Nova does not take the flavor
+        """
+        return Guest(self._counting.guest(flavor))
+
+    def guest(self, uuid: str) -> Guest:
+        """A server as a guest.
+
+        :param uuid: its UUID
+        :raises servers.Refused: if Nova refuses a move before it looks for a
+            host
+        """
+        server, simulated = self.servers[uuid], self.simulated[uuid]
+        key = _kind(server)
+        known = self._guests.get(key)
+        if known is None:
+            try:
+                known = Guest(
+                    self._counting.guest_of(request.of_move(
+                        self._state, simulated, None, ())),
+                    simulated.has_fixed_devices)
+            except servers.Refused as exc:
+                known = str(exc)
+            self._guests[key] = known
+        if isinstance(known, str):
+            raise servers.Refused(known)
+        return known
+
+    def why_not(self, kind: str, uuid: str) -> str | None:
+        """Why a server cannot be moved, wherever there is room.
+
+        :param kind: see :mod:`nfv_sched.advice.plans.movable`
+        :param uuid: UUID of the server
+        """
+        server = self.servers[uuid]
+        reason = movable.why_not(kind, server, self.of_name.get(
+            server.host or ''))
+        if reason is not None:
+            return reason
+        try:
+            guest = self.guest(uuid)
+        except servers.Refused as exc:
+            return str(exc)
+        if kind == movable.LIVE and guest.fixed:
+            return 'it has PCI devices of an alias that is not live_migratable'
+        return None
+
+    # -- hosts
+
+    def position(self, name: str,
+                 standing: Standing | None = None) -> Position:
+        """A host.
+
+        :param name: its name
+        :param standing: the cloud as it would be; None for as it is
+        """
+        if standing is not None and name in standing.positions:
+            return standing.positions[name]
+        known = self._now.get(name)
+        if known is None:
+            host = self.hosts[name]
+            known = self._now[name] = Position(
+                host=host, room=host.room,
+                used=grants.copied(self._state.placement.tree(host.root)))
+        return known
+
+    def where(self, uuid: str, standing: Standing) -> str | None:
+        """Name of the host of a server.
+
+        :param uuid: its UUID
+        :param standing: the cloud as it would be
+        """
+        return standing.where.get(uuid, self.servers[uuid].host)
+
+    def take(self, position: Position, uuid: str) -> Position | None:
+        """A host without one of its servers.
+
+        :param position: the host
+        :param uuid: UUID of the server
+        :returns: None if it cannot be told what is left then
+        """
+        guest, came = self.guest(uuid), dict(position.came)
+        held = came.pop(uuid, None)
+        left = position.left
+        if held is None:
+            held = self._held(position, uuid)
+            left = left | {uuid}
+        room = self._room_without(position, uuid, held, left, came)
+        if room is None:
+            return None
+        used = grants.copied(position.used.providers.values())
+        _allocate(used, held.allocations, -1)
+        return Position(
+            host=position.host, room=room, used=used,
+            load=position.load.plus(guest.counted.spec, -1),
+            carried=_sum(position.carried, guest.needs, -1),
+            came=came, left=left)
+
+    def put(self, position: Position, guest: Guest, uuid: str | None = None,
+            degrees: Mapping[str, float] = _NOTHING) -> Position | None:
+        """A host with one more guest.
+
+        :param position: the host
+        :param guest: the guest
+        :param uuid: UUID of the server that it is; None for a new one
+        :param degrees: how far each policy must be kept at least
+        :returns: None if the host does not take it
+        """
+        counted = guest.counted
+        host = position.host
+        offers = list(counted.grants.offers(position.used, host.root))
+        if not offers:
+            return None
+        placed = rooms.place_first(
+            counted.wanted, position.room, counted.ratios(host), offers)
+        if placed is None or any(
+                placed.degrees.get(text, 0.0) < degree
+                for text, degree in degrees.items()):
+            return None
+        if guest.refused(position, self.hosts.values()) or any(
+                count < 1 for count, _binding in counted.limits_of(
+                    host, position.carried, position.used)):
+            return None
+        used = grants.copied(position.used.providers.values())
+        grants.claim(used, placed.candidate)
+        allocations = {
+            provider: dict(each['resources']) for provider, each
+            in placed.candidate['allocations'].items()}
+        for resource_class, amount in guest.needs.items():
+            ledger = capacity.ledger_of(host, resource_class, used)
+            if ledger is not None:
+                _allocate(used, {ledger.uuid: {resource_class: amount}})
+                allocations.setdefault(ledger.uuid, {})[
+                    resource_class] = amount
+        came = position.came
+        if uuid is not None:
+            came = {**came, uuid: Held(
+                _difference(position.room.host, placed.room.host),
+                allocations, (counted.wanted, placed.candidate.get(
+                    'mappings')) if counted.wanted.request.demands else None)}
+        return Position(
+            host=host, room=placed.room, used=used,
+            load=position.load.plus(counted.spec),
+            carried=_sum(position.carried, guest.needs),
+            came=came, left=position.left)
+
+    def fits(self, position: Position, guest: Guest, most: int) -> int:
+        """How many new guests fit a host, one after the other.
+
+        :param position: the host
+        :param guest: the guest
+        :param most: it is not counted further
+        """
+        count = 0
+        left: Position | None = position
+        while count < most:
+            left = self.put(left, guest)
+            if left is None:
+                break
+            count += 1
+        return count
+
+    def degrees(self, uuid: str) -> Mapping[str, float]:
+        """How far each policy of a server is kept where it is now.
+
+        :param uuid: its UUID
+        :returns: text of the policy -> degree, 0 to 1
+        """
+        known = self._degrees.get(uuid)
+        if known is None:
+            known = self._degrees[uuid] = self.degrees_of(
+                self.simulated[uuid])
+        return known
+
+    def degrees_of(self, simulated: servers.Server) -> Mapping[str, float]:
+        """How far each policy of a server is kept where the simulator has it.
+
+        :param simulated: the server
+        :returns: text of the policy -> degree, 0 to 1
+        """
+        terms = self.guest(simulated.uuid).counted.wanted.terms
+        host = None
+        if simulated.host is not None:
+            host = self.hosts[simulated.host.name].room.host
+        if terms is None or host is None:
+            return _NOTHING
+        if simulated.nodes is None:
+            return decide.floating(host, terms).degrees
+        order = {cell.id: place for place, cell in enumerate(host.cells)}
+        chosen = [order[node] for node in simulated.nodes if node in order]
+        if not chosen:
+            return _NOTHING
+        near = _NEAR.get(simulated.pci or '', 0.0)
+        return {
+            rule.text: near if rule.devices else rule.degree(
+                rule.read(host, terms.names), None, chosen)
+            for rule in terms.rules if rule.weighed}
+
+    # -- moves
+
+    def move(self, standing: Standing, uuid: str,
+             name: str) -> Standing | None:
+        """The cloud after a server was moved to a host.
+
+        The destination takes it before the source gives anything back; no
+        policy of it is kept less than now, nor that of its server group.
+
+        :param standing: the cloud before
+        :param uuid: UUID of the server
+        :param name: name of the destination
+        :returns: None if that is not possible
+        """
+        source = self.where(uuid, standing)
+        if name == source or source not in self.hosts or (
+                self.of_name[name].cell != self.of_name[source].cell
+                or not self.together(standing, uuid, name)):
+            return None
+        after = self.put(self.position(name, standing), self.guest(uuid),
+                         uuid, self.degrees(uuid))
+        if after is None:
+            return None
+        before = self.take(self.position(source, standing), uuid)
+        return None if before is None else standing.moved(uuid, before, after)
+
+    def together(self, standing: Standing, uuid: str, name: str) -> bool:
+        """Whether the server group of a server lets it go to a host.
+
+        Soft policies must not be kept less than where it is.
+
+        :param standing: the cloud as it would be
+        :param uuid: UUID of the server
+        :param name: name of the host
+        """
+        group = self._members.get(uuid)
+        if group is None:
+            return True
+        there = self._fellows(standing, group, uuid, name)
+        here = self._fellows(standing, group, uuid,
+                             self.where(uuid, standing))
+        if group.policy == _AFFINITY:
+            # Nova takes the source for a host of the group.
+            return there > 0
+        if group.policy == _SOFT + _AFFINITY:
+            return there >= here
+        if group.policy.startswith(_SOFT):
+            return there <= here
+        most = group.rules.get('max_server_per_host', '')
+        return there < (int(most) if most.isdigit() else 1)
+
+    def _fellows(self, standing: Standing, group: snapshot.Group, uuid: str,
+                 name: str | None) -> int:
+        """Number of other members of a group on a host."""
+        return sum(
+            member != uuid and member in self.servers
+            and self.where(member, standing) == name
+            for member in group.members)
+
+    # -- what is given back
+
+    def _held(self, position: Position, uuid: str) -> Held:
+        """What a server has where it was from the beginning."""
+        server = self.servers[uuid]
+        host = position.room.host
+        parts = [] if host is None else [
+            _part(host, node) for node in server.nodes or ()
+            if any(cell.id == node.host_node for cell in host.cells)]
+        held = self._state.placement.allocations.get(uuid, {})
+        return Held(tuple(parts), {
+            provider: amounts for provider, amounts in held.items()
+            if provider in position.used.providers})
+
+    def _room_without(
+        self, position: Position, uuid: str, held: Held,
+        left: frozenset[str], came: Mapping[str, Held],
+    ) -> rooms.Room | None:
+        host = position.room.host
+        if host is not None and held.parts:
+            host = _given_back(host, held.parts)
+        devices = position.room.devices
+        if held.devices or self.servers[uuid].devices:
+            devices = self._devices(position.host, host, left, came)
+            if devices is None:
+                return None
+        return rooms.Room(host, devices)
+
+    def _devices(
+        self, host: capacity.Host, nodes: topology.HostTopology | None,
+        left: frozenset[str], came: Mapping[str, Held],
+    ) -> supply.Supply | None:
+        """The free PCI devices, as they are without some and with others.
+
+        :returns: None if those that came find none then
+        """
+        devices = supply.Supply.of(restore_hosts.pools_without(
+            self._found, self.of_name[host.name],
+            self._state.hosts[host.name].group, left))
+        for held in came.values():
+            if held.devices is None:
+                continue
+            wanted, mapping = held.devices
+            cells = None
+            if wanted.request.guest is not None:
+                cells = sum(1 << part.cell for part in held.parts)
+            taken = devices.take(
+                wanted.request.demands, mapping,
+                nodes or topology.HostTopology(()), cells)
+            if taken is None:
+                return None
+            devices = taken
+        return devices
+
+
+def _kind(server: snapshot.Server) -> Hashable:
+    """Servers of the same kind ask for the same, but for server groups."""
+    flavor = server.flavor
+    return (
+        flavor.name, flavor.vcpus, flavor.memory, flavor.disk,
+        flavor.ephemeral, flavor.swap,
+        tuple(sorted(flavor.extra_specs.items())),
+        tuple(sorted(server.image.items())),
+        None if server.ports is None else tuple([
+            (port.network, port.vnic_type, port.physnet, port.rules)
+            for port in server.ports]),
+        server.zone, server.project, server.cell,
+        tuple(sorted(server.hints.items())),
+        sum(amounts.get('DISK_GB', 0)
+            for amounts in (server.allocations or {}).values()))
+
+
+def _sum(carried: Mapping[str, int], needs: Mapping[str, int],
+         sign: int = 1) -> Mapping[str, int]:
+    if not any(needs.values()):
+        return carried
+    return {name: carried.get(name, 0) + sign * needs.get(name, 0)
+            for name in {*carried, *needs}}
+
+
+def _allocate(used: placement.Placement,
+              allocations: Mapping[str, Mapping[str, int]],
+              sign: int = 1) -> None:
+    for uuid, amounts in allocations.items():
+        of_provider = used.providers[uuid].used
+        for name, amount in amounts.items():
+            of_provider[name] = of_provider.get(name, 0) + sign * amount
+
+
+def _part(host: topology.HostTopology, node: snapshot.GuestNode) -> Part:
+    """What a NUMA node of a server has of its host cell."""
+    place, cell = next(
+        (place, cell) for place, cell in enumerate(host.cells)
+        if cell.id == node.host_node)
+    cpus = frozenset(node.pins.values()) | node.reserved
+    if node.thread_policy == 'isolate':
+        cpus = cpus.union(*[core for core in cell.siblings if core & cpus])
+    size = node.page_size or min(
+        [pages.size_kb for pages in cell.pages], default=0)
+    return Part(place, cpus & cell.dedicated_cpus, len(node.shared),
+                node.memory, {size: 1024 * node.memory})
+
+
+def _difference(before: topology.HostTopology | None,
+                after: topology.HostTopology | None) -> tuple[Part, ...]:
+    """What a guest has taken of the host cells."""
+    if before is None or after is None:
+        return ()
+    return tuple([
+        Part(place, frozenset(old.free_cpus - new.free_cpus),
+             new.cpu_usage - old.cpu_usage,
+             new.memory_usage - old.memory_usage,
+             {pages.size_kb: pages.free_kb - then.free_kb
+              for pages, then in zip(old.pages, new.pages)
+              if pages.free_kb != then.free_kb})
+        for place, (old, new) in enumerate(zip(before.cells, after.cells))
+        if old is not new])
+
+
+def _given_back(host: topology.HostTopology,
+                parts: Iterable[Part]) -> topology.HostTopology:
+    """A host without what a server has of its cells."""
+    cells = list(host.cells)
+    for part in parts:
+        cell = cells[part.cell]
+        cells[part.cell] = cell.changed(
+            free=cell.free_cpus | part.cpus,
+            cpu_usage=max(0, cell.cpu_usage - part.shared),
+            memory_usage=max(0, cell.memory_usage - part.memory),
+            pages=tuple([
+                pages._replace(free_kb=min(
+                    pages.free_kb + part.pages.get(pages.size_kb, 0),
+                    pages.total_kb - pages.reserved_kb))
+                for pages in cell.pages]))
+    return host.changed(tuple(cells))

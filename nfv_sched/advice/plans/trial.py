@@ -1,0 +1,143 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Do a plan on a copy of the cloud, as Nova would.
+
+The simulator asks Nova's own scheduler with the destination of each move, and
+makes the claims with Nova's own code, one move after the other.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import typing as ty
+
+from nfv_sched.advice.plans import movable
+from nfv_sched.advice.plans import positions
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import actions
+from nfv_sched.simulator import engine
+from nfv_sched.simulator import state as states
+
+_EPSILON = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A move of a server.
+
+    :ivar uuid: UUID of the server
+    :ivar name: its name
+    :ivar flavor: name of its flavor
+    :ivar memory: MiB that are copied
+    :ivar kind: ``live``, ``cold`` or ``evacuate``
+    :ivar source: name of its host
+    :ivar destination: name of the host to which it goes
+    """
+
+    uuid: str
+    name: str
+    flavor: str
+    memory: int
+    kind: str = movable.LIVE
+    source: str
+    destination: str
+
+
+def move_of(server: snapshot.Server, source: str, destination: str,
+            kind: str = movable.LIVE) -> Move:
+    """A move of a server.
+
+    :param server: the server
+    :param source: name of its host
+    :param destination: name of the host to which it goes
+    :param kind: how it is moved
+    """
+    return Move(uuid=server.uuid, name=server.name, kind=kind,
+                flavor=server.flavor.name, memory=server.flavor.memory,
+                source=source, destination=destination)
+
+
+class Failure(ty.NamedTuple):
+    """What a trial came upon.
+
+    :ivar done: number of moves that were done before
+    :ivar move: the move that failed; None if new servers found no place
+    :ivar reason: why
+    """
+
+    done: int
+    move: Move | None
+    reason: str
+
+
+def failure(
+    found: snapshot.Cloud, state: states.State, moves: Sequence[Move], *,
+    flavor: str | None = None, count: int = 0,
+    update: Callable[[int, int], None] = lambda done, total: None,
+) -> Failure | None:
+    """Why a plan does not work; None if it does.
+
+    No move may keep a policy of the server less than it is kept before.
+
+    :param found: the cloud
+    :param state: the same in the simulator; changed
+    :param moves: the plan, in order
+    :param flavor: name of the flavor of new servers that are booted then
+    :param count: how many of them
+    :param update: called with (steps done, steps in all)
+    """
+    total = len(moves) + count
+    simulation = engine.Simulation(state)
+    known = positions.Positions(found, state)
+    for done, move in enumerate(moves):
+        update(done, total)
+        server = known.simulated[move.uuid]
+        before = known.degrees_of(server)
+        simulation.step(_step(move, done + 1, server.name))
+        outcome = simulation.outcomes[-1]
+        if not outcome.ok:
+            return Failure(done, move, outcome.reason)
+        worse = _worse(before, known.degrees_of(server))
+        if worse:
+            return Failure(done, move, f'{worse} would be kept less')
+    for number in range(count):
+        update(len(moves) + number, total)
+        simulation.step(actions.Boot(
+            action='boot', number=len(moves) + number + 1,
+            boot=f'new server {number + 1}', flavor=flavor or '',
+            targets=(f'new server {number + 1}',)))
+        outcome = simulation.outcomes[-1]
+        if not outcome.ok:
+            return Failure(len(moves), None, outcome.reason)
+    update(total, total)
+    return None
+
+
+def _step(move: Move, number: int, name: str) -> actions.Step:
+    of_step: dict[str, ty.Any] = {
+        'number': number, 'targets': (name,), 'host': move.destination}
+    if move.kind == movable.LIVE:
+        return actions.LiveMigrate(
+            action='live_migrate', live_migrate=(name,), **of_step)
+    if move.kind == movable.COLD:
+        return actions.ColdMigrate(
+            action='cold_migrate', cold_migrate=(name,), **of_step)
+    return actions.Evacuate(action='evacuate', evacuate=(name,), **of_step)
+
+
+def _worse(before: Mapping[str, float],
+           after: Mapping[str, float]) -> str:
+    """The policies that are kept less; empty if none is."""
+    return ', '.join(
+        text for text, degree in before.items()
+        if after.get(text, 0.0) < degree - _EPSILON)
