@@ -39,6 +39,8 @@ _ORDER = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
           'SharedVCPUFilter', 'CPUThreadPolicyFilter',
           'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
 _PCI_FILTER = 'PciPassthroughFilter'
+# Seconds.  Services report when the simulator says so, however long it takes.
+_NEVER = 10 ** 9
 _UNKNOWN = (cfg.NoSuchOptError, cfg.NoSuchGroupError)
 
 
@@ -146,6 +148,7 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
         values.append(('pci', 'alias', [
             jsonutils.dumps(pci.alias(alias))
             for alias in cloud.pci_aliases.values()], 0))
+    values.append(('DEFAULT', 'service_down_time', _NEVER, 0))
     changed = []
     state = random.getstate()
     try:

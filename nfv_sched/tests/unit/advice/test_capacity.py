@@ -15,6 +15,7 @@
 import dataclasses
 
 import fixtures
+from oslo_utils import fixture as utils_fixture
 
 from nfv_sched.advice import capacity
 from nfv_sched.cloud import snapshot
@@ -88,6 +89,15 @@ class TestCounts(CapacityTestCase):
             clouds.cloud(clouds.host()), [clouds.flavor()] * 2,
             update=lambda done, total: seen.append((done, total)))
         self.assertEqual([(0, 2), (1, 2), (2, 2)], seen)
+
+    def test_long_work(self):
+        """Services have not gone silent since their hosts were read."""
+        time = self.useFixture(utils_fixture.TimeFixture())
+        found = capacity.capacities(
+            clouds.cloud(clouds.host(), filters=['ComputeFilter']),
+            [clouds.flavor()] * 2,
+            update=lambda done, total: time.advance_time_seconds(3600))
+        self.assertEqual([4, 4], [each.fits for each in found])
 
     def test_nothing_is_changed(self):
         cloud = clouds.cloud(clouds.host())
