@@ -276,7 +276,10 @@ class Counting:
         host = self._state.hosts[host_state.host]
         devices = None
         if host_state.pci_stats is not None:
-            devices = supply.Supply.of(host.pci_tracker.stats.pools)
+            # Without devices there is no need for the tracker, which is slow.
+            devices = supply.Supply.of(
+                host.pci_tracker.stats.pools if host.group.pci.devices
+                else ())
         room = rooms.Room(
             topology.host_topology(host_state.numa_topology), devices)
         try:

@@ -113,15 +113,16 @@ def plan(
     forbidden: set[tuple[str, str]] = set()
     failed: list[str] = []
     with start.started(found) as state:
-        search = _Search(
-            positions.Positions(found, state, ports), flavor, count,
-            max_moves, avoid, forbidden, update)
+        known = positions.Positions(found, state, ports)
+        search = _Search(known, flavor, count, max_moves, avoid, forbidden,
+                         update)
         for _round in range(_ROUNDS):
             moves, exact = search.moves()
             wrong = None
             if moves:
                 wrong = trial.failure(
-                    found, start.restored(found), moves, flavor=flavor.name,
+                    start.restored(trial.part(found, search.hosts(moves))),
+                    known, moves, flavor=flavor.name,
                     count=min(count, search.total(moves)),
                     update=lambda done, total: update(
                         done, total, 'moves tried'))
@@ -164,6 +165,7 @@ class _Search:
         self._fits: dict[tuple[str, Hashable], int] = {}
         self._why: dict[str, str | None] = {}
         self._most: dict[Hashable, list[int]] = {}
+        self._left: dict[Hashable, int] = {}
 
     # -- what there is
 
@@ -228,18 +230,19 @@ class _Search:
     def _fewest(self) -> tuple[tuple[trial.Move, ...], bool]:
         """The fewest moves, by trying them all; else the best of few."""
         began = time.monotonic()
+        now = positions.Standing()
+        if self._most_gained(now, self._max_moves) < (
+                self._count - self._before):
+            return self._greedy(), False
         for most in range(1, self._max_moves + 1):
             self._update(most, self._max_moves, 'numbers of moves')
             seen: set[Hashable] = set()
             try:
-                found = self._deeper(positions.Standing(), (), most, seen,
-                                     began + _SECONDS)
+                found = self._deeper(now, (), most, seen, began + _SECONDS)
             except TimeoutError:
                 return self._greedy(), False
             if found is not None:
                 return found, True
-            if not seen:
-                break
         return self._greedy(), False
 
     def _deeper(
@@ -303,12 +306,15 @@ class _Search:
     def _without(self, position: positions.Position,
                  uuids: Sequence[str], fits: int) -> int:
         """How many more new guests fit a host without some servers."""
-        left: positions.Position | None = position
-        for uuid in uuids:
-            left = self._known.take(left, uuid)
-            if left is None:
-                return 0
-        return self._fit(left) - fits
+        key = position.host.name, position.key, tuple(uuids)
+        known = self._left.get(key)
+        if known is None:
+            left: positions.Position | None = position
+            for uuid in uuids:
+                left = left and self._known.take(left, uuid)
+            known = self._left[key] = (
+                0 if left is None else self._fit(left) - fits)
+        return known
 
     def _all_moves(self, standing: positions.Standing) -> Iterator[
             tuple[trial.Move, positions.Standing]]:
@@ -439,6 +445,22 @@ class _Search:
             after = self._known.move(standing, move.uuid, move.destination)
             standing = standing if after is None else after
             yield standing
+
+    def hosts(self, moves: Sequence[trial.Move]) -> set[str]:
+        """Names of the hosts of a plan, and of enough others with room.
+
+        :param moves: the plan
+        """
+        names = {name for move in moves
+                 for name in (move.source, move.destination)}
+        room = 0
+        for name, fits in self._now.items():
+            if room >= self._count:
+                break
+            if fits and name not in names:
+                room += fits
+                names.add(name)
+        return names
 
     def total(self, moves: Sequence[trial.Move]) -> int:
         """How many new guests fit after moves.

@@ -277,14 +277,16 @@ class Positions:
         """
         return standing.where.get(uuid, self.servers[uuid].host)
 
-    def take(self, position: Position, uuid: str) -> Position | None:
+    def take(self, position: Position, uuid: str,
+             guest: Guest | None = None) -> Position | None:
         """A host without one of its servers.
 
         :param position: the host
         :param uuid: UUID of the server
+        :param guest: the same as a guest; None for one of the snapshot
         :returns: None if it cannot be told what is left then
         """
-        guest, came = self.guest(uuid), dict(position.came)
+        guest, came = guest or self.guest(uuid), dict(position.came)
         held = came.pop(uuid, None)
         left = position.left
         if held is None:
@@ -482,7 +484,7 @@ class Positions:
         if host is not None and held.parts:
             host = _given_back(host, held.parts)
         devices = position.room.devices
-        if held.devices or self.servers[uuid].devices:
+        if held.devices or uuid in left and self.servers[uuid].devices:
             devices = self._devices(position.host, host, left, came)
             if devices is None:
                 return None

@@ -16,6 +16,7 @@ makes the claims with Nova's own code, one move after the other.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
@@ -80,8 +81,20 @@ class Failure(ty.NamedTuple):
     reason: str
 
 
+def part(found: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
+    """A cloud of some hosts and their servers.
+
+    :param found: the cloud
+    :param hosts: names of the hosts
+    """
+    return dataclasses.replace(
+        found, hosts=tuple(each for each in found.hosts
+                           if each.name in hosts),
+        servers=tuple(each for each in found.servers if each.host in hosts))
+
+
 def failure(
-    found: snapshot.Cloud, state: states.State, moves: Sequence[Move], *,
+    state: states.State, known: positions.Positions, moves: Sequence[Move], *,
     flavor: str | None = None, count: int = 0,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> Failure | None:
@@ -89,8 +102,9 @@ def failure(
 
     No move may keep a policy of the server less than it is kept before.
 
-    :param found: the cloud
-    :param state: the same in the simulator; changed
+    :param state: the cloud in the simulator, at least the hosts of the plan
+        and those that are to have room; changed
+    :param known: the cloud as it is
     :param moves: the plan, in order
     :param flavor: name of the flavor of new servers that are booted then
     :param count: how many of them
@@ -98,10 +112,10 @@ def failure(
     """
     total = len(moves) + count
     simulation = engine.Simulation(state)
-    known = positions.Positions(found, state)
+    simulated = {server.uuid: server for server in state.servers.values()}
     for done, move in enumerate(moves):
         update(done, total)
-        server = known.simulated[move.uuid]
+        server = simulated[move.uuid]
         before = known.degrees_of(server)
         simulation.step(_step(move, done + 1, server.name))
         outcome = simulation.outcomes[-1]
