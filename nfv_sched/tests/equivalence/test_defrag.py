@@ -1,0 +1,188 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Plans against what the simulator does when all moves are tried.
+
+A plan must work move by move, and no fewer moves may do: each sequence of
+moves that is shorter is made in the simulator, and new servers are booted
+then until one is refused.
+"""
+
+import dataclasses
+import logging
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nfv_sched.advice.plans import defrag
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import actions
+from nfv_sched.simulator import engine
+from nfv_sched.simulator import start
+from nfv_sched.tests import base
+from nfv_sched.tests.equivalence import test_stock
+from nfv_sched.tests import filled
+
+STOCK = ('ComputeFilter', 'ServerGroupAntiAffinityFilter',
+         'ServerGroupAffinityFilter', 'NUMATopologyFilter')
+SPECS = ({}, {}, {'nfv:vswitch_numa_affinity': 'strict'},
+         {'nfv:vswitch_numa_affinity': 'prefer'},
+         {'hw:cpu_thread_policy': 'require'}, {'hw:numa_nodes': '2'})
+POLICIES = ('anti-affinity', 'affinity', 'soft-anti-affinity',
+            'soft-affinity')
+#: Sequences of so many moves are tried, shorter ones included.
+DEPTH = 2
+MOST_SERVERS = 7
+FEW = 4
+
+
+def flavors():
+    """Flavors of 1 to 4 vCPUs, with some policies."""
+    return [dataclasses.replace(
+        filled.flavor(vcpus, f'{vcpus}.{number}'), extra_specs={
+            **filled.PINNED, **specs})
+            for vcpus in (2, 4, 1, 3) for number, specs in enumerate(SPECS)
+            if vcpus % int(specs.get('hw:numa_nodes', 1)) == 0]
+
+
+@st.composite
+def clouds(draw):
+    """A small cloud with servers, some of them in a group."""
+    count = draw(st.integers(2, 3))
+    nodes = draw(st.sampled_from((2, 1, 2, 4)))
+    threads = draw(st.sampled_from((2, 1)))
+    cores = draw(st.sampled_from((3, 4, 5))) if nodes < 4 else 2
+    hosts = [filled.host(f'host-{number}', cores, nodes, threads)
+             for number in range(count)]
+    if draw(st.integers(0, 5)) == 1:
+        hosts[0] = dataclasses.replace(hosts[0], cell='cell2')
+    known = flavors()
+    chosen = draw(st.lists(st.sampled_from(known), min_size=1, max_size=4,
+                           unique_by=lambda flavor: flavor.name))
+    filters = draw(st.sampled_from((filled.FILTERS, filled.FILTERS, STOCK)))
+    found = filled.filled(
+        filled.cloud(hosts, known, filters),
+        draw(st.sampled_from((.5, .7, .9))), draw(st.integers(0, 1 << 30)),
+        chosen, MOST_SERVERS)
+    groups = ()
+    if draw(st.integers(0, 2)) == 1 and found.servers:
+        members = draw(st.lists(st.sampled_from(
+            [server.uuid for server in found.servers]), unique=True))
+        groups = (snapshot.Group(
+            uuid='c0000000-0000-4000-8000-000000000000', name='group',
+            policy=draw(st.sampled_from(POLICIES)), members=tuple(members)),)
+    return dataclasses.replace(found, groups=groups)
+
+
+class Trials:
+    """What moves lead to, in the simulator."""
+
+    def __init__(self, found, flavor, most):
+        self._found = found
+        self._flavor = flavor
+        self._most = most
+
+    def room(self, moves):
+        """How many servers can be booted after moves.
+
+        :param moves: (UUID of the server, name of the destination) each
+        :returns: None if a move is refused
+        """
+        state = start.restored(self._found)
+        simulation = engine.Simulation(state)
+        names = {server.uuid: server.name
+                 for server in state.servers.values()}
+        for uuid, host in moves:
+            simulation.step(actions.LiveMigrate(
+                action='live_migrate', number=len(simulation.outcomes) + 1,
+                live_migrate=(names[uuid],), host=host,
+                targets=(names[uuid],)))
+            if not simulation.outcomes[-1].ok:
+                return None
+        for count in range(self._most):
+            simulation.step(actions.Boot(
+                action='boot', number=100 + count, boot=f'new {count}',
+                flavor=self._flavor.name, targets=(f'new {count}',)))
+            if not simulation.outcomes[-1].ok:
+                return count
+        return self._most
+
+    def shortest(self, wanted, most):
+        """The fewest moves after which enough servers can be booted.
+
+        Moves that worsen a preferred policy, or a soft one of a group, are
+        made, too: there may be fewer than in a plan then.
+
+        :returns: the moves; None if so many do not do
+        """
+        single = [(server.uuid, host.name) for server in self._found.servers
+                  for host in self._found.hosts if host.name != server.host]
+        ways = [()]
+        for _length in range(most):
+            longer = []
+            for way in ways:
+                for move in single:
+                    room = self.room((*way, move))
+                    if room is None:
+                        continue
+                    if room >= wanted:
+                        return (*way, move)
+                    longer.append((*way, move))
+            ways = longer
+        return None
+
+
+class TestDefrag(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def test_fewest_moves(self):
+        seen = dict.fromkeys(('run', 'none needed', 'impossible', 'moves',
+                              'several', 'refused in the trial'), 0)
+
+        @hypothesis.settings(
+            test_stock.SETTINGS, max_examples=max(10, test_stock.CASES // 20))
+        @hypothesis.given(found=clouds(), flavor=st.sampled_from([
+            flavor for flavor in flavors() if flavor.vcpus > 2]),
+            more=st.sampled_from((1, 1, 2)))
+        def check(found, flavor, more):
+            with start.started(found):
+                trials = Trials(found, flavor, 20)
+                now = trials.room(())
+                hypothesis.assume(now < 8)
+                wanted = now + more
+                plan = defrag.plan(found, flavor, wanted)
+                seen['run'] += 1
+                seen['refused in the trial'] += len(plan.failed)
+                self.assertEqual(now, plan.before)
+                moves = [(step.move.uuid, step.move.destination)
+                         for step in plan.steps]
+                self.assertGreaterEqual(trials.room(moves), plan.after)
+                if plan.enough:
+                    seen['moves'] += len(moves)
+                    seen['several'] += len(moves) > 1
+                    fewer = min(len(moves) - 1, DEPTH)
+                else:
+                    seen['impossible'] += 1
+                    fewer = DEPTH - (len(found.servers) > FEW)
+                preferred = found.groups or any(
+                    'prefer' in server.flavor.extra_specs.values()
+                    for server in found.servers)
+                if not preferred:
+                    self.assertIsNone(trials.shortest(wanted, fewer))
+
+        check()
+        print('defrag: %s' % seen)
+        self.assertGreater(seen['moves'], seen['run'] // 20)
+        self.assertFalse(seen['refused in the trial'])
