@@ -13,20 +13,12 @@
 """An explanation as text, as rows, and as a document."""
 
 from collections.abc import Iterable
-from collections.abc import Mapping
 from collections.abc import Sequence
-import dataclasses
-import io
 import typing as ty
 
-from rich import box
-from rich import console as rich_console
-from rich import table as rich_table
-from rich import text as rich_text
-
 from nfv_sched.advice.explain import values
+from nfv_sched.render import tables
 
-WIDTH = 120
 #: Hosts that are shown if not more are asked for.
 SHOWN = 20
 _WEIGHED = 3
@@ -64,7 +56,7 @@ def _head(explanation: values.Explanation) -> str:
         lines.append(f'It does not fit{which}: {explanation.reason}')
     for place in explanation.places:
         lines.append(f'It would go to {_place(place)}.')
-    return _wrapped(lines)
+    return tables.wrapped(lines)
 
 
 def _place(place: values.Place) -> str:
@@ -101,7 +93,8 @@ def _stages(explanation: values.Explanation) -> str:
         rows.append(('Filters', ran[0].before, ran[-1].after, ', '.join(
             f'{each.name} {each.before - each.after}' for each in ran
             if each.before != each.after)))
-    lines = [_table(('Stage', 'Hosts', 'Left', 'What removed them'), rows)]
+    lines = [tables.table(
+        ('Stage', 'Hosts', 'Left', 'What removed them'), rows)]
     if stage.cut:
         lines.append(
             f'[scheduler] max_placement_results = {stage.limit} has cut off '
@@ -115,7 +108,7 @@ def _stages(explanation: values.Explanation) -> str:
 def _requirements(stage: values.Placement) -> str:
     if stage.left == stage.hosts:
         return ''
-    return _table(
+    return tables.table(
         ('Asked of Placement', 'Hosts that miss it',
          'Hosts left if it is dropped'),
         [(each.text, each.missing, each.without)
@@ -131,8 +124,9 @@ def _filters(explanation: values.Explanation, all_filters: bool) -> str:
         if all_filters or each.alone or each.error]
     if not rows:
         return ''
-    return _table(('Filter', 'Hosts in', 'Out',
-                   f'Refuses alone, of {len(explanation.hosts)}', ''), rows)
+    return tables.table(
+        ('Filter', 'Hosts in', 'Out',
+         f'Refuses alone, of {len(explanation.hosts)}', ''), rows)
 
 
 def _hosts(explanation: values.Explanation, names: Sequence[str],
@@ -150,7 +144,7 @@ def _hosts(explanation: values.Explanation, names: Sequence[str],
     for host in shown:
         name = f'{host.name} *' if host.present else host.name
         rows.append((name, _verdict(host), '\n'.join(_lacks(host)) or '-'))
-    found = _table(('Host', 'Verdict', 'What it lacks'), rows)
+    found = tables.table(('Host', 'Verdict', 'What it lacks'), rows)
     if any(host.present for host in shown):
         found += '* It runs there; what it has was given back for this.\n'
     if len(order) > len(shown):
@@ -169,7 +163,7 @@ def _verdict(host: values.Host) -> str:
     if host.misses:
         parts.append('Placement')
     if host.refusals:
-        parts.append(_count(len(host.refusals), 'filter'))
+        parts.append(tables.count(len(host.refusals), 'filter'))
     return ' + '.join(parts)
 
 
@@ -203,7 +197,7 @@ def _weighing(explanation: values.Explanation) -> str:
          f'without it {weigher.without} first' if weigher.without else '')
         for weigher in weighing.weighers
         if any(weight.value for weight in weigher.weights)]
-    found = _table(
+    found = tables.table(
         ('Weigher', *(weighing.hosts[i] for i in columns), 'Decides'), rows)
     found += 'Each: weight, normalised x multiplier = what counts.\n'
     if weighing.equal > 1:
@@ -229,7 +223,7 @@ def _changes(explanation: values.Explanation) -> str:
     shown = explanation.relaxations[:_CHANGES]
     found = ''
     if shown:
-        found = _table(
+        found = tables.table(
             ('It would fit if', 'Hosts', 'First'),
             [(each.text, each.hosts, each.host) for each in shown])
     elif explanation.tried:
@@ -237,50 +231,15 @@ def _changes(explanation: values.Explanation) -> str:
                      f'({explanation.tried} were tried).')
     more = len(explanation.relaxations) - len(shown)
     if more:
-        found += f'{_count(more, "more change")}, see -f json\n'
+        found += f'{tables.count(more, "more change")}, see -f json\n'
     if explanation.untried:
-        found += (f'{_count(explanation.untried, "change")} not tried to the '
-                  'end, see --try-seconds\n')
-    return _wrapped(lines) + found if lines else found
-
-
-def _count(number: int, noun: str) -> str:
-    return f'{number} {noun}{"" if number == 1 else "s"}'
+        found += (f'{tables.count(explanation.untried, "change")} not tried '
+                  'to the end, see --try-seconds\n')
+    return tables.wrapped(lines) + found if lines else found
 
 
 def _of_hosts(number: int) -> str:
-    return _count(number, 'host')
-
-
-def _console() -> rich_console.Console:
-    return rich_console.Console(
-        file=io.StringIO(), width=WIDTH, color_system=None, markup=False,
-        emoji=False, highlight=False, force_terminal=False)
-
-
-def _printed(what: ty.Any) -> str:
-    console = _console()
-    console.print(what)
-    lines = ty.cast(io.StringIO, console.file).getvalue().splitlines()
-    return ''.join(f'{line.rstrip()}\n' for line in lines)
-
-
-def _wrapped(lines: Sequence[str]) -> str:
-    return ''.join(_printed(rich_text.Text(line)) for line in lines)
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[ty.Any]]) -> str:
-    table = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False,
-                             show_edge=False)
-    rows = [tuple(map(str, row)) for row in rows]
-    for number, column in enumerate(columns):
-        numeric = bool(rows) and all(
-            row[number] == '-' or row[number].isdigit() for row in rows)
-        table.add_column(rich_text.Text(column), overflow='fold',
-                         justify='right' if numeric else 'left')
-    for row in rows:
-        table.add_row(*map(rich_text.Text, row))
-    return _printed(table)
+    return tables.count(number, 'host')
 
 
 def host_rows(explanation: values.Explanation,
@@ -306,20 +265,8 @@ def document(explanation: values.Explanation,
     :param explanation: the explanation
     :param hosts: names of the hosts that are wanted
     """
-    found = _plain(explanation)
+    found = tables.plain(explanation)
     wanted = frozenset(hosts)
     found['hosts'] = [host for host in found['hosts']
                       if host['name'] in wanted]
     return found
-
-
-def _plain(value: ty.Any) -> ty.Any:
-    """A value of lists, mappings and what JSON has."""
-    if dataclasses.is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name))
-                for field in dataclasses.fields(value)}
-    if isinstance(value, (tuple, list)):
-        return [_plain(each) for each in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    return value

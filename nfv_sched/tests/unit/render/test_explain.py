@@ -16,6 +16,7 @@ import testtools
 
 from nfv_sched.advice.explain import values
 from nfv_sched.render import explain
+from nfv_sched.render import tables
 
 
 def host(name, *texts, misses=(), rank=None, present=False):
@@ -89,7 +90,7 @@ class TextTest(testtools.TestCase):
         self.assertIn('30 hosts more', found)
         self.assertNotIn('h020', found)
         self.assertIn('h049', self.text(many, everything=True))
-        self.assertTrue(all(len(line) <= explain.WIDTH
+        self.assertTrue(all(len(line) <= tables.WIDTH
                             for line in found.splitlines()))
 
 
