@@ -1,0 +1,67 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Moves as commands to run."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+import shlex
+
+from nfv_sched.advice.plans import movable
+from nfv_sched.advice.plans import trial
+
+#: Microversions of the compute API from which a destination can be named.
+_LIVE, _COLD = '2.30', '2.56'
+
+
+def commands(moves: Iterable[trial.Move]) -> Iterator[str]:
+    """What to run for moves, in order; each waits until a move is over.
+
+    :param moves: live and cold migrations
+    :returns: lines for a shell; comments begin with ``#``
+    """
+    for move in moves:
+        yield comment(f'{move.name}: {move.kind} migration from '
+                      f'{move.source} to {move.destination}')
+        if move.kind == movable.LIVE:
+            yield _openstack(
+                _LIVE, 'server', 'migrate', '--live-migration',
+                '--host', move.destination, '--wait', move.uuid)
+        else:
+            yield _openstack(
+                _COLD, 'server', 'migrate', '--host', move.destination,
+                '--wait', move.uuid)
+            yield _openstack(
+                _COLD, 'server', 'migration', 'confirm', move.uuid)
+
+
+def comment(text: str) -> str:
+    """A comment for a shell, in one line.
+
+    :param text: what it says
+    """
+    return f'# {" ".join(text.split())}'
+
+
+def disable(host: str, reason: str) -> str:
+    """The command by which a host gets no more servers.
+
+    :param host: its name
+    :param reason: why
+    """
+    return _openstack(
+        None, 'compute', 'service', 'set', '--disable', '--disable-reason',
+        reason, host, 'nova-compute')
+
+
+def _openstack(version: str | None, *words: str) -> str:
+    of_version = ('--os-compute-api-version', version) if version else ()
+    return shlex.join(('openstack', *of_version, *words))
