@@ -70,7 +70,7 @@ class _Capacity(source.Looking, cli.Lister):
         parser = super().get_parser(prog_name)
         source.add_hosts(parser)
         parser.add_argument(
-            '--ports', type=_number, default=1, metavar='N',
+            '--ports', type=source.number, default=1, metavar='N',
             help='ports on the virtual switch that each guest has '
                  '(default: 1)')
         return parser
@@ -106,7 +106,7 @@ class List(_Capacity):
             '--empty', action='store_true',
             help='add how many would fit if no servers were there')
         parser.add_argument(
-            '--survive', type=_number, metavar='N',
+            '--survive', type=source.number, metavar='N',
             help='add how many fit that still have room after the loss of '
                  'any N hosts')
         parser.add_argument(
@@ -148,11 +148,7 @@ class List(_Capacity):
         if parsed_args.by != _CLOUD or parsed_args.survive is not None:
             raise source.UsageError('--mix goes with neither --by nor '
                                     '--survive')
-        flavors = {flavor.name: flavor for flavor in cloud.flavors}
-        for name in parsed_args.mix:
-            if name not in flavors:
-                raise source.UsageError(f'no flavor is named {name!r}')
-        wanted = [(flavors[name], count)
+        wanted = [(source.flavor(cloud, name), count)
                   for name, count in parsed_args.mix.items()]
         columns, row = ['Mix', 'Fits'], [', '.join(
             f'{count} x {name}' for name, count in parsed_args.mix.items())]
@@ -179,13 +175,9 @@ class Show(_Capacity):
 
     def take_action(self, parsed_args):
         cloud = self.cloud(parsed_args)
-        flavors = [flavor for flavor in cloud.flavors
-                   if flavor.name == parsed_args.flavor]
-        if not flavors:
-            raise source.UsageError(
-                f'no flavor is named {parsed_args.flavor!r}')
+        flavor = source.flavor(cloud, parsed_args.flavor)
         hosts = _chosen(cloud, parsed_args)
-        found, = self._count(parsed_args, cloud, flavors[:1], hosts)
+        found, = self._count(parsed_args, cloud, [flavor], hosts)
         of_name = {host.name: host for host in cloud.hosts}
         return ('Host', 'Fits', 'Placement says', 'Free pCPUs', 'Binding',
                 'Why'), [
@@ -264,13 +256,6 @@ def _free(host: snapshot.Host) -> str:
         return ''
     return (' + '.join(str(len(node.free)) for node in nodes) + ' of ' +
             ' + '.join(str(len(node.dedicated)) for node in nodes))
-
-
-def _number(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError('a number from 0 is needed')
-    return value
 
 
 def _mix(text: str) -> dict[str, int]:

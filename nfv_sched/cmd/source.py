@@ -210,6 +210,40 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
         fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
 
 
+def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
+    """A flavor of a cloud.
+
+    :param cloud: the cloud
+    :param name: its name
+    :raises UsageError: if there is none of that name
+    """
+    for each in cloud.flavors:
+        if each.name == name:
+            return each
+    raise UsageError(f'no flavor is named {name!r}')
+
+
+def number(text: str, least: int = 0) -> int:
+    """A number on the command line.
+
+    :param text: as it was given
+    :param least: what it must be at least
+    :raises argparse.ArgumentTypeError: if it is no such number
+    """
+    value = int(text)
+    if value < least:
+        raise argparse.ArgumentTypeError(f'a number from {least} is needed')
+    return value
+
+
+def positive(text: str) -> int:
+    """A number from 1; see :func:`number`.
+
+    :param text: as it was given
+    """
+    return number(text, 1)
+
+
 def add_hosts(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose hosts.
 

@@ -318,11 +318,11 @@ class _Search:
 
     def _all_moves(self, standing: positions.Standing) -> Iterator[
             tuple[trial.Move, positions.Standing]]:
-        for source in self._known.hosts:
-            uuids = self._movable(source, standing)
-            uuids.sort(key=self._cost)
-            for uuid in uuids:
-                yield from self._moves_of(standing, uuid, source)
+        for uuid, source in sorted(
+                ((uuid, source) for source in self._known.hosts
+                 for uuid in self._movable(source, standing)),
+                key=lambda found: self._cost(found[0])):
+            yield from self._moves_of(standing, uuid, source)
 
     def _moves_of(
         self, standing: positions.Standing, uuid: str, source: str,

@@ -58,7 +58,7 @@ class ExamplesTestCase(base.SimulatorTestCase):
     def test_they_are_found(self):
         found = examples.find()
         self.assertEqual(
-            ['all-policies', 'carrier-grade', 'hyper-converged',
+            ['all-policies', 'carrier-grade', 'fragmented', 'hyper-converged',
              'network-nodes', 'network-nodes-ovn', *(
                  f'platform/{name}' for name in PLATFORM), 'ports-fill-up',
              'router-guest', 'thousand-hosts', 'two-hosts'], list(found))
@@ -112,6 +112,10 @@ class ExamplesTestCase(base.SimulatorTestCase):
     def test_two_hosts(self):
         for seed in range(5):
             self.check(self.text('two-hosts'), seed)
+
+    def test_fragmented(self):
+        for seed in range(5):
+            self.check(self.text('fragmented'), seed)
 
     def test_hyper_converged(self):
         text = self.text('hyper-converged')
