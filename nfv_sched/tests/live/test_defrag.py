@@ -1,0 +1,62 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A plan that makes room, carried out on a cloud of real processes."""
+
+import collections
+
+from nfv_sched.cloud import file
+from nfv_sched.tests.live import base
+from nfv_sched.tests.live import test_tools
+
+
+class DefragTest(test_tools.ToolsTestCase):
+
+    def fill(self, flavor):
+        """Boot guests until no more fit."""
+        row, = self.document('capacity', 'list', '--flavor', flavor.name)
+        for server in self.request_many(flavor, row['Fits']):
+            self.assertEqual('ACTIVE', self.settled(server).status)
+
+    def by_node(self):
+        """(host, number of a NUMA node) -> UUIDs of the guests there."""
+        found = collections.defaultdict(list)
+        for server in file.load(self.save()[0]).servers:
+            for node in server.nodes:
+                found[server.host, node.host_node].append(server.uuid)
+        return found
+
+    def test_carried_out(self):
+        small = self.flavor(2, **base.pinned())
+        large = self.flavor(6, **base.pinned())
+        self.fill(small)
+        self.boot_refused(large)
+        here = self.by_node()
+        # One guest is in the way here; there is room for it there.
+        source = next(host for (host, _node), guests in here.items()
+                      if len(guests) == 3)
+        guests = next(guests for (host, _node), guests in here.items()
+                      if host == source and len(guests) == 3)
+        there = next(guests for (host, _node), guests in here.items()
+                     if host != source)
+        for uuid in (*guests[1:], there[0]):
+            self.delete(self.admin.compute.get_server(uuid))
+        self.boot_refused(large)
+
+        plan = self.document('defrag', 'plan', '--flavor', large.name)
+        self.assertEqual((0, 1, True), (
+            plan['before'], plan['after'], plan['exact']))
+        step, = plan['steps']
+        self.assertEqual(source, step['move']['source'])
+        self.live_migrate(
+            self.admin.compute.get_server(step['move']['uuid']),
+            step['move']['destination'])
+        self.assertEqual(source, self.boot(large).compute_host)
