@@ -89,6 +89,8 @@ class _Anonymizer:
         self._host = _Names('host', [
             *(host.name for host in hosts),
             *(server.host for server in servers if server.host),
+            *(name for move in cloud.moves or ()
+              for name in (move.source, move.target) if name),
             *(name for aggregate in cloud.aggregates
               for name in aggregate.hosts)])
         self._hypervisor = _Names(
@@ -171,7 +173,13 @@ class _Anonymizer:
                 key=lambda aggregate: aggregate.name)),
             groups=tuple(sorted(
                 map(self._whole_group, cloud.groups),
-                key=lambda group: group.uuid)))
+                key=lambda group: group.uuid)),
+            moves=None if cloud.moves is None else tuple(sorted(
+                map(self._whole_move, cloud.moves),
+                key=lambda move: move.uuid)),
+            consumers=None if cloud.consumers is None else {
+                self._uuid(consumer): self._allocations(found)
+                for consumer, found in cloud.consumers.items()})
 
     def _sentence(self, text: str) -> str:
         """What is missing, without the error: that may have any name in it."""
@@ -274,9 +282,20 @@ class _Anonymizer:
             hints={name: tuple(map(self._uuid, values))
                    for name, values in server.hints.items()
                    if name in _HINTS},
-            allocations=None if server.allocations is None else {
-                self._uuid(provider): amounts
-                for provider, amounts in server.allocations.items()})
+            allocations=None if server.allocations is None
+            else self._allocations(server.allocations))
+
+    def _allocations(
+        self, found: Mapping[str, Mapping[str, int]],
+    ) -> dict[str, Mapping[str, int]]:
+        return {self._uuid(provider): amounts
+                for provider, amounts in found.items()}
+
+    def _whole_move(self, move: snapshot.Move) -> snapshot.Move:
+        return dataclasses.replace(
+            move, uuid=self._uuid(move.uuid), server=self._uuid(move.server),
+            source=move.source and self._host(move.source),
+            target=move.target and self._host(move.target))
 
     def _whole_flavor(self, flavor: snapshot.Flavor) -> snapshot.Flavor:
         return dataclasses.replace(

@@ -100,6 +100,7 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     hosts = _hosts(conf, cells, aggregates, missing)
     progress('hosts', len(hosts), len(hosts))
     servers = _servers(cells, groups, _devices_of(hosts), missing, progress)
+    moves = _moves(cells, servers, missing)
     missing[:0] = cells.failures
     network = _read_neutron(conf, missing, progress)
     places = _read_placement(
@@ -125,7 +126,8 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
         groups=tuple(snapshot.Group(
             uuid=row.uuid, name=row.name, policy=row.policy,
             rules=_texts(records.plain(row.rules) or {}),
-            members=tuple(row.members)) for row in groups))
+            members=tuple(row.members)) for row in groups),
+        moves=moves, consumers=_consumers(places, servers))
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -304,10 +306,14 @@ class _Server(ty.NamedTuple):
 
     :ivar value: the server, without ports and allocations
     :ivar interfaces: ID of a port -> what Nova's cache has of it
+    :ivar moving: NUMA nodes before and after the move that is under way, or
+        not confirmed yet
     """
 
     value: snapshot.Server
     interfaces: dict[str, snapshot.Port]
+    moving: tuple[tuple[snapshot.GuestNode, ...] | None,
+                  tuple[snapshot.GuestNode, ...] | None] = (None, None)
 
 
 def _devices_of(
@@ -385,13 +391,32 @@ def _server(row: records.ServerRow, flavor, group: str | None,
                if name not in _OTHER_IMAGE_PROPERTIES
                and not name.startswith(_OTHER_IMAGE_PREFIXES)},
         # Without a host they are numbered as the flavor has them.
-        nodes=None if topology is None or columns.host is None else tuple(
-            _guest_node(cell) for cell in topology['cells']),
+        nodes=_guest_nodes(topology) if columns.host is not None else None,
         emulator_threads=topology and topology.get(
             'emulator_threads_policy'),
         devices=tuple(devices), group=group, zone=asked.zone,
         hints=asked.hints)
-    return _Server(value, _interfaces(columns.network_info))
+    moving = records.plain(columns.migration_context) or {}
+    return _Server(value, _interfaces(columns.network_info), (
+        _guest_nodes(moving.get('old_numa_topology')),
+        _guest_nodes(moving.get('new_numa_topology'))))
+
+
+def _moves(cells: records.Cells, servers: list[_Server],
+           missing: list[str]) -> tuple[snapshot.Move, ...]:
+    """The migrations that may hold something on their hosts."""
+    known = {server.value.uuid: server.moving for server in servers}
+    moves = []
+    for row in cells.moves():
+        with _told(f'Migration {row.uuid}', missing):
+            before, after = known.get(row.instance_uuid, (None, None))
+            moves.append(snapshot.Move(
+                uuid=row.uuid or '', server=row.instance_uuid or '',
+                kind=row.migration_type or '', status=row.status or '',
+                source=row.source_compute, target=row.dest_compute,
+                updated=records.iso(row.updated_at or row.created_at),
+                before=before, after=after))
+    return tuple(sorted(moves, key=lambda move: move.uuid))
 
 
 def _booted_flavor(text: str) -> snapshot.Flavor:
@@ -417,6 +442,17 @@ def _flavor(row: records.FlavorRow) -> snapshot.Flavor:
         ephemeral=columns.ephemeral_gb or 0, swap=columns.swap or 0,
         public=bool(columns.is_public), disabled=bool(columns.disabled),
         extra_specs=row.extra_specs)
+
+
+def _guest_nodes(
+        topology: Mapping | None) -> tuple[snapshot.GuestNode, ...] | None:
+    """The NUMA nodes of a server.
+
+    :param topology: ``nova.objects.InstanceNUMATopology`` without versions
+    """
+    if topology is None:
+        return None
+    return tuple(_guest_node(cell) for cell in topology['cells'])
 
 
 def _guest_node(cell: Mapping) -> snapshot.GuestNode:
@@ -650,6 +686,17 @@ def _add_tree(places: _Places, uuid: str, found: list[_Reading]) -> None:
         for consumer, resources in each.allocations.items():
             places.allocations.setdefault(consumer, {})[
                 each.provider.uuid] = resources
+
+
+def _consumers(
+    places: _Places | None, servers: list[_Server],
+) -> dict[str, dict[str, dict[str, int]]] | None:
+    """What others than servers have in Placement."""
+    if places is None:
+        return None
+    known = {server.value.uuid for server in servers}
+    return {consumer: found for consumer, found in places.allocations.items()
+            if consumer not in known}
 
 
 # Together

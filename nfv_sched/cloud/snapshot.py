@@ -355,6 +355,36 @@ class Server:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A migration of Nova that may still hold something on either host.
+
+    That is one under way, or done and not confirmed yet; an evacuation until
+    its source is up again.
+
+    :ivar uuid: of the migration, and of what it has in Placement
+    :ivar server: UUID
+    :ivar kind: ``migration``, ``resize``, ``live-migration``, ``evacuation``
+    :ivar status: as Nova has it, such as ``running`` or ``finished``
+    :ivar source: name of the host that the server leaves
+    :ivar target: name of the host that it goes to; None if not yet known
+    :ivar updated: when it changed last: ISO 8601, UTC
+    :ivar before: NUMA nodes of the server on the source; None if it has none,
+        or they are not known
+    :ivar after: the same on the target
+    """
+
+    uuid: str
+    server: str
+    kind: str = ''
+    status: str = ''
+    source: str | None = None
+    target: str | None = None
+    updated: str = ''
+    before: tuple[GuestNode, ...] | None = None
+    after: tuple[GuestNode, ...] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
     """A host aggregate.
 
@@ -395,6 +425,11 @@ class Cloud:
     :ivar missing: what could not be read, a sentence each
     :ivar options: options of Nova and nfv-sched that matter for scheduling:
         section -> name -> value
+    :ivar moves: migrations that may hold something on their hosts; None if
+        they were not read
+    :ivar consumers: what others than servers have in Placement, such as
+        migrations: consumer -> provider -> class -> amount; None if that was
+        not read
     """
 
     taken: str
@@ -410,3 +445,5 @@ class Cloud:
     flavors: tuple[Flavor, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     groups: tuple[Group, ...] = ()
+    moves: tuple[Move, ...] | None = None
+    consumers: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None

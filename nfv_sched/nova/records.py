@@ -32,6 +32,9 @@ from nfv_sched.nova import database
 CHUNK = 500
 #: Most values of one SQL condition.
 _VALUES = 500
+# A migration with such a status holds nothing any more.
+_OVER = ('confirmed', 'reverted', 'error', 'failed', 'completed',
+         'cancelled', 'done')
 _IMAGE = 'image_'  # prefix of keys of system_metadata
 _NAME = 'nova_object.name'
 _DATA = 'nova_object.data'
@@ -148,6 +151,11 @@ class Cells:
                 for uuid, found in self._read(
                     _hosts, list(self._cells)).items()]
 
+    def moves(self) -> Iterator:
+        """Rows of ``migrations`` of all cells that answer; see _moves."""
+        for rows in self._read(_moves, list(self._cells)).values():
+            yield from rows
+
     def is_up(self, service) -> bool:
         """Whether a service reports, and is not forced down.
 
@@ -181,6 +189,24 @@ class Cells:
                     yield ServerRow(name_of(cell), *row)
                 done += len(rows)
             progress('servers', done, max(total, done))
+
+
+def _moves(context) -> list:
+    """The migrations that may still hold something on their hosts.
+
+    Those that Nova's resource tracker takes for unfinished, and evacuations
+    that the source has not cleaned up after.
+    """
+    from nova.db.main import models
+    table = models.Migration.__table__
+    return _rows(context, _present(
+        table, 'uuid', 'instance_uuid', 'migration_type', 'status',
+        'source_compute', 'dest_compute', 'created_at', 'updated_at',
+    ).where(sa.or_(
+        table.c.status.not_in(_OVER),
+        sa.and_(table.c.status == 'done',
+                table.c.migration_type == 'evacuation'),
+    )).order_by(table.c.id))
 
 
 def _line(exc: Exception) -> str:
@@ -259,7 +285,7 @@ def _server_columns(models) -> list:
             'id', 'uuid', 'display_name', 'host', 'project_id', 'vm_state',
             'task_state', 'created_at', 'vcpus', 'memory_mb', 'root_gb',
             'ephemeral_gb', 'availability_zone')),
-        extra.flavor, extra.numa_topology,
+        extra.flavor, extra.numa_topology, extra.migration_context,
         models.InstanceInfoCache.__table__.c.network_info]
 
 

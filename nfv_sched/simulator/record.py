@@ -11,10 +11,10 @@
 #    under the License.
 """The present state of a simulated cloud as a snapshot.
 
-A simulation that starts from it goes on as this one would.  Not in a snapshot
-are: from where a server was moved whose move is not confirmed yet, what
-servers that have left still hold on hosts that are down, and whether Neutron
-can be read.
+A simulation that starts from it goes on as this one would.  But it cannot
+confirm or revert moves of this one, and of hosts that are down it does not
+know what servers that have left still hold there, nor whether Neutron can be
+read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -48,6 +48,8 @@ def cloud(state: states.State) -> snapshot.Cloud:
     loads = state.loads()
     groups = {member: _group_uuid(state, name)
               for name, members in state.groups.items() for member in members}
+    servers = {server.uuid for server in state.servers.values()
+               if server.status != simulated.DELETED}
     return snapshot.Cloud(
         taken=timeutils.utcnow().strftime('%Y-%m-%dT%H:%M:%SZ'),
         source=state.cloud.path, nova=read.release('nova'),
@@ -64,7 +66,11 @@ def cloud(state: states.State) -> snapshot.Cloud:
             metadata=each.metadata, hosts=each.hosts)
             for each in state.cloud.aggregates),
         groups=tuple(_group(state, group)
-                     for group in state.cloud.server_groups.values()))
+                     for group in state.cloud.server_groups.values()),
+        moves=tuple(_moves(state)),
+        consumers={uuid: _amounts(found) for uuid, found
+                   in state.placement.allocations.items()
+                   if uuid not in servers})
 
 
 # Hosts
@@ -164,8 +170,7 @@ def _server(state: states.State, server: simulated.Server,
         cell=server.cell or '', project=server.project,
         state=_STATES.get(server.status, server.status.lower()),
         fault=server.reason or None, flavor=_flavor(instance.flavor),
-        image=server.image, nodes=topology and tuple(
-            _guest_node(cell) for cell in topology.cells),
+        image=server.image, nodes=_guest_nodes(topology),
         emulator_threads=topology and topology.emulator_threads_policy,
         devices=tuple(device.address for device in claimed.devices)
         if claimed is not None else (),
@@ -173,9 +178,35 @@ def _server(state: states.State, server: simulated.Server,
         group=group, zone=spec and spec.availability_zone,
         hints={name: tuple(values)
                for name, values in (hints or {}).items()},
-        allocations={
-            provider: dict(amounts) for provider, amounts in
-            state.placement.allocations.get(server.uuid, {}).items()})
+        allocations=_amounts(
+            state.placement.allocations.get(server.uuid, {})))
+
+
+def _amounts(found: Mapping[str, Mapping[str, int]],
+             ) -> dict[str, dict[str, int]]:
+    return {provider: dict(amounts) for provider, amounts in found.items()}
+
+
+def _moves(state: states.State) -> Iterator[snapshot.Move]:
+    """The moves that are not confirmed yet."""
+    for server in state.servers.values():
+        pending = server.pending
+        if pending is not None:
+            resized = pending.flavor_name != server.flavor_name
+            yield snapshot.Move(
+                uuid=pending.migration, server=server.uuid,
+                kind='resize' if resized else 'migration',
+                status='finished', source=pending.source.name,
+                target=server.host.name,
+                before=_guest_nodes(pending.claimed.topology),
+                after=_guest_nodes(server.instance.numa_topology))
+
+
+def _guest_nodes(topology: objects.InstanceNUMATopology | None,
+                 ) -> tuple[snapshot.GuestNode, ...] | None:
+    if topology is None:
+        return None
+    return tuple(_guest_node(cell) for cell in topology.cells)
 
 
 def _guest_node(cell: objects.InstanceNUMACell) -> snapshot.GuestNode:

@@ -53,6 +53,10 @@ def restore(state: states.State, found: snapshot.Cloud) -> None:
         if made.host is not None:
             made.host.instances[made.uuid] = made
         _allocate(state, made, server)
+    for consumer, allocations in (found.consumers or {}).items():
+        state.placement.allocations[consumer] = {
+            uuid: dict(amounts) for uuid, amounts in allocations.items()
+            if uuid in state.placement.providers}
     for name, group in layout.server_groups(found).items():
         state.groups[name] = [names[member] for member in group.members
                               if member in names]
@@ -141,7 +145,7 @@ def _work_out(state: states.State, found: snapshot.Server,
         return
     instance.host = host.name
     instance.node = host.node.hypervisor_hostname
-    instance.numa_topology = _topology(found)
+    instance.numa_topology = topology(found)
     tracker = host.pci_tracker
     # They are given back in this order.
     order = {address: place for place, address in enumerate(found.devices)}
@@ -165,7 +169,11 @@ def is_on_volume(found: snapshot.Server) -> bool:
         amounts.get('DISK_GB', 0) for amounts in found.allocations.values())
 
 
-def _topology(found: snapshot.Server) -> objects.InstanceNUMATopology | None:
+def topology(found: snapshot.Server) -> objects.InstanceNUMATopology | None:
+    """``nova.objects.InstanceNUMATopology`` of a server; None without nodes.
+
+    :param found: a server
+    """
     if found.nodes is None:
         return None
     return objects.InstanceNUMATopology(

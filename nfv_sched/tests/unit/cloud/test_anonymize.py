@@ -92,7 +92,11 @@ CLOUD = snapshot.Cloud(
                   'filter_tenant_id': f'{PROJECT}, {uuids.other}'}),),
     groups=(snapshot.Group(
         uuid=uuids.group, name='acme-pair', policy='anti-affinity',
-        members=(uuids.first,)),))
+        members=(uuids.first,)),),
+    moves=(snapshot.Move(
+        uuid=uuids.move, server=uuids.first, source='acme-1',
+        target='acme-gone'),),
+    consumers={uuids.move: {getattr(uuids, 'acme-1'): {'PCPU': 2}}})
 
 
 class AnonymizeTest(base.TestCase):
@@ -106,7 +110,7 @@ class AnonymizeTest(base.TestCase):
         for name in ('acme', 'bob', PROJECT, '"42"', *(
                 getattr(uuids, name) for name in (
                     'acme-1', 'first', 'request', 'port', 'network', 'group',
-                    'aggregate', 'other', 'cell'))):
+                    'aggregate', 'other', 'cell', 'move'))):
             self.assertNotIn(name, text)
         self.assertNotIn(ledger_names.provider_uuid(
             getattr(uuids, 'acme-1')), text)
@@ -114,10 +118,15 @@ class AnonymizeTest(base.TestCase):
 
     def test_same_everywhere(self):
         cloud = self.cloud
-        self.assertEqual({'host1', 'host2'},
-                         {each.name for each in cloud.hosts})
+        self.assertEqual({'host1', 'host2', 'host3'}, {
+            *(each.name for each in cloud.hosts), cloud.moves[0].target})
+        move, = cloud.moves
+        source, = (each for each in cloud.hosts if each.name == move.source)
+        self.assertEqual({move.uuid: {source.uuid: {'PCPU': 2}}},
+                         cloud.consumers)
         first = next(each for each in cloud.servers if each.host)
         second = next(each for each in cloud.servers if not each.host)
+        self.assertEqual(first.uuid, move.server)
         mine = next(each for each in cloud.hosts if each.name == first.host)
         self.assertEqual(first.uuid, mine.devices[0].server)
         self.assertEqual((first.uuid,), cloud.groups[0].members)
@@ -129,8 +138,8 @@ class AnonymizeTest(base.TestCase):
         self.assertEqual(first.flavor, cloud.flavors[0])
         self.assertEqual(mine.zone, first.zone)
         aggregate, = cloud.aggregates
-        self.assertEqual(
-            ('host1', 'host2'), aggregate.hosts)
+        self.assertEqual(tuple(sorted(each.name for each in cloud.hosts)),
+                         aggregate.hosts)
         self.assertEqual((aggregate.name,), mine.aggregates)
         self.assertEqual(mine.zone, aggregate.metadata['availability_zone'])
         self.assertEqual(

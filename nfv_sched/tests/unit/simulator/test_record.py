@@ -221,5 +221,26 @@ class RecordTest(base.SimulatorTestCase):
         with start.started(taken) as state:
             again = record.cloud(state)
         for name in ('hosts', 'servers', 'flavors', 'aggregates', 'groups',
-                     'options'):
+                     'options', 'consumers'):
             self.assertEqual(getattr(taken, name), getattr(again, name))
+
+    def test_unconfirmed_move(self):
+        """What it holds on its source is there, too."""
+        steps = [{'boot': 'a', 'flavor': 'pinned', 'host': 'host1'},
+                 {'resize': 'a', 'flavor': 'wide', 'confirm': False}]
+        _outcomes, _end, taken = self.whole(steps, [], 0)
+        server, = taken.servers
+        move, = taken.moves
+        self.assertEqual(
+            (server.uuid, 'resize', 'finished', 'host1', server.host),
+            (move.server, move.kind, move.status, move.source, move.target))
+        self.assertEqual([1, 2], [len(move.before), len(move.after)])
+        self.assertEqual(server.nodes, move.after)
+        source, = (host for host in taken.hosts if host.name == 'host1')
+        self.assertLessEqual(set(move.before[0].pins.values()),
+                             source.nodes[move.before[0].host_node].pinned)
+        self.assertEqual({'PCPU': 2, 'MEMORY_MB': 1024},
+                         taken.consumers[move.uuid][source.uuid])
+        with start.started(taken) as state:
+            again = record.cloud(state)
+        self.assertEqual(taken.consumers, again.consumers)
