@@ -110,6 +110,19 @@ class Labels(ty.NamedTuple):
     tried: frozenset[str] = _NOWHERE
 
 
+class Standing(ty.NamedTuple):
+    """Where a guest runs.
+
+    :ivar chosen: position of the host cell of each guest cell
+    :ivar pins: for each guest cell the host CPUs of its pinned vCPUs
+    :ivar others: host CPUs to which other guests are pinned
+    """
+
+    chosen: Sequence[int]
+    pins: Sequence[Sequence[int]]
+    others: frozenset[int] = frozenset()
+
+
 class Goal(ty.NamedTuple):
     """What a choice of host cells must satisfy.
 
@@ -330,6 +343,21 @@ class Rule(abc.ABC):
              chosen: Sequence[int]) -> bool:
         """Whether a choice keeps the rule."""
         return True
+
+    def broken(self, facts: Facts, ground: Ground,
+               standing: Standing) -> reasons.Reason | None:
+        """Why a guest that runs already does not keep the rule.
+
+        :param standing: where it runs
+        :returns: None if it keeps the rule
+        """
+        if self.kept(facts, ground, standing.chosen):
+            return None
+        host = ground.evaluation.host
+        nodes = sorted({host.cells[index].id for index in standing.chosen})
+        return reasons.Reason(
+            self.order, self.text, f'NUMA nodes{self.where} needed',
+            f'it is on {", ".join(map(str, nodes))}')
 
     def always(self, facts: Facts, ground: Ground,
                groups: Sequence[int]) -> bool:

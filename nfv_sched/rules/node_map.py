@@ -85,6 +85,18 @@ class NodeMapRule(base.Rule):
         return all(1 << chosen[guest] == bit
                    for (guest, _node), bit in zip(self.pairs, facts))
 
+    def broken(self, facts, ground, standing):
+        """The first mapped guest cell that is on another host cell."""
+        cells = ground.evaluation.host.cells
+        for (guest, node), key, bit in zip(
+                self.pairs, self.keys_used, facts):
+            index = standing.chosen[guest]
+            if 1 << index != bit:
+                return reasons.Reason(
+                    self.order, key, f'host NUMA node {node} needed',
+                    f'it is on {cells[index].id}')
+        return None
+
     def always(self, facts, ground, groups):
         """Whether every claim puts each mapped guest cell on its host cell.
 

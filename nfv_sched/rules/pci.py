@@ -70,6 +70,17 @@ class PCIRule(base.Rule):
         return ground.devices.local.test(
             base.candidates.mask_of(chosen))
 
+    def broken(self, facts, ground, standing):
+        """The reason if a device is not near one of the guest's cells."""
+        if self.kept(facts, ground, standing.chosen):
+            return None
+        served = ground.devices.serve(
+            base.candidates.mask_of(standing.chosen))
+        local = 0 if served is None else served.local
+        return reasons.Reason(
+            self.order, self.text, 'all PCI devices on its NUMA nodes needed',
+            f'{local} of {ground.devices.asked} are')
+
     def always(self, facts, ground, groups):
         """Whether no claim takes a device from another host cell.
 

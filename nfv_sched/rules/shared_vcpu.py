@@ -82,6 +82,16 @@ class SharedVCPURule(base.Rule):
         return bool(
             ground.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
 
+    def broken(self, facts, ground, standing):
+        """The reason if its host cell has too few shared CPUs."""
+        cell = ground.evaluation.host.cells[standing.chosen[self.cell]]
+        if cell.shared >= self.shared:
+            return None
+        return reasons.Reason(
+            self.order, self.text,
+            f'{self.shared} shared CPUs on its NUMA node needed',
+            f'node {cell.id} has {cell.shared}')
+
     def always(self, facts, ground, groups):
         """Whether every claim ends on a host cell with enough shared CPUs.
 

@@ -64,3 +64,37 @@ class ThreadsRule(base.Rule):
                 'a host without sibling threads needed',
                 'Nova cannot keep the siblings of dedicated CPUs idle')
         return None
+
+    def broken(self, facts, ground, standing):
+        """The reason if its pinned vCPUs are not on threads as it asks.
+
+        With ``require`` one vCPU of a guest cell may be left over.
+        """
+        cells = ground.evaluation.host.cells
+        for index, pins in zip(standing.chosen, standing.pins):
+            cores = [set(pins) & core for core in cells[index].siblings]
+            if self.siblings and len(pins) > 1:
+                alone = sum(len(core) == 1 for core in cores)
+                if alone > 1:
+                    return reasons.Reason(
+                        self.order, 'hw:cpu_thread_policy=require',
+                        'vCPUs on sibling threads needed',
+                        f'{alone} are alone on their core')
+            if self.isolates and self._crowded(
+                    cells[index].siblings, cores, standing.others):
+                return reasons.Reason(
+                    self.order, 'hw:cpu_thread_policy=isolate',
+                    'cores of its own needed', 'one is shared')
+        return None
+
+    @staticmethod
+    def _crowded(siblings, cores, others) -> bool:
+        """Whether a core has another vCPU, too.
+
+        :param siblings: CPUs of each core
+        :param cores: those of them that are the guest's, core by core
+        :param others: CPUs of other guests
+        """
+        return any(
+            len(own) > 1 or own and not core.isdisjoint(others)
+            for core, own in zip(siblings, cores))

@@ -229,6 +229,19 @@ class TestCellsRule(test_decide.DecideTestCase):
                 ((0, 1), 0b10, False), ((1, 2), 0b110, True)):
             self.assertEqual(kept, rule.kept(facts, None, chosen))
 
+    def test_broken(self):
+        """By a guest that runs already."""
+        rule = LastCellRule('last=strict')
+        found = numa_base.evaluation(
+            clouds.host_topology(), clouds.guest())
+        for chosen, said in (
+                ((1,), None),
+                ((0,), 'last=strict: NUMA nodes at the end needed, it is '
+                       'on 0')):
+            broken = rule.broken(0b10, numa_base.ground(found),
+                                 base.Standing(chosen, ((0, 1),)))
+            self.assertEqual(said, broken and str(broken))
+
     def test_guest_without_numa_topology(self):
         """It floats over the host, which must be such a node as a whole."""
         names = numa_base.NAMES

@@ -11,6 +11,7 @@
 #    under the License.
 """Guest nodes on given host nodes."""
 
+from nfv_sched.rules import base as rule_base
 from nfv_sched.rules import node_map
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
@@ -105,6 +106,18 @@ class TestRule(base.FilterTestCase):
         facts = (0b01,)
         self.assertEqual([True, False], [
             rule.kept(facts, None, chosen) for chosen in ((1, 0), (0, 1))])
+
+    def test_broken(self):
+        rule = self.rule(cells=2, nodes={1: 0})
+        ground = numa_base.ground(numa_base.evaluation(
+            clouds.host_topology(), clouds.guest(cells=2)))
+        for chosen, said in (
+                ((1, 0), None),
+                ((0, 1), 'nfv:numa_node.1=0: host NUMA node 0 needed, it is '
+                         'on 1')):
+            broken = rule.broken((0b01,), ground,
+                                 rule_base.Standing(chosen, ((), ())))
+            self.assertEqual(said, broken and str(broken))
 
     def test_always_where_nova_may_mistake_guest_nodes(self):
         """Though the mapped one fits its host node only."""

@@ -18,6 +18,7 @@ from nova.scheduler.filters import pci_passthrough_filter
 from oslo_serialization import jsonutils
 
 from nfv_sched.filters import nfv_topology
+from nfv_sched.rules import base as rule_base
 from nfv_sched.rules import pci
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
@@ -353,6 +354,19 @@ class TestRule(base.PCITestCase):
                 rule.kept(None, ground, (cell,)) for cell in range(2)])
         self.assertEqual(
             0.0, rule.degree(None, numa_base.ground(found), (0,)))
+
+    def test_broken(self):
+        rule, = rules_base.rules_of(self.spec(STRICT, 'preferred', 4))
+        found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
+        ground = numa_base.ground(found, numa_base.devices(
+            found, {0: 1, 1: 3}, clouds.pci_request(4, 'preferred')))
+        self.assertIn(': all PCI devices on its NUMA nodes needed, 3 of 4 are',
+                      str(rule.broken(None, ground, rule_base.Standing(
+                          (1,), ((),)))))
+        ground = numa_base.ground(found, numa_base.devices(
+            found, {1: 4}, clouds.pci_request(4, 'preferred')))
+        self.assertIsNone(rule.broken(
+            None, ground, rule_base.Standing((1,), ((),))))
 
     def test_always(self):
         """By Nova's own policy, without any label."""

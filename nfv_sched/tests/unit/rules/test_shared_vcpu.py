@@ -15,6 +15,7 @@ from nova import objects
 from nova.scheduler.filters import numa_topology_filter
 
 from nfv_sched.numa import topology
+from nfv_sched.rules import base as rule_base
 from nfv_sched.rules import shared_vcpu
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
@@ -171,6 +172,20 @@ class TestRule(base.SharedVCPUTestCase):
             self.assertEqual(expected, rule.cpu_ratio(
                 view, ratio, lambda name: asked.append(name) or limit))
             self.assertEqual(['shared_vcpus_per_core'], asked)
+
+    def test_broken(self):
+        """Whether there is room does not matter: it is there."""
+        host = self.host((99, 99)).numa_topology
+        host.cells[1].cpuset = set()
+        ground = numa_base.ground(numa_base.evaluation(
+            host, self.spec().numa_topology))
+        for cell, said in (
+                (0, None),
+                (1, 'nfv:shared_vcpu=0: 1 shared CPUs on its NUMA node '
+                    'needed, node 1 has 0')):
+            broken = self.rule().broken(
+                None, ground, rule_base.Standing((cell,), ((),)))
+            self.assertEqual(said, broken and str(broken))
 
     def test_left(self):
         """Room beside the guest on the host cell that it takes."""

@@ -13,10 +13,12 @@
 
 from nova import objects
 
+from nfv_sched.rules import base as rule_base
 from nfv_sched.rules import threads as threads_rule
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
+from nfv_sched.tests.unit.numa import base as numa_base
 from nfv_sched.tests.unit.rules import base as rules_base
 
 
@@ -96,3 +98,35 @@ class TestRule(base.JointTestCase):
         """The compute node gives it one, which Placement knows already."""
         self.assertEqual((True, False), self.of('require', numa=False))
         self.assertIsNone(self.of('isolate', numa=False))
+
+
+class TestBroken(base.JointTestCase):
+    """A guest that runs already; the cores of node 0 are 0-1 and 2-3."""
+
+    def broken(self, policy, *pins, others=()):
+        host = clouds.host_topology(switch=None)
+        host.cells[0].siblings = [{0, 1}, {2, 3}]
+        guest = clouds.guest(vcpus=len(pins))
+        guest.cells[0].cpu_thread_policy = policy
+        of_guest, = rules_base.rules_of(strategies.request_spec(
+            guest, None, {'hw:cpu_policy': 'dedicated',
+                          'hw:cpu_thread_policy': policy}))
+        found = of_guest.broken(None, numa_base.ground(
+            numa_base.evaluation(host, guest)), rule_base.Standing(
+                (0,), (pins,), frozenset(others)))
+        return found and str(found)
+
+    def test_require(self):
+        for pins in ((0, 1), (2,), (0, 1, 3), (0, 1, 2, 3)):
+            self.assertIsNone(self.broken('require', *pins), pins)
+        self.assertEqual(
+            'hw:cpu_thread_policy=require: vCPUs on sibling threads needed, '
+            '2 are alone on their core', self.broken('require', 0, 2))
+
+    def test_isolate(self):
+        self.assertIsNone(self.broken('isolate', 0, 3))
+        self.assertIsNone(self.broken('isolate', 0, others=(2, 3)))
+        for pins, others in (((0, 1), ()), ((0,), (1,)), ((0, 2), (3,))):
+            self.assertEqual(
+                'hw:cpu_thread_policy=isolate: cores of its own needed, one '
+                'is shared', self.broken('isolate', *pins, others=others))
