@@ -55,7 +55,8 @@ def restore(state: states.State, found: snapshot.Cloud) -> None:
         _allocate(state, made, server)
     for consumer, allocations in (found.consumers or {}).items():
         state.placement.allocations[consumer] = {
-            uuid: dict(amounts) for uuid, amounts in allocations.items()
+            uuid: dict(of_provider)
+            for uuid, of_provider in allocations.items()
             if uuid in state.placement.providers}
     for name, group in layout.server_groups(found).items():
         state.groups[name] = [names[member] for member in group.members
@@ -87,33 +88,35 @@ def _allocate(state: states.State, server: servers.Server,
     allocations = found.allocations
     if allocations is not None:
         # What is used was read with the providers.
-        held = {uuid: dict(amounts) for uuid, amounts in allocations.items()
+        held = {uuid: dict(each) for uuid, each in allocations.items()
                 if uuid in state.placement.providers}
         if held:
             state.placement.allocations[server.uuid] = held
     elif server.host is not None:
         state.placement.allocate(server.uuid, {
-            server.host.uuid: _amounts(found, server.host)})
+            server.host.uuid: amounts(
+                found, not server.host.group.legacy_pinning)})
 
 
-def _amounts(found: snapshot.Server,
-             host: compute.ComputeHost) -> dict[str, int]:
+def amounts(found: snapshot.Server, pcpus: bool) -> dict[str, int]:
     """What a server takes of its compute node by its flavor and NUMA nodes.
 
     PCI devices are not in it.
+
+    :param found: the server
+    :param pcpus: whether the compute node has CPUs for pinned guests alone;
+        on one with ``vcpu_pin_set`` all vCPUs are ``VCPU``
     """
     flavor = found.flavor
-    pinned = 0
-    if not host.group.legacy_pinning:
+    pinned = reserved = 0
+    if pcpus:
         pinned = sum(len(node.dedicated) for node in found.nodes or ())
         reserved = sum(len(node.reserved) for node in found.nodes or ())
-    else:
-        reserved = 0
-    amounts = {
+    needed = {
         'VCPU': flavor.vcpus - pinned, 'PCPU': pinned + reserved,
         'MEMORY_MB': flavor.memory,
         'DISK_GB': flavor.disk + flavor.ephemeral + -(-flavor.swap // 1024)}
-    return {name: amount for name, amount in amounts.items() if amount > 0}
+    return {name: amount for name, amount in needed.items() if amount > 0}
 
 
 def _work_out(state: states.State, found: snapshot.Server,

@@ -108,11 +108,11 @@ def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
                 device.node not in own):
             found.append(f'device {device.address} is near node '
                          f'{device.node}')
-    near = _near(host)
+    near_nodes = near(host)
     for network in sorted({
             port.physnet for port in server.ports or ()
             if port.physnet is not None and port.device is None}):
-        nodes = near.get(network)
+        nodes = near_nodes.get(network)
         if nodes and own.isdisjoint(nodes):
             found.append(f'network {plain(network)} is near node '
                          f'{_listed(nodes)}')
@@ -122,13 +122,16 @@ def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
     return found
 
 
-def _near(host: snapshot.Host) -> Mapping[str, set[int]]:
-    """Physical network -> numbers of the nodes near it."""
-    near: dict[str, set[int]] = {}
+def near(host: snapshot.Host) -> Mapping[str, set[int]]:
+    """Physical network or label -> numbers of the nodes near it.
+
+    :param host: a host
+    """
+    found: dict[str, set[int]] = {}
     for node in host.nodes or ():
         for network in node.physnets:
-            near.setdefault(network, set()).add(node.number)
-    return near
+            found.setdefault(network, set()).add(node.number)
+    return found
 
 
 def _listed(numbers: Iterable[int]) -> str:

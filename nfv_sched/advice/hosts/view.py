@@ -40,16 +40,26 @@ def views(cloud: snapshot.Cloud,
     :param cloud: the cloud
     :param hosts: those of them that are wanted; all if None
     """
-    servers = _by_host(cloud)
+    servers = by_host(cloud)
     names = titles(cloud.hosts)
-    metadata: dict[str, list[Mapping[str, str]]] = {}
-    for aggregate in cloud.aggregates:
-        for name in aggregate.hosts:
-            metadata.setdefault(name, []).append(aggregate.metadata)
+    metadata = metadata_by_host(cloud)
     return tuple(
         _view(cloud, host, names[host.uuid], servers.get(host.uuid, []),
               metadata.get(host.name, []))
         for host in (cloud.hosts if hosts is None else hosts))
+
+
+def metadata_by_host(
+        cloud: snapshot.Cloud) -> dict[str, list[Mapping[str, str]]]:
+    """Name of a host -> the metadata of each of its aggregates.
+
+    :param cloud: the cloud
+    """
+    found: dict[str, list[Mapping[str, str]]] = {}
+    for aggregate in cloud.aggregates:
+        for name in aggregate.hosts:
+            found.setdefault(name, []).append(aggregate.metadata)
+    return found
 
 
 def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
@@ -71,11 +81,13 @@ def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
     return found
 
 
-def _by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
+def by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
     """UUID of a host -> its servers, oldest first.
 
     A compute service can have several compute nodes.  Which of them a server
     is on, its allocations say.
+
+    :param cloud: the cloud
     """
     computes: dict[tuple[str, str], list[snapshot.Host]] = {}
     for host in cloud.hosts:
@@ -117,7 +129,7 @@ def _view(
     groups = devices.grouped(host.devices, names)
     known = {node.number for node in host.nodes or ()}
     ratio = _cpu_ratio(cloud, host)
-    most = _limits(cloud, host, metadata)
+    most = limits_of(cloud, host, metadata)
     network = host.network
     return values.HostView(
         host=host, title=title, state=_state(host),
@@ -196,8 +208,14 @@ def _cpu_ratio(cloud: snapshot.Cloud, host: snapshot.Host) -> float:
             options.get('initial_cpu_allocation_ratio') or 1.0)
 
 
-def _limits(cloud: snapshot.Cloud, host: snapshot.Host,
-            metadata: Iterable[Mapping[str, str]]) -> limits.Limits:
+def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
+              metadata: Iterable[Mapping[str, str]]) -> limits.Limits:
+    """The limits of a host.
+
+    :param cloud: the cloud
+    :param host: one of its hosts
+    :param metadata: that of each of its aggregates
+    """
     return limits.of_host(
         types.SimpleNamespace(host=host.name, aggregates=[
             types.SimpleNamespace(metadata=found) for found in metadata]),

@@ -1,0 +1,320 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The audit of a real Nova: nothing on a sound cloud, and each fault."""
+
+import json
+
+from nova.db.main import api as main_db
+from nova.db.main import models
+from nova import objects
+from oslo_utils.fixture import uuidsentinel as uuids
+import sqlalchemy as sa
+
+from nfv_sched.advice.audit import audit
+from nfv_sched.advice.audit import values
+from nfv_sched.ledger import names
+from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import test_snapshot
+
+
+class AuditTestCase(test_snapshot.SnapshotTestCase):
+
+    def found(self):
+        """The (kind, host, server) of each finding."""
+        self.findings = audit.findings(self.read())
+        return {(each.kind, each.host, each.server)
+                for each in self.findings}
+
+    def assertFound(self, *expected):
+        found = self.found()
+        self.assertEqual(set(expected), found, self.findings)
+
+    def settle(self):
+        """Let Nova update its hosts, and publish the ledger."""
+        self._run_periodics()
+        self.publish()
+
+    def execute(self, statement):
+        """Change the database of the hosts' cell."""
+        with main_db.get_context_manager(
+                self.cell_context()).writer.using(
+                    self.cell_context()) as session:
+            session.execute(statement)
+
+    def node_of(self, host):
+        """The row of a compute node."""
+        return objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.ctxt, host)
+
+    def change_host(self, host, change):
+        """Change the NUMA topology in the record of a host."""
+        node = self.node_of(host)
+        found = objects.NUMATopology.obj_from_db_obj(node.numa_topology)
+        change(found)
+        table = models.ComputeNode.__table__
+        self.execute(sa.update(table).where(
+            table.c.uuid == node.uuid).values(
+                numa_topology=found._to_json()))
+
+    def change_server(self, server, change):
+        """Change the NUMA topology of a server."""
+        instance = objects.Instance.get_by_uuid(
+            self.ctxt, server['id'], expected_attrs=['numa_topology'])
+        change(instance.numa_topology)
+        table = models.InstanceExtra.__table__
+        self.execute(sa.update(table).where(
+            table.c.instance_uuid == server['id']).values(
+                numa_topology=instance.numa_topology._to_json()))
+
+    def allocations(self, consumer):
+        """What a consumer has in Placement, to be put again."""
+        return self.placement.get(
+            f'/allocations/{consumer}', version='1.28').body
+
+    def put_allocations(self, consumer, allocations, generation=None):
+        """Let a consumer have something in Placement."""
+        answer = self.placement.put(f'/allocations/{consumer}', {
+            'allocations': allocations, 'consumer_generation': generation,
+            'project_id': uuids.project, 'user_id': uuids.user},
+            version='1.28')
+        self.assertEqual(204, answer.status, answer.body)
+
+    def root(self, host):
+        """UUID of the resource provider of a host."""
+        return self.compute_rp_uuids[host]
+
+
+class SoundTest(AuditTestCase):
+    """Whatever servers do, nothing false is found."""
+
+    def test_life(self):
+        self.flags(ledger='placement', group='nfv_sched')
+        self.publish()
+        strict = self.flavor_with({
+            **base.pinned(hw__mem_page_size='1GB'),
+            'nfv:vswitch_numa_affinity': 'strict'}, memory_mb=1024)
+        device = self.flavor_with({**base.pinned(
+            hw__pci_numa_affinity_policy='required'),
+            'pci_passthrough:alias': 'nic:1'})
+        mixed = self.flavor_with({
+            'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '^0',
+            'nfv:shared_vcpu': '0'}, vcpus=2)
+        emulator = self.flavor_with(base.pinned(
+            hw__emulator_threads_policy='isolate'), vcpus=1)
+        servers = {}
+        for name, flavor in (
+                ('strict', strict), ('device', device), ('mixed', mixed),
+                ('emulator', emulator),
+                ('plain', self.flavor_with({}, vcpus=1))):
+            servers[name] = self.boot(flavor, host='host1')
+            with self.row(name):
+                self.assertEqual('ACTIVE', servers[name]['status'])
+        self.settle()
+        self.assertFound()
+        with self.row('live migration'):
+            self.live_migrate(servers['emulator'])
+            self.settle()
+            self.assertFound()
+        with self.row('cold migration, not confirmed'):
+            self.cold_migrate(servers['device'])
+            self.settle()
+            self.assertFound()
+            move, = self.read().moves
+            self.assertEqual(
+                ('migration', 'finished', 'host1', 'host2',
+                 servers['device']['id']),
+                (move.kind, move.status, move.source, move.target,
+                 move.server))
+            self.assertEqual([1, 1], [len(move.before), len(move.after)])
+        with self.row('confirmed'):
+            self._confirm_resize(servers['device'])
+            self.settle()
+            self.assertFound()
+            self.assertEqual((), self.read().moves)
+        with self.row('resize, not confirmed'):
+            self.resize(servers['mixed'], emulator)
+            self.settle()
+            self.assertFound()
+            self._revert_resize(servers['mixed'])
+        with self.row('shelved'):
+            self.shelve_and_unshelve(servers['plain'])
+            self.settle()
+            self.assertFound()
+        with self.row('deleted'):
+            self._delete_server(servers['mixed'])
+            self.settle()
+            self.assertFound()
+        with self.row('evacuated'):
+            self.fail_host('host1')
+            self.evacuate(servers['strict'])
+            self.publish()
+            found = self.found()
+            self.assertEqual(
+                {(values.LEFT_BEHIND, 'host1')},
+                {(kind, host) for kind, host, _server in found},
+                self.findings)
+            move, = self.read().moves
+            self.assertEqual(('evacuation', 'done'),
+                             (move.kind, move.status))
+
+
+class FaultsTest(AuditTestCase):
+    """Faults in Nova's database, Placement and Neutron."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(ledger='placement', group='nfv_sched')
+        self.publish()
+        self.strict = self.boot(self.flavor_with({
+            **base.pinned(hw__mem_page_size='1GB'),
+            'nfv:vswitch_numa_affinity': 'strict'}, memory_mb=1024),
+            host='host1')
+        self.pinned = self.boot(self.flavor_with(
+            {**base.pinned(), 'nfv:numa_node.0': '1',
+             'pci_passthrough:alias': 'nic:1'}), host='host1')
+        self.settle()
+        self.assertFound()
+
+    def test_policy(self):
+        """The switch has moved to the other node."""
+        def change(topology):
+            for cell in topology.cells:
+                cell.network_metadata.physnets ^= {'nfv_vswitch'}
+
+        self.change_host('host1', change)
+        self.assertFound((values.POLICY, 'host1', self.strict['id']))
+
+    def test_cpus(self):
+        """One that two have, and one that no server has."""
+        def steal(topology):
+            cell, = topology.cells
+            vcpu = min(cell.cpu_pinning)
+            self.old = cell.cpu_pinning[vcpu]
+            cell.cpu_pinning = {**cell.cpu_pinning, vcpu: self.stolen}
+
+        cell = objects.Instance.get_by_uuid(
+            self.ctxt, self.strict['id'],
+            expected_attrs=['numa_topology']).numa_topology.cells[0]
+        self.stolen = min(cell.cpu_pinning.values())
+        self.change_server(self.pinned, steal)
+        self.assertEqual(
+            {(values.PINNED_TWICE, 'host1'), (values.UNKNOWN_GUEST, 'host1')},
+            {(kind, host) for kind, host, _server in self.found()},
+            self.findings)
+        self.assertIn(str(self.old), ' '.join(
+            each.text for each in self.findings))
+
+    def test_record_of_the_host(self):
+        def change(topology):
+            for cell in topology.cells:
+                cell.pinned_cpus = set()
+
+        self.change_host('host1', change)
+        self.assertFound(
+            (values.NOT_IN_RECORD, 'host1', self.strict['id']),
+            (values.NOT_IN_RECORD, 'host1', self.pinned['id']))
+
+    def test_server_that_is_gone(self):
+        """Its row is lost; all that it had is still there."""
+        table = models.Instance.__table__
+        self.execute(sa.update(table).where(
+            table.c.uuid == self.pinned['id']).values(deleted=table.c.id))
+        found = self.found()
+        self.assertEqual({
+            (values.UNKNOWN_GUEST, 'host1', ''),
+            (values.DEVICE_GONE, 'host1', ''),
+            (values.ALLOCATION_ORPHAN, 'host1', '')}, found)
+
+    def test_devices(self):
+        table = models.PciDevice.__table__
+        self.execute(sa.update(table).where(
+            table.c.instance_uuid == self.pinned['id']).values(numa_node=0))
+        self.assertFound(
+            (values.REMOTE_DEVICE, 'host1', self.pinned['id']))
+        self.execute(sa.update(table).where(
+            table.c.instance_uuid == self.pinned['id']).values(
+                instance_uuid=uuids.nobody))
+        self.assertFound((values.DEVICE_GONE, 'host1', ''))
+
+    def test_pages(self):
+        table = models.InstanceExtra.__table__
+        with main_db.get_context_manager(
+                self.cell_context()).reader.using(
+                    self.cell_context()) as session:
+            text, = session.execute(sa.select(table.c.flavor).where(
+                table.c.instance_uuid == self.pinned['id'])).one()
+        flavor = json.loads(text)
+        flavor['cur']['nova_object.data']['extra_specs'][
+            'hw:mem_page_size'] = '1GB'
+        self.execute(sa.update(table).where(
+            table.c.instance_uuid == self.pinned['id']).values(
+                flavor=json.dumps(flavor)))
+        self.assertFound((values.PAGES, 'host1', self.pinned['id']))
+
+    def test_stale_move(self):
+        table = models.Migration.__table__
+        self.execute(sa.insert(table).values(
+            uuid=uuids.migration, instance_uuid=self.strict['id'],
+            migration_type='live-migration', status='running',
+            source_compute='host1', source_node='host1',
+            dest_compute='host2', dest_node='host2', deleted=0))
+        self.assertFound((values.STALE_MOVE, 'host1', self.strict['id']))
+
+    def test_allocations(self):
+        with self.row('more than it has'):
+            before = self.allocations(self.pinned['id'])
+            changed = {uuid: {'resources': dict(found['resources'])}
+                       for uuid, found in before['allocations'].items()}
+            changed[self.root('host1')]['resources']['PCPU'] = 3
+            self.put_allocations(self.pinned['id'], changed,
+                                 before['consumer_generation'])
+            self.assertFound((values.ALLOCATION_DIFFERS, 'host1',
+                              self.pinned['id']))
+        with self.row('on another host, too'):
+            changed[self.root('host1')]['resources']['PCPU'] = 2
+            changed[self.root('host2')] = {'resources': {'MEMORY_MB': 64}}
+            self.put_allocations(
+                self.pinned['id'], changed, self.allocations(
+                    self.pinned['id'])['consumer_generation'])
+            self.assertFound((values.ALLOCATION_ELSEWHERE, 'host2',
+                              self.pinned['id']))
+        with self.row('none'):
+            self.assertEqual(204, self.placement.delete(
+                f'/allocations/{self.pinned["id"]}').status)
+            self.assertFound((values.ALLOCATION_MISSING, 'host1',
+                              self.pinned['id']))
+
+    def test_consumer_that_is_nobody(self):
+        self.put_allocations(uuids.nobody, {
+            self.root('host2'): {'resources': {'MEMORY_MB': 64}}})
+        self.assertFound((values.ALLOCATION_ORPHAN, 'host2', ''))
+
+    def test_inventory(self):
+        path = f'/resource_providers/{self.root("host2")}'
+        generation = self.placement.get(path).body['generation']
+        found = self.placement.get(
+            f'{path}/inventories').body['inventories']['PCPU']
+        answer = self.placement.put(f'{path}/inventories/PCPU', {
+            **found, 'total': found['total'] - 1,
+            'resource_provider_generation': generation})
+        self.assertEqual(200, answer.status, answer.body)
+        self.assertFound((values.INVENTORY, 'host2', ''))
+
+    def test_ledger(self):
+        """Neutron has bound more ports than the ledger knows of."""
+        self.bind('host2', 3, owner='network:dhcp')
+        self.assertFound((values.LEDGER, 'host2', ''))
+        self.assertIn(
+            f'{names.PORTS}: 18 for guests by the ledger, 15 by Neutron',
+            self.findings[0].text)
+        self.publish()
+        self.assertFound()

@@ -1,0 +1,231 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A sound cloud has no findings, and each fault is found."""
+
+import dataclasses
+
+from nfv_sched.advice.audit import audit
+from nfv_sched.advice.audit import values
+from nfv_sched.cloud import snapshot
+from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.advice.audit import clouds
+from nfv_sched.tests.unit.advice.audit import faults
+
+
+def kinds(cloud, **fields):
+    """The kinds of what is found."""
+    return [found.kind for found in audit.findings(cloud, **fields)]
+
+
+class FaultsTest(base.TestCase):
+
+    def test_sound(self):
+        self.assertEqual([], audit.findings(clouds.sound()))
+
+    def test_each_fault(self):
+        """Wherever it can be, it is found, and nothing else is."""
+        for name, fault in faults.FAULTS.items():
+            spots = list(fault.spots(clouds.sound()))
+            self.assertTrue(spots, name)
+            for spot in spots[:4]:
+                found = audit.findings(fault.plant(spot))
+                where = f'{name}: {spot.host.name} {found}'
+                self.assertIn((fault.kind, spot.host.name), {
+                    (each.kind, each.host) for each in found
+                    if not fault.of_server
+                    or each.server == spot.server.uuid
+                } | {(each.kind, spot.host.name) for each in found
+                     if each.kind == values.ALLOCATION_ELSEWHERE}, where)
+                self.assertEqual(set(), {each.kind for each in found} - {
+                    fault.kind, *fault.allowed}, where)
+
+    def test_each_kind_has_a_fault(self):
+        self.assertEqual(
+            set(values.KINDS) - {values.LEFT_BEHIND},
+            {fault.kind for fault in faults.FAULTS.values()})
+
+    def test_what_to_do(self):
+        for kind, advice in values.KINDS.items():
+            self.assertRegex(kind, '^[a-z]+(-[a-z]+)+$')
+            self.assertEqual(
+                advice, values.of(kind, 'a', 'b').advice)
+
+
+class LeftBehindTest(base.TestCase):
+    """What is on a host that is down, and gone when it is up again."""
+
+    def findings(self, *steps):
+        cloud, _simulation = clouds.after([
+            {'boot': 'a', 'flavor': 'vf_strict', 'host': 'host1'},
+            {'boot': 'b', 'flavor': 'huge', 'host': 'host1'}, *steps])
+        return audit.findings(cloud)
+
+    def test_evacuated(self):
+        found = self.findings({'evacuate': 'a'})
+        self.assertEqual({(values.LEFT_BEHIND, 'host1')},
+                         {(each.kind, each.host) for each in found})
+        text = '\n'.join(each.text for each in found)
+        for part in ('CPU', '1024 MEMORY_MB, 2 PCPU', 'device 0000:'):
+            self.assertIn(part, text)
+        self.assertEqual([], self.findings(
+            {'evacuate': 'a'}, {'host_up': 'host1'}))
+
+    def test_deleted(self):
+        found = self.findings({'host_down': 'host1'}, {'delete': 'b'})
+        self.assertEqual({values.LEFT_BEHIND}, {each.kind for each in found})
+        self.assertEqual([], self.findings(
+            {'host_down': 'host1'}, {'delete': 'b'}, {'host_up': 'host1'}))
+
+    def test_evacuation_that_is_known(self):
+        cloud, _simulation = clouds.after([
+            {'boot': 'a', 'flavor': 'pinned', 'host': 'host1'},
+            {'evacuate': 'a'}])
+        server, = cloud.servers
+        self.assertEqual({values.LEFT_BEHIND}, set(kinds(dataclasses.replace(
+            cloud, moves=(snapshot.Move(
+                uuid='m', server=server.uuid, kind='evacuation',
+                status='done', source='host1', target=server.host),)))))
+
+
+class InFlightTest(base.TestCase):
+    """While Nova works on a server, nothing false is said."""
+
+    def moved(self, cloud, server, **fields):
+        return faults.replace_server(cloud, server, **fields)
+
+    def test_task(self):
+        """Its record, its host's and Placement may differ."""
+        cloud = clouds.sound()
+        for server in cloud.servers:
+            for fields in ({'allocations': {}}, {'nodes': None},
+                           {'allocations': {cloud.hosts[0].uuid: {
+                               'MEMORY_MB': 1}}}):
+                self.assertEqual([], [
+                    found for found in audit.findings(self.moved(
+                        cloud, server, task='migrating', **fields))
+                    if found.server == server.uuid
+                    or found.kind not in (values.UNKNOWN_GUEST,
+                                          values.LEDGER)])
+
+    def test_live_migration(self):
+        """What the target has claimed already is no unknown guest's."""
+        before, _ = clouds.after([
+            {'boot': 'a', 'flavor': 'pinned', 'host': 'host1'}])
+        after, _ = clouds.after([
+            {'boot': 'a', 'flavor': 'pinned', 'host': 'host1'},
+            {'live_migrate': 'a', 'host': 'host2'}])
+        source, target = before.hosts[0], after.hosts[1]
+        server, there = before.servers[0], after.servers[0]
+        cloud = dataclasses.replace(
+            before, hosts=(source, target, *before.hosts[2:]),
+            consumers={'move': server.allocations})
+        cloud = self.moved(cloud, server, task='migrating',
+                           allocations=there.allocations)
+        self.assertIn(values.UNKNOWN_GUEST, kinds(cloud))
+        move = snapshot.Move(
+            uuid='move', server=server.uuid, kind='live-migration',
+            status='running', source='host1', target='host2',
+            before=server.nodes, after=there.nodes)
+        self.assertEqual([], audit.findings(dataclasses.replace(
+            cloud, moves=(move,))))
+        # Even if Nova does not say what it has there.
+        self.assertEqual([], audit.findings(dataclasses.replace(
+            cloud, moves=(dataclasses.replace(move, after=None),))))
+
+    def test_not_confirmed(self):
+        """It holds what it had on the source, and nothing else does."""
+        cloud = clouds.sound()
+        move, = cloud.moves
+        self.assertIn(values.UNKNOWN_GUEST,
+                      kinds(dataclasses.replace(cloud, moves=())))
+        self.assertIn(values.ALLOCATION_ORPHAN,
+                      kinds(dataclasses.replace(cloud, moves=())))
+        source, = (host for host in cloud.hosts if host.name == move.source)
+        spot = faults.Spot(cloud, source)
+        node = source.nodes[0]
+        self.assertEqual([values.UNKNOWN_GUEST], kinds(spot.change(host={
+            'nodes': spot.with_node(
+                0, pinned=node.pinned | {min(node.free)})})))
+
+
+class UnreadTest(base.TestCase):
+    """What was not read is not found wrong."""
+
+    def test_parts(self):
+        cloud = clouds.sound()
+        without = dataclasses.replace(
+            cloud, consumers=None, hosts=tuple(
+                dataclasses.replace(host, providers=(), network=None)
+                for host in cloud.hosts), servers=tuple(
+                    dataclasses.replace(server, ports=None, allocations=None)
+                    for server in cloud.servers))
+        self.assertEqual([], audit.findings(without))
+
+    def test_moves_of_older_files(self):
+        cloud = dataclasses.replace(clouds.sound(), moves=None,
+                                    consumers=None)
+        self.assertEqual([], audit.findings(cloud))
+
+    def test_no_numa_nodes(self):
+        cloud = clouds.sound()
+        self.assertNotIn(values.UNKNOWN_GUEST, kinds(dataclasses.replace(
+            cloud, hosts=tuple(dataclasses.replace(host, nodes=None)
+                               for host in cloud.hosts))))
+
+    def test_node_that_is_gone(self):
+        cloud = clouds.sound()
+        host = cloud.hosts[0]
+        found = audit.findings(faults.replace_host(
+            cloud, host, nodes=host.nodes[:1]))
+        self.assertIn((values.NOT_IN_RECORD,
+                       'on node 1, which the host does not report'),
+                      {(each.kind, each.text) for each in found})
+
+    def test_odd_clouds(self):
+        """Made-up clouds do not make it stumble."""
+        for seed in range(5):
+            audit.findings(snapshots.generated(seed=seed))
+        server = snapshots.server(pins={7: [1]}, state='error')
+        node = snapshots.node(pages=(snapshot.Pages(size=4, total=0),))
+        audit.findings(snapshots.cloud(
+            [snapshots.host(nodes=(node,))], [server], moves=(
+                snapshot.Move(uuid='m', server='s', source='x'),)))
+
+    def test_hosts(self):
+        cloud = clouds.sound()
+        spot = next(faults.FAULTS['orphan'].spots(cloud))
+        broken = faults.FAULTS['orphan'].plant(spot)
+        self.assertEqual([], kinds(broken, hosts=set()))
+        self.assertEqual([values.ALLOCATION_ORPHAN],
+                         kinds(broken, hosts={spot.host.uuid}))
+
+
+class FloatingTest(base.TestCase):
+
+    def cloud(self, shared, servers=()):
+        node = snapshots.node(shared=shared)
+        pins = sorted(node.dedicated)[:2]
+        return snapshots.cloud(
+            [snapshots.host(nodes=(dataclasses.replace(
+                node, pinned=frozenset(pins)),))],
+            [snapshots.server(
+                'pinned', {0: pins}, fields={'cpu_policy': 'dedicated'}),
+             snapshots.server('plain'), *servers])
+
+    def test_new_style_host(self):
+        self.assertNotIn(values.FLOATING, kinds(self.cloud(1)))
+
+    def test_no_shared_cpus(self):
+        found, = (each for each in audit.findings(self.cloud(0))
+                  if each.kind == values.FLOATING)
+        self.assertEqual('plain', found.name)
