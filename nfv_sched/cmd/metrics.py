@@ -63,7 +63,7 @@ class Metrics(source.Looking, cli.Command):
     Of each host NUMA node: CPUs, largest guest that fits, pages, PCI devices;
     of each host: resources, ports, security-group rules, DHCP servers and
     routers; of each flavor: how many more guests fit, and what Placement says;
-    of the decision journal: refusals.
+    of the audit: findings by kind; of the decision journal: refusals.
     """
 
     epilog = _EPILOG
@@ -243,6 +243,7 @@ class _Collection:
         return list(found.unread)
 
     def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
+        from nfv_sched.advice.audit import audit
         from nfv_sched.advice import capacity
         from nfv_sched.advice.hosts import view
         enabled = [flavor for flavor in cloud.flavors if not flavor.disabled]
@@ -254,7 +255,8 @@ class _Collection:
                 cloud, [flavor for flavor in enabled
                         if flavor.name in names],
                 update=lambda done, total: update(done, total, 'flavors'))
-        return self._metrics.families(cloud, view.views(cloud), counted)
+        return self._metrics.families(
+            cloud, view.views(cloud), counted, audit.findings(cloud))
 
 
 def _seconds(time_stamp: str) -> float:

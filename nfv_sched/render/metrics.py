@@ -25,6 +25,7 @@ import typing as ty
 from prometheus_client import core
 from prometheus_client import registry
 
+from nfv_sched.advice.audit import values as audit_values
 from nfv_sched.advice.hosts import values
 from nfv_sched.cloud import snapshot
 
@@ -85,6 +86,8 @@ GAUGES = (
     Metric('openstack_free_capacity_by_flavor_total',
            ('flavor_name', 'public'),
            'More guests of a flavor that fit in the cloud.'),
+    Metric('nfv_sched_audit_findings', ('kind',),
+           'What the audit finds not to be as it was promised or recorded.'),
 )
 SNAPSHOT_TIME = Metric(
     'nfv_sched_snapshot_timestamp_seconds', (),
@@ -152,14 +155,20 @@ def counter(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
 def families(
     cloud: snapshot.Cloud, views: Sequence[values.HostView],
     capacities: 'Sequence[capacity.FlavorCapacity]',
+    findings: Iterable[audit_values.Finding] = (),
 ) -> list[core.Metric]:
     """The metrics of a cloud.
 
     :param cloud: the cloud
     :param views: its hosts
     :param capacities: what it takes of flavors
+    :param findings: of the audit
     """
     found = _Families()
+    for kind in audit_values.KINDS:
+        found.add('nfv_sched_audit_findings', (kind,), 0)
+    for finding in findings:
+        found.add('nfv_sched_audit_findings', (finding.kind,), 1)
     for view in views:
         _host(found, view)
         _nodes(found, view)

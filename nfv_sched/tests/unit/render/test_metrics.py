@@ -21,6 +21,7 @@ from prometheus_client import parser
 import promql_parser
 import yaml
 
+from nfv_sched.advice.audit import values
 from nfv_sched.advice import capacity
 from nfv_sched.advice.hosts import view
 from nfv_sched.cloud import snapshot
@@ -32,11 +33,11 @@ ETC = pathlib.Path(__file__).parents[4] / 'etc' / 'nfv_sched'
 HOSTILE = 'a"b\\c\nd{}'
 
 
-def exposed(cloud, capacities=(), now=1300.0):
+def exposed(cloud, capacities=(), now=1300.0, findings=()):
     """What Prometheus reads: name, labels -> figure."""
     collector = metrics.Collector(lambda: now)
-    collector.set(metrics.families(cloud, view.views(cloud), capacities),
-                  1000.0, 2.5, 1)
+    collector.set(metrics.families(
+        cloud, view.views(cloud), capacities, findings), 1000.0, 2.5, 1)
     collector.set_refusals({'nfv:a': 3}, 900.5)
     registry = prometheus_client.CollectorRegistry()
     registry.register(collector)
@@ -176,6 +177,16 @@ class FamiliesTest(base.TestCase):
             {(('flavor_name', 'fw'), ('public', 'True')): 1,
              (('flavor_name', 'none'), ('public', 'True')): 0},
             named(found, 'openstack_free_capacity_by_flavor_total'))
+
+    def test_audit(self):
+        """A figure for each kind, 0 where nothing is found."""
+        found = exposed(snapshots.cloud(), findings=[
+            values.of(values.PINNED_TWICE, 'a', 'b'),
+            values.of(values.PINNED_TWICE, 'c', 'd')])
+        self.assertEqual(
+            {(('kind', kind),): 2 if kind == values.PINNED_TWICE else 0
+             for kind in values.KINDS},
+            named(found, 'nfv_sched_audit_findings'))
 
     def test_cloud(self):
         found = exposed(snapshots.cloud())
@@ -322,7 +333,7 @@ class DashboardTest(base.TestCase):
         self.assertEqual(
             ['Memory', 'CPU', 'Free by flavor', 'By availability zone',
              'By host', 'True against Placement', 'NUMA nodes', 'Network',
-             'Refusals'],
+             'Refusals', 'Audit'],
             [panel['title'] for panel in self.panels
              if panel['type'] == 'row'])
         ids = [panel['id'] for panel in self.panels]
