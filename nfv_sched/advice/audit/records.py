@@ -148,13 +148,13 @@ def _missing(
     for number, (uuid, cpus) in enumerate(lacking.items()):
         yield values.of(
             values.NOT_IN_RECORD, site.title, _told(
-                node, 'by the record of the host free', [
+                node, 'of the server free in the record of the host', [
                     f'CPU {cores.ranges(cpus)}', *([] if number else rest)]),
             site.known[uuid])
     if rest and not lacking:
         yield values.of(
             values.NOT_IN_RECORD, site.title, _told(
-                node, 'of its servers free by its record', rest))
+                node, 'of its servers free in its record', rest))
 
 
 def _unknown(site: sites.Site, node: snapshot.Node,
@@ -170,13 +170,12 @@ def _unknown(site: sites.Site, node: snapshot.Node,
         {pages.size: pages.used - usage.pages[pages.size]
          for pages in node.pages})
     if found:
-        kind, who = values.UNKNOWN_GUEST, 'of no server'
+        kind, who = values.UNKNOWN_GUEST, 'though no server has it'
         if not site.host.up:
             kind, who = values.LEFT_BEHIND, (
-                'of servers that were evacuated or deleted while the host '
-                'was down')
+                'by servers that were evacuated or deleted while it was down')
         yield values.of(kind, site.title, _told(
-            node, f'taken by its record, {who}', found))
+            node, f'taken in its record, {who}', found))
 
 
 def _amounts(memory: int, shared: int, pages: dict[int, int]) -> list[str]:

@@ -56,7 +56,8 @@ COMMANDS = (
     ('explain', 'server', 'vm', '--all'),
     ('explain', 'flavor', 'vrouter.4'),
     ('capacity', 'list', '--empty', '--by', 'host'),
-    ('capacity', 'show', 'vrouter.4'), ('metrics',), ('simulate',))
+    ('capacity', 'show', 'vrouter.4'), ('audit',), ('metrics',),
+    ('simulate',))
 
 ESCAPE = '\x1b[31mE\x07\r\n<script>'
 _CONTROL = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]')

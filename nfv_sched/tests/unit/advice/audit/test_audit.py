@@ -12,7 +12,10 @@
 """A sound cloud has no findings, and each fault is found."""
 
 import dataclasses
+import pathlib
+import re
 
+import nfv_sched
 from nfv_sched.advice.audit import audit
 from nfv_sched.advice.audit import values
 from nfv_sched.cloud import snapshot
@@ -53,6 +56,13 @@ class FaultsTest(base.TestCase):
         self.assertEqual(
             set(values.KINDS) - {values.LEFT_BEHIND},
             {fault.kind for fault in faults.FAULTS.values()})
+
+    def test_each_kind_is_explained(self):
+        """In the order of the findings, in the administration guide."""
+        path = pathlib.Path(nfv_sched.__file__).parents[1] / (
+            'doc/source/admin/audit.rst')
+        self.assertEqual(list(values.KINDS), re.findall(
+            r'^   \* - ``([a-z-]+)``$', path.read_text(), re.MULTILINE))
 
     def test_what_to_do(self):
         for kind, advice in values.KINDS.items():
