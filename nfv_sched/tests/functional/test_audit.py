@@ -118,8 +118,15 @@ class SoundTest(AuditTestCase):
             servers[name] = self.boot(flavor, host='host1')
             with self.row(name):
                 self.assertEqual('ACTIVE', servers[name]['status'])
+        servers['port'] = self.boot(
+            self.flavor_with(base.pinned()), networks=[self.port()],
+            host='host1')
+        self.neutron_api_ports(servers['port'], 'host1')
         self.settle()
         self.assertFound()
+        server, = (each for each in self.read().servers
+                   if each.uuid == servers['port']['id'])
+        self.assertEqual(server.devices, (server.ports[0].device,))
         with self.row('live migration'):
             self.live_migrate(servers['emulator'])
             self.settle()

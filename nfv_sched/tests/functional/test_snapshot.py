@@ -83,6 +83,18 @@ class SnapshotTestCase(base.PCI, test_ledger_service.LedgerTestCase):
             cloud, codec.decode(snapshot.Cloud, codec.encode(cloud)))
         return cloud
 
+    def neutron_api_ports(self, server, host):
+        """Let Neutron show the ports that Nova has for a server."""
+        interfaces = objects.VirtualInterfaceList.get_by_instance_uuid(
+            self.ctxt, server['id'])
+        groups = [self.group(5)]
+        for interface in interfaces:
+            port, = self.bind(host, vnic_type='direct', groups=groups,
+                              device=server['id'],
+                              project=server['tenant_id'])
+            port['id'] = interface.uuid
+        return [interface.uuid for interface in interfaces]
+
     def cell_context(self, uuid=None):
         """The context of the database of a cell; that of the hosts if none."""
         cell = objects.CellMapping.get_by_uuid(
@@ -184,18 +196,6 @@ class ReadTest(SnapshotTestCase):
         for name in (pinned['id'], pinned['name'], pinned['tenant_id'],
                      port, cloud.hosts[0].uuid, 'racks', 'physnet4'):
             self.assertNotIn(name, anonymous)
-
-    def neutron_api_ports(self, server, host):
-        """Let Neutron show the ports that Nova has for a server."""
-        interfaces = objects.VirtualInterfaceList.get_by_instance_uuid(
-            self.ctxt, server['id'])
-        groups = [self.group(5)]
-        for interface in interfaces:
-            port, = self.bind(host, vnic_type='direct', groups=groups,
-                              device=server['id'],
-                              project=server['tenant_id'])
-            port['id'] = interface.uuid
-        return [interface.uuid for interface in interfaces]
 
     def check_host(self, host):
         """A host is as its compute node, service, devices, providers are."""
