@@ -118,37 +118,28 @@ def _broken(site: sites.Site, server: snapshot.Server,
     chosen = _chosen(site, server)
     if server.nodes is not None and (host is None or chosen is None):
         return  # what is wrong with the record is found elsewhere
-    devices = site.devices_of(server)
     native = pci.LEGACY
     if policy.pci_key not in nfv_policy.PCI_KEYS:
         native = _NATIVE.get(policy.pci, native)
     try:
-        asked = _asked(policy, server, devices, native,
+        asked = _asked(policy, server, site.devices_of(server), native,
                        host is not None and bool(host.tunnel))
-        found = rules.of(asked)
+        found = [rule for rule in rules.of(asked) if rule.strict]
     except base.RequestError as exc:
         yield exc.reason
         return
     except topology.OddTopologyError:
         return
-    names = base.Names(view.option(site.cloud, 'vswitch_label'),
-                       view.option(site.cloud, 'node_label_prefix'))
     if asked.guest is None or host is None or chosen is None:
-        for rule in found:
-            reason = rule.floating(host, names)
-            if rule.strict and isinstance(reason, reasons.Reason):
-                yield reason
+        yield from _floating(site, found)
         return
-    ground = labels.Ground(
-        evaluation.Evaluation(host, asked.guest, room.NO_RATIOS), names,
-        _devices(host, devices, native) if devices else None, [])
-    own = [tuple(part.pins.values()) for part in server.nodes or ()]
-    standing = base.Standing(chosen, own, frozenset(
-        cpu for cpu, owners in taken.items() if owners != {server.uuid}))
+    standing = base.Standing(
+        chosen, [tuple(part.pins.values()) for part in server.nodes or ()],
+        frozenset(cpu for cpu, owners in taken.items()
+                  if owners != {server.uuid}))
+    ground = _ground(site, server, asked.guest, native)
     for rule in found:
-        reason = _reason(rule, host, names, ground, standing,
-                         server.ports is not None and all(
-                             port.network for port in server.ports))
+        reason = _reason(rule, ground, standing, _knows_networks(server))
         if reason is not None:
             yield reason
     if ground.devices is not None and native in (
@@ -161,21 +152,50 @@ def _broken(site: sites.Site, server: snapshot.Server,
                 part.host_node for part in server.nodes or ()}))
 
 
-def _reason(rule: base.Rule, host: topology.HostTopology, names: base.Names,
-            ground: labels.Ground, standing: base.Standing,
+def _names(site: sites.Site) -> base.Names:
+    return base.Names(view.option(site.cloud, 'vswitch_label'),
+                      view.option(site.cloud, 'node_label_prefix'))
+
+
+def _floating(site: sites.Site,
+              found: list[base.Rule]) -> Iterator[reasons.Reason]:
+    """Why a guest without NUMA topology does not keep its strict rules."""
+    for rule in found:
+        reason = rule.floating(site.topology, _names(site))
+        if isinstance(reason, reasons.Reason):
+            yield reason
+
+
+def _ground(site: sites.Site, server: snapshot.Server, guest: topology.Guest,
+            native: str) -> labels.Ground:
+    """What is known of a server on its host, as if it were there alone."""
+    host = site.topology
+    devices = site.devices_of(server)
+    return labels.Ground(
+        evaluation.Evaluation(host, guest, room.NO_RATIOS), _names(site),
+        _devices(host, devices, native) if devices else None, [])
+
+
+def _reason(rule: base.Rule, ground: labels.Ground,
+            standing: base.Standing,
             networks_known: bool) -> reasons.Reason | None:
-    """Why a strict rule is not kept; None if it is, or only preferred."""
-    if not rule.strict:
-        return None
+    """Why a rule is not kept; None if it is."""
+    host = ground.host
     never = rule.never(host)
     if never is not None:
         return never
-    facts = rule.read(host, names)
+    facts = rule.read(host, ground.names)
     lacks = rule.lacks(facts, ground)
     if lacks is not None:
         # Its networks may say what the host does not.
         return lacks if networks_known else None
     return rule.broken(facts, ground, standing)
+
+
+def _knows_networks(server: snapshot.Server) -> bool:
+    """Whether the networks of all ports of a server are known."""
+    return server.ports is not None and all(
+        port.network for port in server.ports)
 
 
 def _chosen(site: sites.Site,
