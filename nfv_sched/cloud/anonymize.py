@@ -91,6 +91,7 @@ class _Anonymizer:
             *(server.host for server in servers if server.host),
             *(name for move in cloud.moves or ()
               for name in (move.source, move.target) if name),
+            *(agent.host for agent in cloud.network_agents or ()),
             *(name for aggregate in cloud.aggregates
               for name in aggregate.hosts)])
         self._hypervisor = _Names(
@@ -101,7 +102,10 @@ class _Anonymizer:
         defaults = cloud.options.get('DEFAULT', {})
         self._zone = _Names(
             'zone', [*(host.zone for host in hosts),
-                     *(server.zone for server in servers if server.zone)],
+                     *(server.zone for server in servers if server.zone),
+                     *(agent.zone for agent in cloud.network_agents or ()),
+                     *(zone for service in cloud.network_services
+                       for zone in service.zones)],
             ('', 'nova', defaults.get('default_availability_zone', 'nova')))
         self._server = _Names('server', (server.name for server in servers))
         self._flavor = _Names('flavor', [
@@ -111,6 +115,8 @@ class _Anonymizer:
             *(aggregate.name for aggregate in cloud.aggregates),
             *(name for host in hosts for name in host.aggregates)])
         self._group = _Names('group', (group.name for group in cloud.groups))
+        self._service = _Names(
+            'service', (each.name for each in cloud.network_services))
         self._physnet = _Names('physnet', (
             name for name in self._all_physnets()
             if not self._is_label(name)))
@@ -131,6 +137,9 @@ class _Anonymizer:
         found.update(
             port.physnet for server in self._cloud.servers
             for port in server.ports or () if port.physnet)
+        for each in (*(self._cloud.network_agents or ()),
+                     *self._cloud.network_services):
+            found.update(each.physnets or ())
         return found
 
     def _is_label(self, name: str) -> bool:
@@ -179,7 +188,13 @@ class _Anonymizer:
                 key=lambda move: move.uuid)),
             consumers=None if cloud.consumers is None else {
                 self._uuid(consumer): self._allocations(found)
-                for consumer, found in cloud.consumers.items()})
+                for consumer, found in cloud.consumers.items()},
+            network_agents=None if cloud.network_agents is None else tuple(
+                sorted(map(self._agent, cloud.network_agents),
+                       key=lambda agent: agent.id)),
+            network_services=tuple(sorted(
+                map(self._network_service, cloud.network_services),
+                key=lambda service: service.id)))
 
     def _sentence(self, text: str) -> str:
         """What is missing, without the error: that may have any name in it."""
@@ -322,6 +337,22 @@ class _Anonymizer:
         return dataclasses.replace(
             group, uuid=self._uuid(group.uuid), name=self._group(group.name),
             members=tuple(map(self._uuid, group.members)))
+
+    def _agent(self, agent: snapshot.NetworkAgent) -> snapshot.NetworkAgent:
+        return dataclasses.replace(
+            agent, id=self._uuid(agent.id), host=self._host(agent.host),
+            zone=self._zone(agent.zone),
+            physnets=None if agent.physnets is None else frozenset(
+                map(self._label, agent.physnets)),
+            serves=tuple(sorted(map(self._uuid, agent.serves))))
+
+    def _network_service(
+            self, service: snapshot.NetworkService) -> snapshot.NetworkService:
+        return dataclasses.replace(
+            service, id=self._uuid(service.id),
+            name=self._service(service.name),
+            physnets=frozenset(map(self._label, service.physnets)),
+            zones=tuple(map(self._zone, service.zones)))
 
 
 def _each(text: str, change: Callable[[str], str]) -> str:

@@ -29,6 +29,7 @@ import importlib.metadata
 import json
 import typing as ty
 
+from nfv_sched.cloud import agents
 from nfv_sched.cloud import snapshot
 from nfv_sched import conf as nfv_conf
 from nfv_sched.ledger import client as placement_client
@@ -103,6 +104,8 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     moves = _moves(cells, servers, missing)
     missing[:0] = cells.failures
     network = _read_neutron(conf, missing, progress)
+    agents_found = None if network is None else _read_agents(
+        conf, missing, progress)
     places = _read_placement(
         conf, [host.uuid for host in hosts],
         [row.uuid for row in aggregates if row.uuid], missing, progress)
@@ -127,7 +130,10 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
             uuid=row.uuid, name=row.name, policy=row.policy,
             rules=_texts(records.plain(row.rules) or {}),
             members=tuple(row.members)) for row in groups),
-        moves=moves, consumers=_consumers(places, servers))
+        moves=moves, consumers=_consumers(places, servers),
+        network_agents=None if agents_found is None else agents_found.agents,
+        network_services=() if agents_found is None
+        else agents_found.services)
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -502,6 +508,16 @@ def _read_neutron(conf, missing: list[str],
         return None
     progress('Neutron', 1, 1)
     return found
+
+
+def _read_agents(conf, missing: list[str],
+                 progress: records.Progress) -> agents.Found | None:
+    try:
+        with contextlib.closing(neutron.Reader(conf)) as reader:
+            return agents.read(reader, progress)
+    except neutron.NeutronError as exc:
+        missing.append(f"Neutron's agents cannot be read: {exc}")
+        return None
 
 
 def _host_network(name: str, network: usage.Snapshot) -> snapshot.HostNetwork:

@@ -29,6 +29,11 @@ from nfv_sched.cloud import codec
 #: Of the format.  The first number changes when old files cannot be read.
 VERSION = 1
 
+#: Kinds of agents of Neutron.
+DHCP = 'dhcp'
+ROUTER = 'router'
+OVN = 'ovn'
+
 # What numbers in a file may be, where it is not 0 or more.
 _Positive = ty.Annotated[int, range(1, 1 << 63)]
 _Signed = ty.Annotated[int, range(-1 << 63, 1 << 63)]
@@ -414,6 +419,66 @@ class Group:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkAgent:
+    """An agent of Neutron that runs DHCP servers or routers on a host.
+
+    :ivar id: UUID
+    :ivar kind: ``dhcp``, ``router``, or ``ovn`` for a gateway of ML2/OVN,
+        which has routers that OVN itself places
+    :ivar host: name of its host
+    :ivar alive: whether it reports
+    :ivar enabled: whether it is administratively up
+    :ivar zone: availability zone of Neutron
+    :ivar mode: of an agent for routers: ``legacy``, ``dvr``, ``dvr_snat``,
+        ``dvr_no_external``
+    :ivar external_only: whether it takes no routers without a gateway
+    :ivar physnets: physical networks that the virtual switch of its host
+        reaches; None if no agent there says so, or none that reports
+    :ivar tunnels: types of tunnels of this switch; None if it does not say
+    :ivar serves: UUIDs of networks, or routers
+    """
+
+    id: str
+    kind: str
+    host: str
+    alive: bool = True
+    enabled: bool = True
+    zone: str = ''
+    mode: str = ''
+    external_only: bool = False
+    physnets: frozenset[str] | None = None
+    tunnels: frozenset[str] | None = None
+    serves: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkService:
+    """What agents of Neutron serve: a network with DHCP, or a router.
+
+    :ivar id: UUID of the network, or router
+    :ivar kind: ``dhcp`` or ``router``
+    :ivar ports: ports of the virtual switch that it takes where it is served
+    :ivar physnets: physical networks that it needs there
+    :ivar tunnels: types of tunnels that it needs there
+    :ivar zones: availability zones that it asks for; empty if for none
+    :ivar external: whether it is a router with a gateway
+    :ivar ha: whether it is a router that several agents have
+    :ivar distributed: whether it is a router on the hosts of its guests
+    """
+
+    id: str
+    kind: str
+    name: str = ''
+    ports: int = 0
+    physnets: frozenset[str] = frozenset()
+    tunnels: frozenset[str] = frozenset()
+    zones: tuple[str, ...] = ()
+    external: bool = False
+    ha: bool = False
+    distributed: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
     """A cloud at one moment.
 
@@ -430,6 +495,8 @@ class Cloud:
     :ivar consumers: what others than servers have in Placement, such as
         migrations: consumer -> provider -> class -> amount; None if that was
         not read
+    :ivar network_agents: agents of Neutron; None if they were not read
+    :ivar network_services: what these serve
     """
 
     taken: str
@@ -447,3 +514,5 @@ class Cloud:
     groups: tuple[Group, ...] = ()
     moves: tuple[Move, ...] | None = None
     consumers: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None
+    network_agents: tuple[NetworkAgent, ...] | None = None
+    network_services: tuple[NetworkService, ...] = ()

@@ -25,6 +25,8 @@ from nfv_sched import conf
 _KINDS = frozenset({'type-VF', 'type-PF', 'type-PCI', 'vdpa'})
 _STATUSES = frozenset({'available', 'claimed', 'allocated', 'removed',
                        'deleted', 'unavailable', 'unclaimable'})
+_SERVICES = (snapshot.DHCP, snapshot.ROUTER)
+_AGENTS = (*_SERVICES, snapshot.OVN)
 _RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
            'disk_allocation_ratio')
 
@@ -46,6 +48,7 @@ def check(cloud: snapshot.Cloud) -> None:
         except codec.WrongError as exc:
             exc.path[:0] = ['hosts', number]
             raise
+    _check_network(cloud)
     _check_options(cloud)
 
 
@@ -91,6 +94,21 @@ def _check_providers(host: snapshot.Host) -> None:
         above = set(found)
         for uuid in found:
             del left[uuid]
+
+
+def _check_network(cloud: snapshot.Cloud) -> None:
+    """Check that each agent and what it serves are of a known kind."""
+    agents, services = cloud.network_agents or (), cloud.network_services
+    _differ('network agents', [agent.id for agent in agents])
+    _differ('network services', [service.id for service in services])
+    for what, found, allowed in (
+            ('agent', agents, _AGENTS), ('service', services, _SERVICES)):
+        for each in found:
+            if each.kind not in allowed:
+                raise codec.WrongError(
+                    f'the kind of a network {what} cannot be {each.kind!r}')
+    for agent in agents:
+        _differ(f'services of network agent {agent.id!r}', agent.serves)
 
 
 def _check_options(cloud: snapshot.Cloud) -> None:

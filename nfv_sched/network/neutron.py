@@ -304,21 +304,21 @@ class Reader:
         seconds = self._conf.nfv_sched.max_snapshot_age
         self._deadline = time.monotonic() + seconds
         builder = usage.SnapshotBuilder(previous)
-        for port in self._items('ports', _PORT_FIELDS):
+        for port in self.items('ports', _PORT_FIELDS):
             self._add_port(builder, port)
         # After the ports, so that the groups of all ports exist by then.
-        for rule in self._items(
+        for rule in self.items(
             'security-group-rules', ('id', 'security_group_id'),
             optional=True,
         ):
-            builder.add_rule(_text(rule, 'security_group_id'))
-        for group in self._items(
+            builder.add_rule(text_of(rule, 'security_group_id'))
+        for group in self.items(
             'security-groups', ('id', 'project_id'),
             filters=[('name', 'default')], optional=True,
         ):
             builder.add_default_group(
-                _text(group, 'project_id'), group['id'])
-        for network in self._items(
+                text_of(group, 'project_id'), group['id'])
+        for network in self.items(
             'networks', ('id', 'port_security_enabled'), optional=True,
         ):
             builder.add_network(network['id'], _secured(network))
@@ -359,7 +359,7 @@ class Reader:
             'security-groups', ('id', 'project_id'), 'project_id',
             lacking.projects[:_LOOKED_UP], ('name', 'default'),
         ):
-            default_groups[_text(group, 'project_id')] = group['id']
+            default_groups[text_of(group, 'project_id')] = group['id']
             groups[group['id']] = None
         rules = self._rules_of(list(groups)[:_LOOKED_UP])
         for project in lacking.projects[:_LOOKED_UP]:
@@ -379,7 +379,7 @@ class Reader:
             'security-group-rules', ('id', 'security_group_id'),
             'security_group_id', groups,
         ):
-            rules[_text(rule, 'security_group_id')] += 1
+            rules[text_of(rule, 'security_group_id')] += 1
         empty = [group for group in groups if not rules[group]]
         shown = {group['id'] for group in self._chosen(
             'security-groups', ('id',), 'id', empty)}
@@ -391,7 +391,7 @@ class Reader:
         try:
             return sum(
                 rule.get('used_in_default_sg') is not False
-                for rule in self._items(
+                for rule in self.items(
                     'default-security-group-rules',
                     ('id', 'used_in_default_sg')))
         except _StatusError as exc:
@@ -413,7 +413,7 @@ class Reader:
         """
         if not values:
             return
-        for item in self._items(
+        for item in self.items(
             resource, fields, optional=resource != 'ports',
             filters=[(name, value) for value in values] + list(filters),
         ):
@@ -441,12 +441,12 @@ class Reader:
     def _add_port(builder: usage.SnapshotBuilder, port: dict) -> None:
         port_id, host, device, vnic_type, groups, project = _port(port)
         builder.add_port(
-            port_id, _text(port, 'device_owner'), device, host, vnic_type,
+            port_id, text_of(port, 'device_owner'), device, host, vnic_type,
             groups, project)
 
     def _add_agents(self, builder: usage.SnapshotBuilder) -> None:
         """Add the types of all agents, and what DHCP and L3 agents serve."""
-        kinds = {_text(agent, 'agent_type') for agent in self._items(
+        kinds = {text_of(agent, 'agent_type') for agent in self.items(
             'agents', ('id', 'agent_type'), paged=False, optional=True)}
         for kind in kinds:
             builder.add_agent_type(kind)
@@ -454,11 +454,11 @@ class Reader:
             usage.DHCP_AGENT, usage.L3_AGENT, usage.OVN_GATEWAY_AGENT})
         if not wanted:
             return
-        for agent in self._items(
+        for agent in self.items(
             'agents', ('id', 'agent_type', 'host', 'alive', 'configurations'),
             filters=[('agent_type', kind) for kind in wanted], paged=False,
         ):
-            host, kind = _text(agent, 'host'), _text(agent, 'agent_type')
+            host, kind = text_of(agent, 'host'), text_of(agent, 'agent_type')
             builder.add_agent_host(kind, host)
             # The report of a dead agent is out of date; ports count instead.
             if not agent.get('alive'):
@@ -475,18 +475,23 @@ class Reader:
                 if routers is not None:
                     builder.add_l3_agent(host, routers)
 
-    def _items(
+    def items(
         self, resource: str, fields: tuple[str, ...],
         filters=(), paged: bool = True, optional: bool = False,
+        key: str | None = None,
     ) -> Iterator[dict]:
         """All items of a resource, each once.
 
         :param resource: its name, as in the URL
-        :param fields: fields to read; the first must be ``id``
+        :param fields: fields to read, with ``id``; empty for all
         :param filters: further query parameters
         :param paged: whether Neutron has pages for this resource
         :param optional: whether a Neutron without the resource is no error,
             but has no items
+        :param key: what the list is named in the answer; None for the name of
+            the resource
+        :raises NeutronError: if any answer is missing, late or malformed
+        :raises background.Stopped: if it was stopped
         """
         limit = self._conf.nfv_sched.neutron_page_size
         query = [('fields', field) for field in fields]
@@ -503,7 +508,7 @@ class Reader:
                 if optional and not markers and exc.status == 404:
                     return
                 raise
-            items, more = _parse(body, resource)
+            items, more = _parse(body, key or resource)
             del body
             ids = [item['id'] for item in items]
             if seen and ids and seen.issuperset(ids):
@@ -619,10 +624,10 @@ def _port(
     if not isinstance(groups, (list, tuple)) or not all(
             isinstance(group, str) for group in groups):
         raise NeutronError('malformed security_groups of a port')
-    return (port['id'], _text(port, 'binding:host_id'),
-            _text(port, 'device_id'),
-            _text(port, 'binding:vnic_type') or 'normal', tuple(groups),
-            _text(port, 'project_id'))
+    return (port['id'], text_of(port, 'binding:host_id'),
+            text_of(port, 'device_id'),
+            text_of(port, 'binding:vnic_type') or 'normal', tuple(groups),
+            text_of(port, 'project_id'))
 
 
 def _secured(network: dict) -> bool:
@@ -630,7 +635,13 @@ def _secured(network: dict) -> bool:
     return network.get('port_security_enabled') is not False
 
 
-def _text(item: dict, field: str) -> str:
+def text_of(item: dict, field: str) -> str:
+    """A text of an item; empty if it has none.
+
+    :param item: as Neutron shows it
+    :param field: its key
+    :raises NeutronError: if it is no text
+    """
     value = item.get(field)
     if value is None:
         return ''

@@ -69,11 +69,12 @@ _MANY = 20
 
 _GUEST_OWNER = 'compute:'
 _NETWORK_OWNER = 'network:'
-_DHCP_OWNER = 'network:dhcp'
 _DISTRIBUTED_OWNER = 'network:distributed'
-# Owners of ports that agents plug for routers. The device ID of these ports is
-# the router's; for the last owner it is the agent's.
-_ROUTER_OWNERS = frozenset({
+#: Owner of the ports of DHCP servers.
+DHCP_OWNER = 'network:dhcp'
+#: Owners of ports that agents plug for routers. The device ID of these ports
+#: is the router's; for ``AGENT_GATEWAY_OWNER`` it is the agent's.
+ROUTER_OWNERS = frozenset({
     'network:router_gateway',
     'network:router_interface',
     'network:router_interface_distributed',
@@ -82,7 +83,10 @@ _ROUTER_OWNERS = frozenset({
     'network:router_centralized_snat',
     'network:floatingip_agent_gateway',
 })
-_AGENT_GATEWAY_OWNER = 'network:floatingip_agent_gateway'
+AGENT_GATEWAY_OWNER = 'network:floatingip_agent_gateway'
+GATEWAY_OWNER = 'network:router_gateway'
+#: Of the ports over which instances of a router see each other.
+HA_OWNER = 'network:router_ha_interface'
 
 
 def bypasses_vswitch(vnic_type: str) -> bool:
@@ -539,11 +543,11 @@ class SnapshotBuilder:
             return
         tally.others.append(security_groups)
         services = tally.claimed if project else tally.services
-        if owner == _DHCP_OWNER:
+        if owner == DHCP_OWNER:
             services.dhcp_ports += 1
-        elif owner in _ROUTER_OWNERS:
+        elif owner in ROUTER_OWNERS:
             services.router_ports += 1
-            if owner != _AGENT_GATEWAY_OWNER:
+            if owner != AGENT_GATEWAY_OWNER:
                 services.routers.add(device)
 
     def groups_without_rules(self, most: int) -> dict[str, str]:

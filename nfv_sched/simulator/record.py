@@ -70,7 +70,9 @@ def cloud(state: states.State) -> snapshot.Cloud:
         moves=tuple(_moves(state)),
         consumers={uuid: _amounts(found) for uuid, found
                    in state.placement.allocations.items()
-                   if uuid not in servers})
+                   if uuid not in servers},
+        network_agents=tuple(_agents(state)),
+        network_services=tuple(_services(state)))
 
 
 # Hosts
@@ -254,3 +256,41 @@ def _group(state: states.State, group: model.ServerGroup) -> snapshot.Group:
             state.servers[name].uuid
             for name in state.groups.get(group.name, ())
             if state.servers[name].status != simulated.DELETED))
+
+
+# Agents of Neutron
+
+
+def _agents(state: states.State) -> Iterator[snapshot.NetworkAgent]:
+    """The agents: one of each kind on each host."""
+    kinds = {'ovs': (snapshot.DHCP, snapshot.ROUTER),
+             'ovn': (snapshot.OVN,)}.get(state.cloud.network_service, ())
+    for kind in kinds:
+        for host in state.hosts.values():
+            yield snapshot.NetworkAgent(
+                id=compute.stable_uuid(f'{kind} agent', host.name), kind=kind,
+                host=host.name, alive=not host.down,
+                physnets=frozenset(host.group.physical_networks),
+                serves=tuple(service.id for service in _served(host, kind)))
+
+
+def _services(state: states.State) -> Iterator[snapshot.NetworkService]:
+    if state.cloud.network_service == 'ovs':
+        for kind in (snapshot.DHCP, snapshot.ROUTER):
+            for host in state.hosts.values():
+                yield from _served(host, kind)
+
+
+def _served(host: compute.ComputeHost,
+            kind: str) -> Iterator[snapshot.NetworkService]:
+    """What is on a host; a cloud file does not say what networks it needs."""
+    if kind == snapshot.DHCP:
+        served, count, ports = kind, host.group.dhcp_servers, 1
+    else:
+        routers = host.group.routers
+        served, count, ports = snapshot.ROUTER, routers.count, routers.ports
+    for number in range(count):
+        name = f'{host.name}-{served}{number}'
+        yield snapshot.NetworkService(
+            id=compute.stable_uuid('network service', name), kind=served,
+            name=name, ports=ports)

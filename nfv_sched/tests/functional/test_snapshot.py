@@ -30,6 +30,7 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import names
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_ledger_service
+from nfv_sched.tests.unit.network import neutron_api
 
 _READS = ('SELECT', 'PRAGMA', 'SHOW', 'BEGIN', 'ROLLBACK', 'COMMIT',
           'SAVEPOINT', 'RELEASE')
@@ -322,6 +323,40 @@ class ReadTest(SnapshotTestCase):
              mine.rules))
         self.assertIn(mine.device, server.devices)
         self.assertEqual((host, 'west'), (server.host, server.zone))
+
+
+class NetworkAgentsTest(SnapshotTestCase):
+
+    def test_all(self):
+        network = neutron_api.network('lan', 'physnet4')
+        agent = neutron_api.agent('DHCP agent', 'host1', networks=1)
+        self.neutron_api.networks.append(network)
+        self.neutron_api.agents = [agent, neutron_api.agent(
+            'Open vSwitch agent', 'host1', bridge_mappings={'physnet4': 'b'})]
+        self.neutron_api.served[agent['id']] = [network]
+        port, = self.bind('host1', 1, owner='network:dhcp')
+        port['network_id'] = network['id']
+        cloud = self.read()
+        self.assertEqual(((), (snapshot.NetworkAgent(
+            id=agent['id'], kind='dhcp', host='host1',
+            physnets=frozenset({'physnet4'}), serves=(network['id'],)),),
+            (snapshot.NetworkService(
+                id=network['id'], kind='dhcp', name='lan', ports=1,
+                physnets=frozenset({'physnet4'})),)),
+            (cloud.missing, cloud.network_agents, cloud.network_services))
+        self.assertIn(('network agents', 1, 1), self.progress)
+        # Only that is not for this user.
+        path = f'agents/{agent["id"]}/dhcp-networks'
+        self.neutron_api.faults[path] = (
+            lambda handler, query, body: handler.reply({}, 403))
+        cloud = self.read()
+        self.assertEqual(
+            (f"Neutron's agents cannot be read: GET {path}: 403 Forbidden",),
+            cloud.missing)
+        self.assertEqual((None, ()), (
+            cloud.network_agents, cloud.network_services))
+        self.assertEqual(
+            [1, 0], [host.network.dhcp_servers for host in cloud.hosts])
 
 
 class MissingTest(SnapshotTestCase):

@@ -96,7 +96,22 @@ CLOUD = snapshot.Cloud(
     moves=(snapshot.Move(
         uuid=uuids.move, server=uuids.first, source='acme-1',
         target='acme-gone'),),
-    consumers={uuids.move: {getattr(uuids, 'acme-1'): {'PCPU': 2}}})
+    consumers={uuids.move: {getattr(uuids, 'acme-1'): {'PCPU': 2}}},
+    network_agents=(
+        snapshot.NetworkAgent(
+            id=uuids.agent, kind='dhcp', host='acme-1', zone='acme-west',
+            physnets=frozenset({'acme-net', 'acme-2nd'}),
+            tunnels=frozenset({'vxlan'}), serves=(uuids.network,)),
+        snapshot.NetworkAgent(
+            id=uuids.gateway, kind='router', host='acme-gateway',
+            mode='legacy', serves=(uuids.router,))),
+    network_services=(
+        snapshot.NetworkService(
+            id=uuids.network, kind='dhcp', name='acme-lan', ports=1,
+            physnets=frozenset({'acme-net'}), zones=('acme-west',)),
+        snapshot.NetworkService(
+            id=uuids.router, kind='router', name='acme-out',
+            physnets=frozenset({'acme-2nd'}))))
 
 
 class AnonymizeTest(base.TestCase):
@@ -110,7 +125,8 @@ class AnonymizeTest(base.TestCase):
         for name in ('acme', 'bob', PROJECT, '"42"', *(
                 getattr(uuids, name) for name in (
                     'acme-1', 'first', 'request', 'port', 'network', 'group',
-                    'aggregate', 'other', 'cell', 'move'))):
+                    'aggregate', 'other', 'cell', 'move', 'agent', 'gateway',
+                    'router'))):
             self.assertNotIn(name, text)
         self.assertNotIn(ledger_names.provider_uuid(
             getattr(uuids, 'acme-1')), text)
@@ -118,8 +134,9 @@ class AnonymizeTest(base.TestCase):
 
     def test_same_everywhere(self):
         cloud = self.cloud
-        self.assertEqual({'host1', 'host2', 'host3'}, {
-            *(each.name for each in cloud.hosts), cloud.moves[0].target})
+        self.assertEqual({'host1', 'host2', 'host3', 'host4'}, {
+            *(each.name for each in cloud.hosts), cloud.moves[0].target,
+            *(each.host for each in cloud.network_agents)})
         move, = cloud.moves
         source, = (each for each in cloud.hosts if each.name == move.source)
         self.assertEqual({move.uuid: {source.uuid: {'PCPU': 2}}},
@@ -163,6 +180,26 @@ class AnonymizeTest(base.TestCase):
         self.assertEqual(
             {'HW_CPU_X86_AVX2', f'CUSTOM_PHYSNET_{physnet.upper()}'},
             root.traits)
+
+    def test_network_agents(self):
+        """They fit the hosts and what they serve."""
+        cloud = self.cloud
+        services = {each.kind: each for each in cloud.network_services}
+        agents = {each.kind: each for each in cloud.network_agents}
+        dhcp, router = agents['dhcp'], agents['router']
+        first, = (each for each in cloud.servers if each.host)
+        self.assertEqual(
+            (first.host, cloud.hosts[0].zone, ('vxlan',), 'legacy'),
+            (dhcp.host, dhcp.zone, tuple(dhcp.tunnels), router.mode))
+        self.assertEqual([(services['dhcp'].id,), (services['router'].id,)],
+                         [dhcp.serves, router.serves])
+        self.assertEqual((dhcp.zone,), services['dhcp'].zones)
+        physnet = first.ports[0].physnet
+        self.assertEqual({physnet}, services['dhcp'].physnets)
+        self.assertEqual({physnet, *services['router'].physnets},
+                         dhcp.physnets)
+        self.assertEqual((2, None), (len(dhcp.physnets), router.physnets))
+        self.assertEqual(services['dhcp'].id, first.ports[0].network)
 
     def test_what_stays(self):
         cloud = self.cloud

@@ -73,6 +73,24 @@ class SoundTest(base.TestCase):
             self.refused('resource provider', dataclasses.replace(
                 host, providers=(first, *others)))
 
+    def test_network(self):
+        agent = snapshot.NetworkAgent(
+            id='a', kind='dhcp', host='one', serves=('n',))
+        service = snapshot.NetworkService(id='n', kind='dhcp')
+        self.check(network_agents=(agent,), network_services=(service,))
+        self.refused("two network agents are 'a'",
+                     network_agents=(agent, agent))
+        self.refused("two network services are 'n'",
+                     network_services=(service, service))
+        self.refused("the kind of a network agent cannot be 'x'",
+                     network_agents=(dataclasses.replace(agent, kind='x'),))
+        self.refused(
+            "the kind of a network service cannot be 'ovn'",
+            network_services=(dataclasses.replace(service, kind='ovn'),))
+        self.refused(
+            "two services of network agent 'a' are 'n'", network_agents=(
+                dataclasses.replace(agent, serves=('n', 'n')),))
+
     def test_options(self):
         for section, name, value in (
                 ('nfv_sched', 'vswitch_ports_per_node', 'many'),

@@ -23,14 +23,17 @@ import uuid
 from nfv_sched.tests import http_server
 
 # Fields by which items are chosen.
-FILTERS = {'agent_type', 'id', 'name', 'project_id', 'security_group_id'}
+FILTERS = {'agent_type', 'device_owner', 'id', 'name', 'project_id',
+           'security_group_id'}
+# What agents serve -> key of the answer.
+SERVED = {'dhcp-networks': 'networks', 'l3-routers': 'routers'}
 
 TOKEN = 'gAAAAAB-not-a-real-token'
 PASSWORD = 'not-a-real-password'
 
 
 def port(owner='compute:nova', device=None, host='', vnic_type='normal',
-         groups=(), port_id=None, project=''):
+         groups=(), port_id=None, project='', network=''):
     """A port as Neutron shows it to an administrator."""
     return {
         'id': port_id or str(uuid.uuid4()),
@@ -45,6 +48,7 @@ def port(owner='compute:nova', device=None, host='', vnic_type='normal',
         'binding:host_id': host,
         'binding:vnic_type': vnic_type,
         'binding:profile': {},
+        'network_id': network,
         'security_groups': list(groups),
         'project_id': project,
     }
@@ -79,6 +83,21 @@ def agent(agent_type, host, alive=True, **configurations):
     }
 
 
+def network(name='net', physnet=None, kind='vlan', **fields):
+    """A network as Neutron shows it to an administrator."""
+    return {
+        'id': str(uuid.uuid4()), 'name': name,
+        'provider:network_type': kind, 'provider:physical_network': physnet,
+        'availability_zone_hints': [], **fields}
+
+
+def router(name='router', **fields):
+    """A router."""
+    return {'id': str(uuid.uuid4()), 'name': name, 'ha': False,
+            'distributed': False, 'admin_state_up': True,
+            'availability_zone_hints': [], **fields}
+
+
 class NeutronAPI(http_server.LocalServer):
     """A server on a port of its own.
 
@@ -86,6 +105,7 @@ class NeutronAPI(http_server.LocalServer):
         ``default_rules`` and ``agents``
     :ivar catalog_url: what Keystone says where Neutron is
     :ivar max_limit: Neutron's ``pagination_max_limit``, None if not set
+    :ivar served: UUID of an agent -> networks or routers that it serves
     :ivar hides_groups: whether security groups and their rules are shown to
         nobody; otherwise the groups of ports are there even if not listed
     :ivar faults: resource -> function that gets the handler, the query and
@@ -103,6 +123,7 @@ class NeutronAPI(http_server.LocalServer):
         self.networks = []
         self.default_rules = []
         self.agents = []
+        self.served = {}
         self.hides_groups = False
         self.max_limit = None
         self.needs_token = False
@@ -116,6 +137,8 @@ class NeutronAPI(http_server.LocalServer):
 
     def items(self, resource):
         """All that there is of a resource."""
+        if resource.startswith('agents/'):
+            return self.served.get(resource.split('/')[1], [])
         return {'ports': self.ports, 'agents': self.agents,
                 'networks': self.networks,
                 'default-security-group-rules': self.default_rules,
@@ -132,11 +155,12 @@ class NeutronAPI(http_server.LocalServer):
                 {'id': group} for group in query['id']
                 if any(group in port.get('security_groups', ())
                        for port in self.ports)]
-        key = resource.replace('-', '_')
+        key = SERVED.get(
+            resource.rpartition('/')[2], resource).replace('-', '_')
         body = {}
         for name in FILTERS & query.keys():
             items = [item for item in items if item[name] in query[name]]
-        if resource != 'agents' and 'limit' in query:
+        if not resource.startswith('agents') and 'limit' in query:
             limit = int(query['limit'][0])
             if self.max_limit is not None:
                 limit = min(limit, self.max_limit)

@@ -244,3 +244,34 @@ class RecordTest(base.SimulatorTestCase):
         with start.started(taken) as state:
             again = record.cloud(state)
         self.assertEqual(taken.consumers, again.consumers)
+
+    def test_network_agents(self):
+        """Each host has an agent of each kind, with what the file says."""
+        def taken(text):
+            with self.simulation(self.text([{'host_down': 'host2'}],
+                                           text)) as simulation:
+                simulation.run()
+                return record.cloud(simulation.state)
+
+        cloud = taken(CLOUD)
+        self.assertEqual(
+            [(kind, host, host != 'host2', {'physnet0'}, count)
+             for kind, count in (('dhcp', 2), ('router', 1))
+             for host in HOSTS],
+            [(agent.kind, agent.host, agent.alive, agent.physnets,
+              len(agent.serves)) for agent in cloud.network_agents])
+        self.assertEqual(
+            [1] * 6 + [2] * 3,
+            [service.ports for service in cloud.network_services])
+        self.assertEqual(
+            sorted(service.id for service in cloud.network_services),
+            sorted(name for agent in cloud.network_agents
+                   for name in agent.serves))
+        text = CLOUD.replace('  dhcp_servers: 2\n', '')
+        cloud = taken(text + 'network_service: ovn\n')
+        self.assertEqual(
+            [('ovn', 1)] * 3, [(agent.kind, len(agent.serves))
+                               for agent in cloud.network_agents])
+        self.assertEqual((), cloud.network_services)
+        self.assertEqual(
+            (), taken(text + 'network_service: none\n').network_agents)
