@@ -49,6 +49,26 @@ def views(cloud: snapshot.Cloud,
         for host in (cloud.hosts if hosts is None else hosts))
 
 
+def free_ports(cloud: snapshot.Cloud) -> dict[str, int]:
+    """Ports that the virtual switches of hosts have left, by host.
+
+    Hosts without a limit, or whose ports are not known, are missing.
+
+    :param cloud: the cloud
+    """
+    metadata = metadata_by_host(cloud)
+    found = {}
+    for host in cloud.hosts:
+        most = _limits(cloud, host, metadata.get(host.name, []))
+        if host.network is not None and (
+                host.network.vswitch_ports is not None
+                and math.isfinite(most.vswitch_ports_per_node)):
+            found[host.name] = (
+                int(most.vswitch_ports_per_node)
+                - most.vswitch_physical_ports - host.network.vswitch_ports)
+    return found
+
+
 def metadata_by_host(
         cloud: snapshot.Cloud) -> dict[str, list[Mapping[str, str]]]:
     """Name of a host -> the metadata of each of its aggregates.
