@@ -15,6 +15,7 @@ Every command either shows something, or says in a line what is wrong.
 """
 
 import copy
+import dataclasses
 import gzip
 import io
 import json
@@ -29,6 +30,7 @@ from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.tests.unit.advice import clouds
+from nfv_sched.tests.unit.advice import test_rebalance
 from nfv_sched.tests.unit.cmd import base
 
 SERVER = snapshot.Server(
@@ -48,6 +50,11 @@ CLOUD = clouds.cloud(
     clouds.host('two'),
     servers=(SERVER,), flavors=(clouds.flavor(name='vrouter.4'),),
     aggregates=(snapshot.Aggregate(name='nfv', hosts=('one',)),))
+CLOUD = dataclasses.replace(
+    CLOUD, network_agents=(
+        test_rebalance.agent('one', *'abcde', zone='west', mode='legacy'),
+        test_rebalance.agent('two')),
+    network_services=tuple(map(test_rebalance.service, 'abcde')))
 
 COMMANDS = (
     ('host', 'list'), ('host', 'list', '-f', 'csv'),
@@ -57,7 +64,9 @@ COMMANDS = (
     ('explain', 'flavor', 'vrouter.4'),
     ('capacity', 'list', '--empty', '--by', 'host'),
     ('capacity', 'show', 'vrouter.4'), ('audit',), ('metrics',),
-    ('simulate',))
+    ('simulate',), ('rebalance', 'plan'),
+    ('rebalance', 'plan', '--ports', '-f', 'csv'),
+    ('rebalance', 'plan', '-f', 'commands'))
 
 ESCAPE = '\x1b[31mE\x07\r\n<script>'
 _CONTROL = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]')
@@ -126,6 +135,23 @@ EDITS = (
     (('flavors', 0, 'name'), ESCAPE, False),
     (('flavors', 0, 'extra_specs'), {ESCAPE: ESCAPE}, False),
     (('aggregates', 0, 'name'), ESCAPE, False),
+    (('network_agents',), None, False),
+    (('network_agents',), [], False),
+    (('network_agents', 0, 'kind'), 'x', REFUSED),
+    (('network_agents', 0, 'host'), ESCAPE, False),
+    (('network_agents', 0, 'mode'), ESCAPE, False),
+    (('network_agents', 0, 'alive'), False, False),
+    (('network_agents', 0, 'serves'), ['a', 'a'], REFUSED),
+    (('network_agents', 0, 'serves'), ['unknown'], False),
+    (('network_agents', 1, 'id'), ESCAPE, False),
+    (('network_agents', 1, 'physnets'), None, False),
+    (('network_agents', 1, 'tunnels'), [ESCAPE], False),
+    (('network_services',), [], False),
+    (('network_services', 0, 'kind'), 'ovn', REFUSED),
+    (('network_services', 0, 'kind'), 'dhcp', False),
+    (('network_services', 0, 'ports'), (1 << 63) - 1, False),
+    (('network_services', 0, 'name'), ESCAPE, False),
+    (('network_services', 0, 'physnets'), [ESCAPE], False),
     ((ESCAPE,), ESCAPE, REFUSED),
 )
 

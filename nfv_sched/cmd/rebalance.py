@@ -1,0 +1,128 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched rebalance plan``."""
+
+import argparse
+
+from nfv_sched.cloud import snapshot
+from nfv_sched.cmd import cli
+from nfv_sched.cmd import source
+from nfv_sched.simulator import progress
+
+_COMMANDS = 'commands'
+
+_EPILOG = """\
+Agents that are down or disabled are emptied first. Then, as long as an agent
+carries more than --threshold more than another one that can take something of
+it, something is moved from the one to the other. An agent can take what its
+host has all physical networks for. "After" is the most and the fewest that
+agents carry after a move.
+
+The number of DHCP servers, or routers, is levelled; of several that may be
+moved it is the one that levels ports best. With --ports, ports of the virtual
+switch are levelled, and --threshold is a number of ports.
+
+HA and distributed routers are left out. Those of ML2/OVN are counted, and OVN
+itself places them.
+
+A router is interrupted while it is moved. With "-f commands", what is to be
+run is printed, and nothing else.
+
+examples:
+  nfv-sched rebalance plan
+  nfv-sched rebalance plan --kind router --ports --threshold 10
+  nfv-sched rebalance plan --from cloud.json.gz -f json
+  nfv-sched rebalance plan -f commands > moves.sh
+
+exit code: 0 if nothing is to be moved; 1 if something could not be read, and
+is named; 2 if the command line is wrong; 3 if there are moves to be made.
+"""
+
+
+class Plan(source.Looking, cli.Lister):
+    """Plan how to spread DHCP servers and routers evenly over agents.
+
+    Nothing is moved. Each plan has been tried, step by step.
+    """
+
+    epilog = _EPILOG
+
+    #: With "commands".
+    formatter_namespace = 'nfv_sched.formatter.plan'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--kind', choices=(snapshot.DHCP, snapshot.ROUTER),
+            help='only DHCP servers, or routers')
+        parser.add_argument(
+            '--threshold', type=_threshold, metavar='N',
+            help='how much more one agent may carry than another, 1 or more '
+                 '(default: 3)')
+        parser.add_argument(
+            '--ports', action='store_true',
+            help='level ports of the virtual switch, not the number')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace):
+        """Plan.
+
+        :returns: columns and rows of the moves
+        """
+        cloud = self.cloud(parsed_args)
+        if cloud.network_agents is None:
+            raise source.UnreadError('\n'.join(
+                self._missing or ['the agents of Neutron are not known']))
+        from nfv_sched.advice import gain
+        from nfv_sched.advice.hosts import view
+        from nfv_sched.advice import rebalance
+        from nfv_sched.render import rebalance as render
+        kinds = (snapshot.DHCP, snapshot.ROUTER)
+        self._plans = rebalance.plans(
+            cloud, kinds if parsed_args.kind is None else [parsed_args.kind],
+            threshold=parsed_args.threshold or rebalance.THRESHOLD,
+            by_ports=parsed_args.ports, room=view.free_ports(cloud))
+        self.found = any(plan.moves for plan in self._plans)
+        self._render = render
+        if parsed_args.formatter == _COMMANDS:
+            return ('Command',), [
+                (line,) for line in render.commands(self._plans)]
+        with progress.shown() as update:
+            self._gain = gain.gain(
+                cloud, self._plans,
+                lambda done, total: update(done, total, 'flavors'))
+        return render.COLUMNS, render.rows(self._plans)
+
+    def produce_output(self, parsed_args, column_names, data) -> int:
+        """Print a table with sentences, a document, rows, or commands."""
+        if parsed_args.formatter in cli.DOCUMENTS:
+            self.app.stdout.write(cli.document(
+                self._render.document(self._plans, self._gain),
+                parsed_args.formatter))
+            return 0
+        code = 0
+        table = parsed_args.formatter == 'table'
+        if data or not table:
+            code = super().produce_output(parsed_args, column_names, data)
+        if table:
+            lines = self._render.summary(self._plans, self._gain)
+            self.app.stdout.write(''.join(
+                f'{line}\n' for line in lines or [
+                    'Neutron has no agents for DHCP or routers.']))
+        return code
+
+
+def _threshold(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError('a number from 1 is needed')
+    return number

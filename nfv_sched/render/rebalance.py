@@ -1,0 +1,195 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Plans for DHCP servers and routers as text, rows, commands, a document."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import shlex
+import typing as ty
+
+from nfv_sched.advice import gain as advice_gain
+from nfv_sched.advice import rebalance
+from nfv_sched.cloud import snapshot
+from nfv_sched import text as words
+
+#: Of :func:`rows`.
+COLUMNS = ('Move', 'Kind', 'What', 'From', 'To', 'Ports', 'After')
+
+_NOUNS = {snapshot.DHCP: 'DHCP servers', snapshot.ROUTER: 'Routers',
+          snapshot.OVN: 'Routers at gateways of ML2/OVN'}
+#: How Neutron's client names what an agent of a kind serves.
+_SERVED = {snapshot.DHCP: 'network --dhcp', snapshot.ROUTER: 'router --l3'}
+
+
+def rows(plans: Iterable[rebalance.Plan]) -> list[tuple]:
+    """The moves as rows of a table, numbered throughout.
+
+    :param plans: the plans
+    """
+    return [(number, move.service.kind, name_of(move.service),
+             move.source.host, move.target.host, move.service.ports,
+             f'{move.most}-{move.fewest}')
+            for number, move in _numbered(plans)]
+
+
+def _numbered(plans: Iterable[rebalance.Plan],
+              ) -> Iterator[tuple[int, rebalance.Move]]:
+    return enumerate((move for plan in plans for move in plan.moves), 1)
+
+
+def name_of(service: snapshot.NetworkService) -> str:
+    """A network or router for people, in one line.
+
+    :param service: it
+    """
+    return ' '.join(service.name.split()) or service.id
+
+
+def commands(plans: Iterable[rebalance.Plan]) -> list[str]:
+    """What to run for the moves, in order, with comments.
+
+    What had its address keeps it: Neutron keeps the port of a DHCP server for
+    the next agent that is given the network.
+
+    :param plans: the plans
+    """
+    found = []
+    for number, move in _numbered(plans):
+        found.append(f'# {number}: {name_of(move.service)}, from '
+                     f'{_word(move.source.host)} to {_word(move.target.host)}')
+        found += _of_move(move)
+    return found
+
+
+def _of_move(move: rebalance.Move) -> list[str]:
+    served = _SERVED[move.service.kind]
+    return [f'openstack network agent {verb} {served} '
+            f'{shlex.quote(agent.id)} {shlex.quote(move.service.id)}'
+            for verb, agent in (('remove', move.source),
+                                ('add', move.target))]
+
+
+def _word(text: str) -> str:
+    return ' '.join(text.split())
+
+
+def summary(plans: Sequence[rebalance.Plan],
+            gain: advice_gain.Gain) -> list[str]:
+    """What the plans do, a sentence each.
+
+    :param plans: the plans
+    :param gain: what the moves leave for guests
+    """
+    found = []
+    for plan in plans:
+        found += _of_plan(plan)
+    found += _of_gain(gain)
+    return found
+
+
+def _of_plan(plan: rebalance.Plan) -> Iterator[str]:
+    """What a plan does."""
+    agents = [load for load in plan.before if rebalance.in_use(load.agent)]
+    before, after = (
+        '{}-{}{}'.format(*plan.spread(loads), ' ports' * plan.by_ports)
+        for loads in (plan.before, plan.after))
+    head = f'{_NOUNS[plan.kind]} on {len(agents)} agents: {before}'
+    if plan.kind == snapshot.OVN:
+        yield f'{head}; OVN itself places them.'
+    elif plan.moves:
+        yield f'{head} -> {after} in {_counted(len(plan.moves), "move")}.'
+    else:
+        yield f'{head}; nothing to move.'
+    for load, later in zip(plan.before, plan.after):
+        if not rebalance.in_use(load.agent) and load.number:
+            yield (f'{_word(load.agent.host)}: the agent is '
+                   f'{_state(load.agent)}; {load.number} -> {later.number}.')
+    for stay in plan.stays:
+        yield (f'{_word(stay.agent.host)}: cannot move '
+               f'{words.some(map(name_of, stay.services))} '
+               f'({_word(stay.reason)}).')
+    for what, services in (
+            ('HA', [each for each in plan.left_out if each.ha]),
+            ('distributed', [each for each in plan.left_out if not each.ha])):
+        if services:
+            yield (f'Left out: {_counted(len(services), f"{what} router")} '
+                   f'({words.some(map(name_of, services))}).')
+
+
+def _state(agent: snapshot.NetworkAgent) -> str:
+    if not agent.alive:
+        return 'down'
+    return f'of mode {_word(agent.mode)}' if agent.enabled else 'disabled'
+
+
+def _of_gain(gain: advice_gain.Gain) -> Iterator[str]:
+    for verb, sign in (('Frees', 1), ('Takes', -1)):
+        hosts = [f'{sign * count} on {_word(host)}'
+                 for host, count in gain.ports.items() if count * sign > 0]
+        if hosts:
+            yield f'{verb} ports of virtual switches: {words.some(hosts)}.'
+    for flavor, count in sorted(gain.guests.items()):
+        yield (f'{_word(flavor)}: {_counted(abs(count), "guest")} '
+               f'{"more" if count > 0 else "fewer"} will fit.')
+
+
+def _counted(number: int, noun: str) -> str:
+    return f'{number} {noun}' + ('' if number == 1 else 's')
+
+
+def document(plans: Iterable[rebalance.Plan],
+             gain: advice_gain.Gain) -> dict[str, ty.Any]:
+    """All of it as a document.
+
+    :param plans: the plans
+    :param gain: what the moves leave for guests
+    """
+    return {'plans': [_plan(plan) for plan in plans],
+            'gain': {'ports': dict(gain.ports), 'guests': dict(gain.guests)}}
+
+
+def _plan(plan: rebalance.Plan) -> Mapping[str, ty.Any]:
+    return {
+        'kind': plan.kind, 'threshold': plan.threshold,
+        'levels': 'ports' if plan.by_ports else 'number',
+        'before': _spread(plan, plan.before),
+        'after': _spread(plan, plan.after),
+        'agents': [{
+            'id': load.agent.id, 'host': load.agent.host,
+            'in_use': rebalance.in_use(load.agent),
+            'number': load.number, 'ports': load.ports,
+            'number_after': later.number, 'ports_after': later.ports}
+            for load, later in zip(plan.before, plan.after)],
+        'moves': [{
+            **_service(move.service), 'from': move.source.host,
+            'to': move.target.host, 'ports': move.service.ports,
+            'after': {'most': move.most, 'fewest': move.fewest},
+            'commands': _of_move(move)} for move in plan.moves],
+        'stays': [{
+            'host': stay.agent.host, 'reason': stay.reason,
+            'services': list(map(_service, stay.services))}
+            for stay in plan.stays],
+        'left_out': [{
+            **_service(each), 'ha': each.ha, 'distributed': each.distributed}
+            for each in plan.left_out]}
+
+
+def _spread(plan: rebalance.Plan,
+            loads: Iterable[rebalance.Load]) -> dict[str, int]:
+    most, fewest = plan.spread(loads)
+    return {'most': most, 'fewest': fewest}
+
+
+def _service(service: snapshot.NetworkService) -> dict[str, str]:
+    return {'id': service.id, 'name': service.name}
