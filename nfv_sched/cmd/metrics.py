@@ -62,8 +62,9 @@ class Metrics(source.Looking, cli.Command):
 
     Of each host NUMA node: CPUs, largest guest that fits, pages, PCI devices;
     of each host: resources, ports, security-group rules, DHCP servers and
-    routers; of each flavor: how many more guests fit, and what Placement says;
-    of the audit: findings by kind; of the decision journal: refusals.
+    routers, and how evenly these are spread; of each flavor: how many more
+    guests fit, and what Placement says; of the audit: findings by kind; of the
+    decision journal: refusals.
     """
 
     epilog = _EPILOG
@@ -246,6 +247,7 @@ class _Collection:
         from nfv_sched.advice.audit import audit
         from nfv_sched.advice import capacity
         from nfv_sched.advice.hosts import view
+        from nfv_sched.advice import rebalance
         enabled = [flavor for flavor in cloud.flavors if not flavor.disabled]
         names = set(source.chosen(
             [flavor.name for flavor in enabled], self._args.flavors,
@@ -256,7 +258,9 @@ class _Collection:
                         if flavor.name in names],
                 update=lambda done, total: update(done, total, 'flavors'))
         return self._metrics.families(
-            cloud, view.views(cloud), counted, audit.findings(cloud))
+            cloud, view.views(cloud), counted,
+            findings=audit.findings(cloud),
+            plans=rebalance.plans(cloud, room=view.free_ports(cloud)))
 
 
 def _seconds(time_stamp: str) -> float:

@@ -27,6 +27,7 @@ from prometheus_client import registry
 
 from nfv_sched.advice.audit import values as audit_values
 from nfv_sched.advice.hosts import values
+from nfv_sched.advice import rebalance
 from nfv_sched.cloud import snapshot
 
 if ty.TYPE_CHECKING:
@@ -76,6 +77,11 @@ GAUGES = (
            'Security-group rules on a host, within its limit.'),
     Metric('nfv_sched_network_services', ('host', 'kind'),
            'DHCP servers and routers on a host.'),
+    Metric('nfv_sched_imbalance', ('kind',),
+           'How many more DHCP servers or routers one agent has than another '
+           'one.'),
+    Metric('nfv_sched_rebalance_moves', ('kind',),
+           'Moves of DHCP servers or routers that are due.'),
     Metric('nfv_sched_flavor_fits', ('flavor', 'aggregate'),
            'More guests of a flavor that fit, in an aggregate, or without '
            'the label in the cloud.'),
@@ -155,7 +161,8 @@ def counter(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
 def families(
     cloud: snapshot.Cloud, views: Sequence[values.HostView],
     capacities: 'Sequence[capacity.FlavorCapacity]',
-    findings: Iterable[audit_values.Finding] = (),
+    *, findings: Iterable[audit_values.Finding] = (),
+    plans: Sequence[rebalance.Plan] = (),
 ) -> list[core.Metric]:
     """The metrics of a cloud.
 
@@ -163,6 +170,7 @@ def families(
     :param views: its hosts
     :param capacities: what it takes of flavors
     :param findings: of the audit
+    :param plans: for its DHCP servers and routers
     """
     found = _Families()
     for kind in audit_values.KINDS:
@@ -174,6 +182,9 @@ def families(
         _nodes(found, view)
     for of_flavor in capacities:
         _flavor(found, cloud, of_flavor)
+    for plan in plans:
+        found.add('nfv_sched_imbalance', (plan.kind,), plan.imbalance)
+        found.add('nfv_sched_rebalance_moves', (plan.kind,), len(plan.moves))
     return list(found.all())
 
 

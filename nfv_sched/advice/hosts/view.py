@@ -59,7 +59,7 @@ def free_ports(cloud: snapshot.Cloud) -> dict[str, int]:
     metadata = metadata_by_host(cloud)
     found = {}
     for host in cloud.hosts:
-        most = limits(cloud, host, metadata.get(host.name, []))
+        most = limits_of(cloud, host, metadata.get(host.name, []))
         if host.network is not None and (
                 host.network.vswitch_ports is not None
                 and math.isfinite(most.vswitch_ports_per_node)):

@@ -24,20 +24,23 @@ import yaml
 from nfv_sched.advice.audit import values
 from nfv_sched.advice import capacity
 from nfv_sched.advice.hosts import view
+from nfv_sched.advice import rebalance
 from nfv_sched.cloud import snapshot
 from nfv_sched.render import metrics
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.advice import test_rebalance
 
 ETC = pathlib.Path(__file__).parents[4] / 'etc' / 'nfv_sched'
 HOSTILE = 'a"b\\c\nd{}'
 
 
-def exposed(cloud, capacities=(), now=1300.0, findings=()):
+def exposed(cloud, capacities=(), now=1300.0, **more):
     """What Prometheus reads: name, labels -> figure."""
     collector = metrics.Collector(lambda: now)
-    collector.set(metrics.families(
-        cloud, view.views(cloud), capacities, findings), 1000.0, 2.5, 1)
+    collector.set(
+        metrics.families(cloud, view.views(cloud), capacities, **more),
+        1000.0, 2.5, 1)
     collector.set_refusals({'nfv:a': 3}, 900.5)
     registry = prometheus_client.CollectorRegistry()
     registry.register(collector)
@@ -187,6 +190,24 @@ class FamiliesTest(base.TestCase):
             {(('kind', kind),): 2 if kind == values.PINNED_TWICE else 0
              for kind in values.KINDS},
             named(found, 'nfv_sched_audit_findings'))
+
+    def test_imbalance(self):
+        """Of each kind of agent; without any, none is told."""
+        cloud = snapshots.cloud(network_agents=tuple(
+            test_rebalance.agent(name, *serves, kind=kind)
+            for kind, name, serves in (
+                ('router', 'a', 'rstuv'), ('router', 'b', 'w'),
+                ('ovn', 'a', 'xyz'), ('ovn', 'b', ''))),
+            network_services=tuple(map(test_rebalance.service, 'rstuvw')))
+        found = exposed(cloud, plans=rebalance.plans(cloud))
+        for name, counts in (('nfv_sched_imbalance', (4, 3)),
+                             ('nfv_sched_rebalance_moves', (1, 0))):
+            self.assertEqual(
+                dict(zip(('router', 'ovn'), counts)),
+                {dict(key)['kind']: value
+                 for key, value in named(found, name).items()})
+        self.assertEqual({}, named(exposed(snapshots.cloud()),
+                                   'nfv_sched_imbalance'))
 
     def test_cloud(self):
         found = exposed(snapshots.cloud())
@@ -375,7 +396,10 @@ class MetricsTest(base.TestCase):
         """Of metrics and labels, so that the checks above mean something."""
         cloud = dataclasses.replace(snapshots.generated(hosts=1), aggregates=(
             snapshot.Aggregate(name='a'),))
-        found = exposed(cloud, [counted(placement=2)])
+        cloud = dataclasses.replace(cloud, network_agents=(
+            test_rebalance.agent('a'),))
+        found = exposed(cloud, [counted(placement=2)],
+                        plans=rebalance.plans(cloud))
         self.assertGreater(len(found), 30)
         for name, *labels in found:
             self.assertLessEqual(
