@@ -22,8 +22,8 @@ there, the next one is tried, and so on; this follows what the virtual
 infrastructure manager of StarlingX does.  Nothing is moved twice.
 
 Each of these moves makes two agents more alike and neither as full as the
-fuller one was, so there is an end.  They are as few as possible if every agent
-can take everything.
+fuller one was, so there is an end.  They are as few as possible if numbers are
+levelled and every agent can take everything.
 
 No I/O, and nothing of Nova.
 """

@@ -117,7 +117,7 @@ class Plan(source.Looking, cli.Lister):
             lines = self._render.summary(self._plans, self._gain)
             self.app.stdout.write(''.join(
                 f'{line}\n' for line in lines or [
-                    'Neutron has no agents for DHCP or routers.']))
+                    'Neutron shows no agents for DHCP or routers.']))
         return code
 
 

@@ -135,7 +135,7 @@ def _state(agent: snapshot.NetworkAgent) -> str:
 
 def _of_gain(gain: advice_gain.Gain) -> Iterator[str]:
     for verb, sign in (('Frees', 1), ('Takes', -1)):
-        hosts = [f'{sign * count} on {_word(host)}'
+        hosts = [f'{_word(host)} {sign * count}'
                  for host, count in gain.ports.items() if count * sign > 0]
         if hosts:
             yield f'{verb} ports of virtual switches: {words.some(hosts)}.'

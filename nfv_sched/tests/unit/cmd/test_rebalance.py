@@ -77,8 +77,8 @@ class PlanTest(base.CommandTestCase):
         self.assertEqual(
             [' servers on 2 agents: 5-0 -> 4-1 in 1 move.',
              'Routers on 2 agents: 6-0 -> 4-2 in 2 moves.',
-             'Frees ports of virtual switches: 5 on one.',
-             'Takes ports of virtual switches: 5 on two.'],
+             'Frees ports of virtual switches: one 5.',
+             'Takes ports of virtual switches: two 5.'],
             sentences.splitlines())
 
     def test_guests(self):
@@ -213,7 +213,7 @@ class PlanTest(base.CommandTestCase):
 
     def test_no_agents(self):
         self.save(network_agents=())
-        self.assertEqual('Neutron has no agents for DHCP or routers.\n',
+        self.assertEqual('Neutron shows no agents for DHCP or routers.\n',
                          self.plan(code=0))
 
     def test_agents_not_read(self):
