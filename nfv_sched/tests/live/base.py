@@ -20,6 +20,7 @@ no CPU of the bed is pinned, and deletes what it has made.
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import functools
 import itertools
 import json
@@ -412,6 +413,32 @@ class LiveTestCase(testtools.TestCase):
             path, microversion=PLACEMENT_MICROVERSION)
         exceptions.raise_from_response(answer)
         return answer.json()
+
+    # Agents of Neutron
+
+    def report_agents(self, agents: Sequence[Mapping]) -> None:
+        """Let these agents, and no others, report until the test ends.
+
+        :param agents: see Bed.report_agents
+        """
+        self.addCleanup(self._forget_agents)
+        self.bed.report_agents(agents)
+        wanted = {(agent['host'], agent['agent_type']) for agent in agents}
+        self.wait_until(
+            lambda: {(agent.host, agent.agent_type)
+                     for agent in self._agents_alive()} == wanted,
+            60, f'{len(wanted)} agents have reported, and no others')
+
+    def _agents_alive(self) -> list:
+        return [agent for agent in self.admin.network.agents()
+                if agent.is_alive]
+
+    def _forget_agents(self) -> None:
+        self.bed.report_agents([])
+        self.wait_until(lambda: not self._agents_alive(), 60,
+                        'agents are silent')
+        for agent in self.admin.network.agents():
+            self.admin.network.delete_agent(agent)
 
     # Aggregates
 

@@ -28,28 +28,12 @@ _NEUTRON_READ = 25  # seconds
 
 class NetworkServiceWeighersTest(base.LiveTestCase):
 
-    def setUp(self):
-        super().setUp()
-        self.addCleanup(self._forget_agents)
-
-    def _forget_agents(self):
-        self.bed.report_agents([])
-        self.wait_until(lambda: not self._alive(), 60, 'agents are silent')
-        for agent in self.admin.network.agents():
-            self.admin.network.delete_agent(agent)
-
-    def _alive(self):
-        return [agent for agent in self.admin.network.agents()
-                if agent.is_alive]
-
     def report(self, kind: str, figure: str, light: str) -> None:
         """Let every host have such an agent, with one host loaded least."""
-        agents = [{'host': host, 'agent_type': kind,
-                   'configurations': {figure: 1 if host == light else 5}}
-                  for host in self.hosts]
-        self.bed.report_agents(agents)
-        self.wait_until(lambda: len(self._alive()) == len(agents), 30,
-                        f'every {kind} has reported')
+        self.report_agents([
+            {'host': host, 'agent_type': kind,
+             'configurations': {figure: 1 if host == light else 5}}
+            for host in self.hosts])
         time.sleep(_NEUTRON_READ)
 
     def assert_goes_to(self, light: str) -> None:

@@ -18,6 +18,9 @@ is read again whenever it changes::
       agent_type: DHCP agent
       configurations: {networks: 3, subnets: 3, ports: 3}
 
+L3 agents answer Neutron, too, when it gives them a router; they do nothing
+with it.
+
 Usage: python -m nfv_sched.tests.live.bed.agents --agents FILE
                                                  --config-file NEUTRON.CONF
 """
@@ -36,8 +39,10 @@ from neutron.common import config  # noqa: E402
 from neutron.conf.agent import common as agent_conf  # noqa: E402
 from neutron_lib.agent import topics  # noqa: E402
 from neutron_lib import context  # noqa: E402
+from neutron_lib import rpc  # noqa: E402
 from oslo_config import cfg  # noqa: E402
 from oslo_log import log as logging  # noqa: E402
+import oslo_messaging  # noqa: E402
 import yaml  # noqa: E402
 
 LOG = logging.getLogger(__name__)
@@ -45,9 +50,10 @@ LOG = logging.getLogger(__name__)
 _INTERVAL = 3.0
 _PAUSE = 0.5
 _TIMEOUT = 5
+_L3_AGENT = 'L3 agent'
 _KINDS = {
     'DHCP agent': ('neutron-dhcp-agent', 'dhcp_agent'),
-    'L3 agent': ('neutron-l3-agent', 'l3_agent'),
+    _L3_AGENT: ('neutron-l3-agent', 'l3_agent'),
     'Open vSwitch agent': ('neutron-openvswitch-agent', 'N/A'),
 }
 
@@ -64,6 +70,24 @@ def _state(agent, start):
     }
 
 
+class _Router:
+    """What Neutron calls on an L3 agent."""
+
+    target = oslo_messaging.Target(version='1.0')
+
+    def router_added_to_agent(self, context, payload):
+        """Neutron waits until this returns."""
+
+    def router_removed_from_agent(self, context, payload):
+        """Nothing is to be taken down."""
+
+    def router_deleted(self, context, router_id):
+        """Nothing is to be taken down."""
+
+    def routers_updated(self, context, routers):
+        """Nothing is to be changed."""
+
+
 class Reporter:
     """Reports what the file says.
 
@@ -76,6 +100,7 @@ class Reporter:
         self._api.timeout = _TIMEOUT
         self._context = context.get_admin_context_without_session()
         self._known = set()
+        self._servers = {}
 
     def report(self) -> None:
         """Report all agents of the file once."""
@@ -83,11 +108,22 @@ class Reporter:
             name = (agent['host'], agent['agent_type'])
             state = _state(agent, name not in self._known)
             try:
+                self._answer(*name)
                 self._api.report_state(self._context, state, use_call=True)
                 self._known.add(name)
             except Exception as exc:
                 LOG.warning('%s on %s could not report: %s',
                             agent['agent_type'], agent['host'], exc)
+
+    def _answer(self, host: str, agent_type: str) -> None:
+        """Answer for an agent from now on, if Neutron waits for it."""
+        if agent_type != _L3_AGENT or host in self._servers:
+            return
+        server = rpc.get_server(
+            oslo_messaging.Target(topic=topics.L3_AGENT, server=host),
+            [_Router()])
+        server.start()
+        self._servers[host] = server
 
     def run(self) -> None:
         """Report for ever, at once when the file has changed."""

@@ -204,7 +204,7 @@ class _Writer:
                 'state_path': state,
                 'api_paste_config': etc / 'api-paste.ini',
                 'core_plugin': 'ml2',
-                'service_plugins': '',
+                'service_plugins': 'router',
                 'auth_strategy': 'keystone',
                 'rpc_workers': 1,
                 'rpc_state_report_workers': 0,

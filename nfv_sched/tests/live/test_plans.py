@@ -1,0 +1,157 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Plans are carried out on the cloud, and what they are for is then so."""
+
+import subprocess
+
+from nfv_sched.tests.live import base
+from nfv_sched.tests.live.bed import layout
+from nfv_sched.tests.live import test_tools
+
+_CLIENT = 120  # seconds
+
+
+class RebalanceTest(test_tools.ToolsTestCase):
+    """All is on one host; one of the others lacks a physical network."""
+
+    def setUp(self):
+        super().setUp()
+        self.report_agents([
+            agent for host in self.hosts for agent in (
+                {'host': host, 'agent_type': 'Open vSwitch agent',
+                 'configurations': {
+                     'tunnel_types': ['vxlan'], 'bridge_mappings': {
+                         name: f'br-{name}' for name in (
+                             ['physnet0'] if host == base.QUAD else
+                             ['physnet0', 'physnet1'])}}},
+                {'host': host, 'agent_type': 'DHCP agent',
+                 'configurations': {'networks': 0}},
+                {'host': host, 'agent_type': 'L3 agent',
+                 'configurations': {'agent_mode': 'legacy', 'routers': 0}})])
+        self.agents = {
+            (agent.agent_type, agent.host): agent
+            for agent in self.admin.network.agents()}
+
+    def network(self, number):
+        """A network with DHCP on the left host; if odd, on physnet1."""
+        physnet = {'provider_network_type': 'vlan',
+                   'provider_physical_network': 'physnet1'}
+        client = self.admin.network
+        network = client.create_network(
+            name=self.name(), **(physnet if number % 2 else {}))
+        self.addCleanup(client.delete_network, network)
+        client.create_subnet(network_id=network.id, ip_version=4,
+                             cidr=f'10.77.{number}.0/24')
+        client.add_dhcp_agent_to_network(
+            self.agents['DHCP agent', base.LEFT], network)
+        return network
+
+    def router(self, networks):
+        """A router with interfaces on networks, on the left host."""
+        client = self.admin.network
+        router = client.create_router(name=self.name(), is_ha=False)
+        self.addCleanup(client.delete_router, router)
+        for network in networks:
+            port = client.create_port(network_id=network.id)
+            client.add_interface_to_router(router, port_id=port.id)
+            self.addCleanup(client.remove_interface_from_router, router,
+                            port_id=port.id)
+        for agent in client.routers_hosting_l3_agents(router):
+            client.remove_router_from_agent(agent, router)
+        client.add_router_to_agent(
+            self.agents['L3 agent', base.LEFT], router)
+        return router
+
+    def served(self):
+        """Host -> names of what Neutron says that its agents serve."""
+        client = self.admin.network
+        found = {}
+        for (kind, host), agent in self.agents.items():
+            if kind == 'DHCP agent':
+                things = client.dhcp_agent_hosting_networks(agent)
+            elif kind == 'L3 agent':
+                things = client.agent_hosted_routers(agent)
+            else:
+                continue
+            found[kind, host] = {thing.id for thing in things}
+        return found
+
+    def plan(self, code):
+        document = self.document('rebalance', 'plan', code=code)
+        return {plan['kind']: plan for plan in document['plans']}
+
+    def carry_out(self):
+        """Run the commands of the plan."""
+        out, _err = self.run_command(
+            'rebalance', 'plan', '-f', 'commands', code=3)
+        script = self.directory / 'moves.sh'
+        script.write_text(out)
+        credentials = {
+            f'OS_{name.upper()}': value for name, value
+            in self.bed.layout.credentials().items()}
+        done = subprocess.run(
+            ['bash', '-e', str(script)], text=True,
+            env={**self.bed.layout.environment(), **credentials,
+                 'OS_IDENTITY_API_VERSION': '3',
+                 'OS_REGION_NAME': layout.REGION},
+            timeout=_CLIENT * out.count('openstack '),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(0, done.returncode, done.stdout)
+
+    def test_spread(self):
+        networks = [self.network(number) for number in range(6)]
+        routers = [self.router([network]) for network in networks[:5]]
+        ids = {network.id for network in networks}
+        before = self.served()
+        self.assertLessEqual(ids, before['DHCP agent', base.LEFT])
+        self.assertEqual({router.id for router in routers},
+                         before['L3 agent', base.LEFT])
+        plans = self.plan(3)
+        self.assertEqual(5, plans['router']['before']['most'])
+        for plan in plans.values():
+            for move in plan['moves']:
+                self.assertEqual(base.LEFT, move['from'])
+        self.carry_out()
+
+        after = self.served()
+        for kind in ('DHCP agent', 'L3 agent'):
+            numbers = [len(after[kind, host]) for host in self.hosts]
+            self.assertLessEqual(max(numbers) - min(numbers), 3)
+            self.assertEqual(set().union(*(
+                before[kind, host] for host in self.hosts)), set().union(*(
+                    after[kind, host] for host in self.hosts)))
+        blue = {network.id for network in networks[1::2]}
+        self.assertEqual(set(), blue & after['DHCP agent', base.QUAD])
+        self.assertEqual(
+            set(), {router.id for router in routers[1::2]} & after[
+                'L3 agent', base.QUAD])
+        self.assertEqual([[], []], [
+            plan['moves'] for plan in self.plan(0).values()])
+
+    def test_disabled(self):
+        """What an agent that is disabled has goes elsewhere."""
+        network = self.network(0)
+        router = self.router([network])
+        client = self.admin.network
+        for kind in ('DHCP agent', 'L3 agent'):
+            client.update_agent(self.agents[kind, base.LEFT],
+                                is_admin_state_up=False)
+        plans = self.plan(3)
+        self.assertIn(network.id, [
+            move['id'] for move in plans['dhcp']['moves']])
+        self.assertEqual([router.id], [
+            move['id'] for move in plans['router']['moves']])
+        self.carry_out()
+        after = self.served()
+        self.assertEqual(set(), after['L3 agent', base.LEFT])
+        self.assertNotIn(network.id, after['DHCP agent', base.LEFT])
+        self.plan(0)
