@@ -86,6 +86,31 @@ Related options:
 * ``[nfv_sched] vswitch_label``
 * ``[nfv_sched] node_label_prefix``
 """),
+    cfg.BoolOpt(
+        'numa_fragmentation_within_host',
+        default=False,
+        help="""
+Choose the NUMA nodes of a guest within its host so, too, that most room is
+left for large guests.
+
+Without it, Nova's own order of the NUMA nodes counts, as set by ``[compute]
+packing_host_numa_cells_allocation_strategy`` on the compute nodes; the NUMA
+fragmentation weigher predicts it. With it, the limits that the scheduler sends
+to the compute node name the NUMA nodes by their labels where Nova would choose
+others. So do those of requests without any extra spec of nfv-sched, whose
+limits are otherwise the same as with stock Nova. The claim of such a server
+fails, and the server is built on another host, if the NUMA nodes are filled by
+others before it arrives.
+
+What a request asks for comes first. No host is refused for lack of labels; on
+a host without labels of its NUMA nodes Nova's order counts. Needs
+``NFVTopologyFilter``. It works with and without the weigher.
+
+Related options:
+
+* ``[nfv_sched] node_label_prefix``
+* ``[nfv_sched] numa_fragmentation_weight_multiplier``
+"""),
     cfg.StrOpt(
         'moves_without_limits',
         default='accept',
@@ -506,6 +531,28 @@ up to this much more than one whose shared CPUs are full. 0 turns the weigher
 off; a negative value fills the shared CPUs of one host after the other.
 
 Can be overridden per aggregate by metadata of the same name.
+"""),
+    cfg.FloatOpt(
+        'numa_fragmentation_weight_multiplier',
+        default=0.0,
+        help="""
+Multiplier of the NUMA fragmentation weigher.
+
+The host where a guest takes least of the room for large guests weighs up to
+this much more than the one where it takes most. That fills NUMA nodes up one
+after the other, so that others stay whole. By default the weigher is off, and
+Nova's own weighers spread guests over all hosts.
+
+Something like 100.0 outweighs Nova's resource weighers, and leaves the last
+word to the weighers of preferred NUMA nodes and devices. A negative value
+spreads guests over NUMA nodes.
+
+Can be overridden per aggregate by metadata of the same name.
+
+Related options:
+
+* ``[nfv_sched] numa_fragmentation_within_host``
+* ``[compute] packing_host_numa_cells_allocation_strategy``
 """),
     cfg.FloatOpt(
         'dhcp_server_weight_multiplier',

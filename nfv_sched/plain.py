@@ -68,7 +68,7 @@ def judge(host_state, request: Request,
     if len(candidates) > 1 and not evaluation.uniform:
         return None
     decision = decide.decide_plain(
-        evaluation, request, _devices(host_state, request, view))
+        evaluation, request, devices_of(host_state, request, view))
     if decision is not None and decision.accepted:
         limits.write(host_state, note, request, decision, ratio)
     return decision
@@ -95,11 +95,14 @@ def _fits_a_cell(host_state, request: Request, note: RequestNote,
     return False
 
 
-def _devices(
+def devices_of(
     host_state, request: Request, view: topology.HostTopology,
 ) -> pci.Devices | None:
-    """The free PCI devices of a host, for its only allocation candidate.
+    """The free PCI devices of a host, for its first allocation candidate.
 
+    :param host_state: ``nova.scheduler.host_manager.HostState``
+    :param request: the request
+    :param view: the host's NUMA nodes
     :returns: None if the request asks for none, or the host reports none
     """
     free = visit.pools(host_state)
@@ -107,7 +110,7 @@ def _devices(
         return None
     return pci.Devices(
         pci.HostDevices(free, request.demands, view),
-        host_state.allocation_candidates[0].get('mappings'))
+        visit.first_mapping(host_state))
 
 
 def _like_devices(
@@ -127,10 +130,10 @@ def _like_devices(
             free, request.demands,
             host_state.allocation_candidates[0].get('mappings'), view.cells)
         known = note.decisions.get(key)
-    except Exception:  # odd pools; _devices() raises the right error
-        return _devices(host_state, request, view)
+    except Exception:  # odd pools; devices_of() raises the right error
+        return devices_of(host_state, request, view)
     if known is None:
-        known = note.decisions[key] = _devices(host_state, request, view)
+        known = note.decisions[key] = devices_of(host_state, request, view)
     return known
 
 
@@ -142,4 +145,4 @@ def _shortage(host_state, request: Request,
         return reasons.resolve(visit.NO_HOST_TOPOLOGY.reason)
     return shortage.capacity_reason(
         numa_evaluation.Evaluation(view, request.guest, ratios),
-        devices=_devices(host_state, request, view))
+        devices=devices_of(host_state, request, view))

@@ -37,6 +37,7 @@ class Settings(ty.NamedTuple):
     :ivar packing: Nova fills the most used NUMA node first
     :ivar limits_lost: moves must keep strict policies without the limits:
         ``moves_without_limits = refuse`` on a Nova that may lose them
+    :ivar keeps_room: ``numa_fragmentation_within_host``
     :ivar filters: name of each enabled filter -> its position among them;
         the last one if it is enabled several times
     """
@@ -45,6 +46,7 @@ class Settings(ty.NamedTuple):
     predicted_is_enough: bool
     packing: bool
     limits_lost: bool
+    keeps_room: bool
     filters: Mapping[str, int]
 
 
@@ -67,6 +69,7 @@ def settings(note: RequestNote) -> Settings:
             scheduler.packs_numa_cells(),
             options.moves_without_limits == 'refuse' and
             not scheduler.live_migration_carries_limits(),
+            options.numa_fragmentation_within_host,
             _places(tuple(scheduler.enabled_filters())))
     return known
 
@@ -166,4 +169,6 @@ def _of(options: Settings, request: Request,
         request.is_move and options.limits_lost,
         tuple([rule for rule in ordered if rule.caps]),
         tuple([rule for rule in request.rules
-               if type(rule).never is not base.Rule.never]))
+               if type(rule).never is not base.Rule.never]),
+        options.keeps_room and request.guest is not None and
+        _TOPOLOGY in options.filters)

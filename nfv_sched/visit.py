@@ -207,8 +207,8 @@ class Visit(scheduler.Watcher):
     def _decide_first(self, host_state, request: Request,
                       terms: decide.Terms) -> decide.Decision:
         """Decide by the first allocation candidate, or without any."""
-        mapping = _mapping(_first(host_state.allocation_candidates))
-        if not terms.rules:
+        mapping = first_mapping(host_state)
+        if not terms.rules and not terms.keeps_room:
             decision = decide.decide_plain(
                 self.evaluation, request, self._devices_of(
                     host_state, request, mapping))
@@ -309,7 +309,7 @@ class Visit(scheduler.Watcher):
         """
         if self.evaluation is None:
             return None
-        mapping = _mapping(_first(host_state.allocation_candidates))
+        mapping = first_mapping(host_state)
         return decide.expected(
             self.evaluation, request, self._decision,
             self._devices_of(host_state, request, mapping))
@@ -377,6 +377,15 @@ def _first(candidates_left):
 def _mapping(candidate) -> ty.Mapping:
     """Request group -> resource provider UUIDs; empty if not known."""
     return candidate.get('mappings') or {} if candidate else {}
+
+
+def first_mapping(host_state) -> ty.Mapping:
+    """Which provider gives which PCI device, by the first candidate.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState``
+    :returns: request group -> resource provider UUIDs; empty if not known
+    """
+    return _mapping(_first(host_state.allocation_candidates))
 
 
 def pools(host_state) -> list | None:

@@ -179,7 +179,7 @@ def _decide(
     decision: decide.Decision | None = decide.PLAIN
     if terms is not None:
         decision = None
-        if not terms.rules:
+        if not terms.rules and not terms.keeps_room:
             decision = decide.decide_plain(evaluation, request, devices)
         if decision is None:
             decision = decide.decide(evaluation, request, terms, devices)

@@ -50,7 +50,8 @@ class NFVTopologyFilter(base.NFVHostFilter):
                 return _NO_CANDIDATES
             if request.plain and None not in (
                     host_state.cpu_allocation_ratio,
-                    host_state.ram_allocation_ratio):
+                    host_state.ram_allocation_ratio,
+            ) and not terms.settings(request_note).keeps_room:
                 decision = plain.judge(host_state, request, request_note)
                 if decision is not None:
                     return decision

@@ -29,8 +29,10 @@ import itertools
 import types
 import typing as ty
 
+from nfv_sched.numa import candidates
 from nfv_sched.numa.evaluation import Evaluation
 from nfv_sched.numa.evaluation import MAX_CLAIM_TRIES
+from nfv_sched.numa import fragmentation
 from nfv_sched.numa import labels as numa_labels
 from nfv_sched.numa import pci
 from nfv_sched.numa import shortage
@@ -45,6 +47,9 @@ FIT = ('NFVTopologyFilter',)
 # Up to so many preferred rules all combinations are tried; of more, only all
 # together and each alone.
 _COMBINED = 4
+
+# Choices that are tried so that most room is left.
+_MAX_ROOMY = 16
 
 _NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
 _NOTHING: frozenset[str] = frozenset()
@@ -99,6 +104,8 @@ class Terms(ty.NamedTuple):
     :ivar capping: those of the rules that lower the CPU allocation ratio
     :ivar refusing: rules of the request with a :meth:`Rule.never`, whether
         they count otherwise or not
+    :ivar keeps_room: of the choices that satisfy the rules, the claim is held
+        to the one that leaves most room for large guests
     """
 
     rules: tuple[base.Rule, ...]
@@ -108,6 +115,7 @@ class Terms(ty.NamedTuple):
     limits_lost: bool = False
     capping: tuple[base.Rule, ...] = ()
     refusing: tuple[base.Rule, ...] = ()
+    keeps_room: bool = False
 
     @property
     def strict(self) -> bool:
@@ -286,6 +294,13 @@ class _Decider:
 
     def decide(self, traces, held: Decision | None) -> Decision:
         """The decision; see :func:`decide`."""
+        decision = self._by_rules(traces, held)
+        if self.terms.keeps_room and decision.accepted:
+            return self._keeping_room(decision, held)
+        return decision
+
+    def _by_rules(self, traces, held: Decision | None) -> Decision:
+        """The decision by the rules alone."""
         ground = self.ground
         evaluation = ground.evaluation
         if traces is None and not evaluation.uniform:
@@ -400,6 +415,73 @@ class _Decider:
             if fallback is None and self._keeps(labels, must):
                 fallback = labels
         return fallback
+
+    # -- room for large guests
+
+    def _keeping_room(
+        self, decision: Decision, held: Decision | None,
+    ) -> Decision:
+        """Hold the claim to the choice that leaves most room, if possible.
+
+        The rules come first: none is kept less far than without.
+
+        :param decision: the decision by the rules, which accepts the host
+        """
+        ground, evaluation = self.ground, self.ground.evaluation
+        if held is not None:
+            # All servers of the request on this host share their limits.
+            options = [held.labels]
+        elif evaluation.no_choice:
+            return decision
+        else:
+            options = self._roomy_labels(decision.labels)
+        chosen = ground.predicted(decision.labels)
+        for labels in options:
+            if labels == decision.labels or chosen is None:
+                break
+            if labels > decision.labels and self._as_good(labels, decision):
+                return self._accept(labels, decision.strict_labels, held)
+        return decision
+
+    def _roomy_labels(
+        self, labels: frozenset[str],
+    ) -> Iterator[frozenset[str]]:
+        """Labels of the choices that the claim has, by the room they leave.
+
+        They end with those that it has already, where these do as well.
+
+        :param labels: labels that it has in any case
+        """
+        ground, evaluation = self.ground, self.ground.evaluation
+        chosen = ground.predicted(labels)
+        usual = None if chosen is None else candidates.mask_of(chosen)
+        for target in itertools.islice(candidates.assignments(
+                evaluation.masks, fragmentation.order(evaluation),
+                ground.label_groups(labels), ground.stock), _MAX_ROOMY):
+            cells = candidates.mask_of(target)
+            if cells == usual:
+                yield labels
+                return
+            exact = ground.node_labels(cells)
+            if exact is not None:
+                yield labels | exact
+
+    def _as_good(self, labels: frozenset[str], decision: Decision) -> bool:
+        """Whether all rules are kept as far with more labels.
+
+        :param labels: those of the decision, and more
+        :param decision: a decision by the rules
+        """
+        ground = self.ground
+        chosen = ground.predicted(labels)
+        if chosen is None or not ground.keeps_pins(labels):
+            return False
+        if not all(rule.kept(facts, ground, chosen)
+                   for rule, facts in self.rules if rule.strict):
+            return False
+        degrees = self._degrees(self.rules, labels)
+        return all(degrees[text] >= degree
+                   for text, degree in decision.degrees.items())
 
     # -- decisions
 

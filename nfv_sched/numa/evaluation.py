@@ -178,6 +178,13 @@ class Evaluation:
         return len(self.host.cells) < len(self.guest.cells)
 
     @property
+    def no_choice(self) -> bool:
+        """Whether the guest fits in one way at most, or takes all cells."""
+        masks = self.masks
+        return len(self.host.cells) <= len(masks) or (
+            len(masks) == 1 and not masks[0] & masks[0] - 1)
+
+    @property
     def uniform(self) -> bool:
         """Whether Nova's answer is independent of the course of its search.
 
@@ -234,7 +241,7 @@ class Evaluation:
         # most. The signs turn its descending sorts into ascending ones.
         sign = 1 if self.packing else -1
         shared = self.guest.cells[0].cpus == topology.SHARED
-        free = _free_devices(self.pools)
+        free = free_devices(self.pools)
         near = -1 if self.pci_requested else 1
         keys = [
             (near * free.get(cell.id, 0),
@@ -418,10 +425,13 @@ def many_permutations(host_cells: int, guest_cells: int) -> bool:
     return math.perm(host_cells, guest_cells) > MAX_CLAIM_TRIES
 
 
-def _free_devices(
+def free_devices(
     pools: Sequence[Mapping] | None,
 ) -> Mapping[int | None, int]:
-    """Number of the host NUMA node -> number of free PCI devices there."""
+    """Number of the host NUMA node -> number of free PCI devices there.
+
+    :param pools: PCI device pools of a host
+    """
     free: dict[int | None, int] = {}
     for pool in pools or ():
         node = pool.get('numa_node')

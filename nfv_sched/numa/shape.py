@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from nfv_sched.numa import candidates
 from nfv_sched.numa import decide
 from nfv_sched.numa import evaluation as numa_evaluation
+from nfv_sched.numa import fragmentation
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
 
@@ -66,6 +67,8 @@ def of(
         tuple([cell.id for cell in cells]), masks, static, fits, order,
         host.near, tuple([rule.read(host, terms.names)
                           for rule in terms.rules]))
+    if terms.keeps_room and not evaluation.no_choice:
+        shape = *shape, fragmentation.order(evaluation)
     pools = evaluation.pools
     if not demands or pools is None:
         return shape

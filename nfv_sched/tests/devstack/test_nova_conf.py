@@ -26,6 +26,7 @@ OURS = ['VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
         'SecurityRuleLimitFilter']
 OUR_WEIGHERS = {'VSwitchNUMAAffinityWeigher', 'PCINUMAAffinityWeigher',
                 'PlaceNUMAAffinityWeigher', 'SharedVCPUWeigher',
+                'NUMAFragmentationWeigher',
                 'DHCPServerWeigher', 'RouterWeigher', 'VSwitchPortWeigher'}
 STOCK_WEIGHERS = {'RAMWeigher', 'CPUWeigher', 'BuildFailureWeigher'}
 

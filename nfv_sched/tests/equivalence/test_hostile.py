@@ -233,7 +233,8 @@ AGGREGATE_KEYS = (
     'shared_vcpus_per_core', 'vswitch_numa_affinity_weight_multiplier',
     'pci_numa_affinity_weight_multiplier', 'shared_vcpu_weight_multiplier',
     'vswitch_ports_per_node', 'vswitch_physical_ports', 'vnics_per_guest',
-    'security_rules_per_node', 'router_weight_multiplier')
+    'security_rules_per_node', 'router_weight_multiplier',
+    'numa_fragmentation_weight_multiplier')
 SNAPSHOTS = (
     None,
     snapshots.snapshot(),

@@ -24,8 +24,9 @@ class TestLoading(base.TestCase):
 
     def test_loading(self):
         self.assertEqual(
-            ['DHCPServerWeigher', 'PCINUMAAffinityWeigher',
-             'PlaceNUMAAffinityWeigher', 'RouterWeigher', 'SharedVCPUWeigher',
+            ['DHCPServerWeigher', 'NUMAFragmentationWeigher',
+             'PCINUMAAffinityWeigher', 'PlaceNUMAAffinityWeigher',
+             'RouterWeigher', 'SharedVCPUWeigher',
              'VSwitchNUMAAffinityWeigher', 'VSwitchPortWeigher'],
             [cls.__name__ for cls in all_weighers()])
 

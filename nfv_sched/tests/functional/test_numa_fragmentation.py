@@ -1,0 +1,140 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The weigher that keeps room for large guests, on real hosts and claims."""
+
+import dataclasses
+
+from nfv_sched.tests.functional import base
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """Where a guest of 2 vCPUs goes.
+
+    All hosts have two NUMA nodes with four CPUs for pinned guests and two
+    pages of 1 GiB each.  Nova by itself prefers ``host1``, which has more
+    memory.
+
+    :ivar title: the row in words
+    :ivar used: host -> vCPUs of the pinned guests that are there already, one
+        after the other; Nova puts each on the emptiest node
+    :ivar host: where it goes
+    :ivar nodes: its NUMA nodes there, by Nova's own order
+    :ivar within: the same with ``numa_fragmentation_within_host``
+    """
+
+    title: str
+    used: dict[str, tuple[int, ...]]
+    host: str
+    nodes: tuple[int, ...]
+    within: tuple[int, ...]
+
+
+ROWS = (
+    Row('the fuller host', {'host2': (3, 2)}, 'host2', (1,), (1,)),
+    Row('the fuller node, which Nova takes if it is the only one',
+        {'host1': (2,), 'host2': (2, 3)}, 'host2', (0,), (0,)),
+    Row('the node that is used already, if the option is set',
+        {'host2': (2,)}, 'host2', (1,), (0,)),
+    Row('one CPU more is used', {'host1': (2, 1), 'host2': (2, 2)},
+        'host2', (0,), (0,)),
+    Row('not where it does not fit', {'host2': (3, 3)}, 'host1', (0,), (0,)),
+)
+
+
+class WeigherTestCase(base.NFVCloudTestCase):
+
+    extra_filters = ['NFVTopologyFilter']
+    huge_pages = 2
+    #: numa_fragmentation_within_host
+    within = False
+
+    def configure(self):
+        super().configure()
+        self.flags(numa_fragmentation_weight_multiplier=100.0,
+                   numa_fragmentation_within_host=self.within,
+                   group='nfv_sched')
+
+    def setUp(self):
+        super().setUp()
+        self.start_host('host1', memory_gib=64, switch=())
+        self.start_host('host2', memory_gib=16, switch=())
+
+    def run_rows(self):
+        guest = self.flavor()
+        for row in ROWS:
+            with self.row(row.title):
+                self.flags(numa_fragmentation_within_host=False,
+                           group='nfv_sched')
+                for host, sizes in row.used.items():
+                    for vcpus in sizes:
+                        self.boot(self.flavor(vcpus=vcpus), host=host)
+                self.flags(numa_fragmentation_within_host=self.within,
+                           group='nfv_sched')
+                self.assertPlaced(
+                    self.boot(guest),
+                    list(row.within if self.within else row.nodes), row.host)
+            self.delete_all()
+
+
+class WeigherTest(WeigherTestCase):
+
+    def test_rows(self):
+        self.run_rows()
+
+    def test_off(self):
+        """Nova's own weighers spread the guests."""
+        self.flags(numa_fragmentation_weight_multiplier=0.0,
+                   group='nfv_sched')
+        self.boot(self.flavor(), host='host2')
+        self.assertEqual('host1', self.host(self.boot(self.flavor())))
+
+    def test_aggregate(self):
+        """Metadata of an aggregate overrides the option."""
+        self.boot(self.flavor(), host='host2')
+        aggregate = self.admin_api.post_aggregate(
+            {'aggregate': {'name': 'rack'}})
+        self.admin_api.post_aggregate_action(aggregate['id'], {
+            'set_metadata': {'metadata': {
+                'numa_fragmentation_weight_multiplier': '-100'}}})
+        for name in ('host1', 'host2'):
+            self.admin_api.add_host_to_aggregate(aggregate['id'], name)
+        self.assertEqual('host1', self.host(self.boot(self.flavor())))
+
+
+class WithinHostTest(WeigherTestCase):
+
+    within = True
+
+    def test_rows(self):
+        self.run_rows()
+
+    def test_moves(self):
+        """They go to the node that is used already, too."""
+        for name in ('host1', 'host2'):
+            self.boot(self.flavor(vcpus=1), host=name)
+        server = self.boot(self.flavor())
+        source = self.host(server)
+        self.assertPlaced(server, [0], source)
+        other = {'host1': 'host2', 'host2': 'host1'}[source]
+        self.cold_migrate(server)
+        self._confirm_resize(server)
+        self.assertPlaced(server, [0], other)
+
+
+class StockFilterTest(WeigherTestCase):
+    """The weigher alone, with Nova's own NUMA filter."""
+
+    extra_filters = ['NUMATopologyFilter']
+
+    def test_rows(self):
+        self.run_rows()

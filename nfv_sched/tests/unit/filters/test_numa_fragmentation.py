@@ -1,0 +1,221 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The NUMA node within the host, with numa_fragmentation_within_host."""
+
+import hypothesis
+from hypothesis import strategies as st
+from nova import objects
+
+from nfv_sched.tests import strategies
+from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.filters import base
+
+
+class WithinHostTestCase(base.FilterTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.enable()
+
+    def enable(self, *filters, on=True):
+        self.flags('filter_scheduler', enabled_filters=(
+            'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
+            'PCINUMAAffinityFilter', *filters))
+        self.flags(numa_fragmentation_within_host=on)
+
+    def physnets(self, host):
+        """Physical networks in the limits of a host."""
+        limits = host.limits['numa_topology']
+        if 'network_metadata' not in limits or not limits.network_metadata:
+            return set()
+        return set(limits.network_metadata.physnets)
+
+    def check(self, spec, node, labels, guest=None, filters=(), **host):
+        """Where the claim puts a guest, and with which labels."""
+        found = clouds.host(**host)
+        self.assertEqual(['host1'], self.passing(
+            [found], spec, [self.topology, *filters]))
+        self.assertEqual(set(labels), self.physnets(found))
+        self.assertEqual(node, sorted(self.node_of(found, guest)))
+
+
+class TestChoice(WithinHostTestCase):
+
+    def test_fuller_node(self):
+        self.check(clouds.spec(), [1], ['nfv_node1'], free={1: 2})
+
+    def test_no_labels_where_nova_does_as_well(self):
+        self.check(clouds.spec(), [0], [], free={})
+        self.check(clouds.spec(), [0], [], free={1: 1})
+        self.check(clouds.spec(), [1], [], free={0: 1})
+        self.flags('compute',
+                   packing_host_numa_cells_allocation_strategy=True)
+        self.check(clouds.spec(), [1], [], free={1: 2})
+
+    def test_host_without_labels(self):
+        """Nova's order counts, and the host is accepted."""
+        self.check(clouds.spec(), [0], [], free={1: 2}, node_labels=False)
+
+    def test_off(self):
+        self.enable(on=False)
+        self.check(clouds.spec(), [0], [], free={1: 2})
+
+    def test_only_with_its_filter(self):
+        self.flags('filter_scheduler', enabled_filters=(
+            'VSwitchNUMAAffinityFilter',))
+        found = clouds.host(free={1: 2})
+        self.passing([found], clouds.spec('prefer'), [self.vswitch])
+        self.assertEqual({'nfv_vswitch'}, self.physnets(found))
+
+    def test_several_guest_nodes(self):
+        guest = clouds.guest(cells=2)
+        self.check(clouds.spec(cells=2), [1, 3],
+                   ['nfv_node1', 'nfv_node3'], guest=guest, nodes=4,
+                   free={1: 2, 3: 3})
+        self.check(clouds.spec(cells=2), [0, 1], [], guest=guest,
+                   free={1: 2})
+
+    def test_networks(self):
+        """The labels come on top of what the networks ask for."""
+        near = {'foo': (0, 1)}
+        self.check(clouds.spec(network=clouds.network('foo')), [1],
+                   ['foo', 'nfv_node1'], nodes=3, physnets=near,
+                   free={1: 3, 2: 2})
+
+    def test_devices(self):
+        """Where they are, and away from them."""
+        devices = [clouds.pci_request()]
+        self.check(clouds.spec(devices=devices), [0], [], devices={0: 1},
+                   free={1: 2})
+        self.check(clouds.spec(), [2], ['nfv_node2'], nodes=3,
+                   devices={0: 1}, free={2: 2})
+
+    def test_moves(self):
+        self.check(clouds.spec(move=True), [1], ['nfv_node1'], free={1: 2})
+
+
+class TestPolicies(WithinHostTestCase):
+    """What the request asks for comes first."""
+
+    def test_strict(self):
+        self.check(clouds.spec('strict'), [1], ['nfv_vswitch'],
+                   free={0: 2}, filters=[self.vswitch])
+        self.check(clouds.spec('strict'), [2], ['nfv_vswitch', 'nfv_node2'],
+                   nodes=3, switch=(1, 2), free={0: 2, 2: 3},
+                   filters=[self.vswitch])
+        self.check(clouds.spec(nodes={0: 0}), [0], ['nfv_node0'],
+                   free={1: 2})
+
+    def test_preferred(self):
+        self.check(clouds.spec('prefer'), [1], ['nfv_vswitch'],
+                   free={0: 2}, filters=[self.vswitch])
+
+    def test_device_that_nova_prefers(self):
+        """No guest loses its device for room; no key of ours is there."""
+        spec = clouds.spec(devices=[clouds.pci_request(policy='preferred')])
+        self.check(spec, [0], [], devices={0: 1}, free={1: 2})
+        # Without any device near, there is nothing to lose.
+        spec = clouds.spec(devices=[clouds.pci_request(policy='preferred')])
+        self.check(spec, [2], ['nfv_node2'], nodes=3, devices={0: 1},
+                   free={0: 1, 2: 2})
+
+
+class TestMultiCreate(WithinHostTestCase):
+    """The servers of one request share the limits of a host."""
+
+    def boot(self, host, spec, times):
+        """Place servers on a host, as Nova does."""
+        for index in range(times):
+            spec.instance_uuid = '0000000%d-0000-4000-8000-000000000000' % (
+                index)
+            self.assertEqual(['host1'], self.passing(
+                [host], spec, [self.topology], index))
+            host.consume_from_request(spec)
+
+    def test_both_fit(self):
+        host = clouds.host(free={0: 8, 1: 4}, cpus=8)
+        self.boot(host, clouds.spec(), 2)
+        self.assertEqual({'nfv_node1'}, self.physnets(host))
+
+    def test_node_fills_up(self):
+        """The labels are dropped, so that the limits hold for both."""
+        host = clouds.host(free={0: 8, 1: 2}, cpus=8)
+        self.boot(host, clouds.spec(), 2)
+        self.assertEqual(set(), self.physnets(host))
+
+
+class TestGenerated(WithinHostTestCase):
+
+    def test_same_hosts_and_claims_that_succeed(self):
+        """With the option, no host is refused that stock Nova accepts."""
+        seen = {'labels': 0, 'refused': 0}
+
+        @hypothesis.settings(max_examples=150)
+        @hypothesis.given(st.data())
+        def check(data):
+            nodes = data.draw(st.integers(1, 4))
+            cells = data.draw(st.integers(1, 2))
+            free = {node: data.draw(st.integers(0, 4))
+                    for node in range(nodes)}
+            packing = data.draw(st.booleans())
+            devices = data.draw(st.dictionaries(
+                st.integers(0, nodes - 1), st.integers(0, 2)))
+            labels = data.draw(st.booleans())
+            asked = [clouds.pci_request(policy=policy)
+                     for policy in data.draw(st.lists(st.sampled_from((
+                         'legacy', 'required', 'preferred')), max_size=1))]
+            self.flags('compute',
+                       packing_host_numa_cells_allocation_strategy=packing)
+            answers = []
+            for on in False, True:
+                self.enable(on=on)
+                host = clouds.host(nodes=nodes, free=free, devices=devices,
+                                   node_labels=labels)
+                spec = clouds.spec(cells=cells, devices=asked)
+                # At an index above 0 a refusal does not raise.
+                accepted = self.passing(
+                    [host], spec, [self.topology], 1) != []
+                answers.append(accepted)
+            self.assertEqual(*answers)
+            if not accepted:
+                seen['refused'] += 1
+                return
+            guest = clouds.guest(cells=cells)
+            if not asked:
+                self.assertIsNotNone(self.node_of(host, guest))
+            seen['labels'] += bool(self.physnets(host))
+
+        check()
+        self.assertTrue(all(seen.values()), seen)
+
+
+class TestOff(WithinHostTestCase):
+
+    def test_limits_are_those_of_stock_nova(self):
+        """Byte by byte; a multiplier changes nothing about that."""
+        self.enable(on=False)
+        self.flags(numa_fragmentation_weight_multiplier=100.0)
+        for guest, network, host in (
+                (clouds.guest(), None, {'free': {1: 2}}),
+                (clouds.guest(), clouds.network('foo'),
+                 {'physnets': {'foo': (1,)}}),
+                (clouds.guest(cells=2), None, {'nodes': 4}),
+                (clouds.guest(), clouds.network(tunneled=True),
+                 {'tunnel': (1,)})):
+            limits = []
+            for filters in [self.stock], [self.topology]:
+                state = clouds.host(**host)
+                self.passing([state], strategies.request_spec(
+                    guest, network), filters)
+                limits.append(objects.Selection.from_host_state(
+                    state).limits.obj_to_primitive())
+            self.assertEqual(*limits)

@@ -1,0 +1,152 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The weigher that keeps room for large guests."""
+
+from collections.abc import Sequence
+
+from nova.scheduler import weights
+from oslo_log import log as logging
+
+from nfv_sched.numa import decide
+from nfv_sched.numa import evaluation as numa_evaluation
+from nfv_sched.numa import fit
+from nfv_sched.numa import fragmentation
+from nfv_sched.numa import topology
+from nfv_sched import plain
+from nfv_sched import request as nfv_request
+from nfv_sched import terms as nfv_terms
+from nfv_sched import visit
+from nfv_sched.weights import multiplier
+
+LOG = logging.getLogger(__name__)
+
+
+class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
+    """Prefer hosts where the guest leaves most room for large guests whole.
+
+    A host weighs the less, the more room it loses to the guest, on the NUMA
+    nodes that the claim is expected to choose and as a whole.  Room is the
+    square of what is free of both CPUs for pinned vCPUs and memory pages, and
+    counts more near free PCI devices.  So NUMA nodes fill up one after the
+    other.
+
+    Nova normalises the weights, as those of its own resource weighers.  All
+    hosts weigh the same for guests without NUMA topology, which float over
+    the CPUs of the host.  Off by default: the multiplier is 0.
+    """
+
+    multiplier = 'numa_fragmentation_weight_multiplier'
+
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        """The weights before Nova normalises them: the room lost, negative.
+
+        Hosts that cannot be weighed are as bad as the worst.
+        """
+        self.read_multipliers()
+        hosts = [weighed.obj for weighed in weighed_obj_list]
+        losses = self._losses(hosts, weight_properties)
+        worst = max([loss for loss in losses if loss is not None],
+                    default=0.0)
+        return [-(worst if loss is None else loss) for loss in losses]
+
+    def _weigh_object(self, host_state, request_spec):
+        return self.weigh_objects(
+            [weights.WeighedHost(host_state, 0.0)], request_spec)[0]
+
+    def _losses(self, hosts: Sequence, spec_obj) -> list[float | None]:
+        """The room that each host loses; None if it does not matter."""
+        unknown: list[float | None] = [None] * len(hosts)
+        counted = [bool(self.weight_multiplier(host)) for host in hosts]
+        if not any(counted):
+            return unknown
+        try:
+            note = nfv_request.note_of(spec_obj)
+            request = note.read(spec_obj)
+            if request.guest is None or request.error is not None:
+                return unknown
+            asked = _Asked(note, request)
+        except Exception:
+            LOG.exception('The request for server %s cannot be read',
+                          getattr(spec_obj, 'instance_uuid', None))
+            return unknown
+        return [self._loss(host, asked) if counts else None
+                for host, counts in zip(hosts, counted)]
+
+    @staticmethod
+    def _loss(host_state, asked: '_Asked') -> float | None:
+        try:
+            return asked.lost(host_state)
+        except Exception:
+            LOG.exception('Host %s cannot be weighed',
+                          getattr(host_state, 'host', host_state))
+            return None
+
+
+class _Asked:
+    """A request, and what decides about the NUMA nodes of its guest.
+
+    :param note: the note of the request
+    :param request: the request, with a guest NUMA topology
+    """
+
+    def __init__(self, note: nfv_request.RequestNote,
+                 request: nfv_request.Request):
+        self.note = note
+        self.request = request
+        self.terms = nfv_terms.deciding(note, request)
+        self.limited = nfv_terms.limits_claim(note, request)
+        self.packing = nfv_terms.settings(note).packing
+        #: Whether Nova's own rules and order say where the guest goes.
+        self.is_plain = self.terms is None or (
+            request.plain and not self.terms.keeps_room)
+
+    def lost(self, host_state) -> float | None:
+        """The room that a host loses.
+
+        :param host_state: ``nova.scheduler.host_manager.HostState``
+        :returns: see ``fragmentation.lost``; None if it cannot take the guest
+        """
+        if self.is_plain:
+            return self._lost_plainly(host_state)
+        found = visit.of(host_state, self.note)
+        decision = found.decision(host_state, self.request, self.terms)
+        chosen = decision.accepted and found.expected(
+            host_state, self.request)
+        if not chosen:
+            return None
+        return self._lost(found.evaluation, chosen)
+
+    def _lost_plainly(self, host_state) -> float | None:
+        """The same, by Nova's own rules; without a visit, for speed."""
+        host = topology.host_topology(host_state.numa_topology)
+        ratio = host_state.cpu_allocation_ratio
+        memory_ratio = host_state.ram_allocation_ratio
+        if host is None or ratio is None or memory_ratio is None:
+            return None
+        request = self.request
+        evaluation = numa_evaluation.Evaluation(
+            host, request.guest, fit.ratios(ratio, memory_ratio),
+            visit.pools(host_state), bool(request.demands), self.packing,
+            request.pristine)
+        groups: Sequence[int] = ()
+        if self.limited:
+            groups = decide.claim_groups(host, request, decide.PLAIN)
+        devices = plain.devices_of(host_state, request, host)
+        chosen = evaluation.choose(
+            groups, None if devices is None else devices.stock)
+        return None if chosen is None else self._lost(evaluation, chosen)
+
+    def _lost(self, evaluation: numa_evaluation.Evaluation,
+              chosen: Sequence[int]) -> float:
+        return fragmentation.lost(
+            evaluation.host, self.request.guest, chosen,
+            fragmentation.nodes_with_devices(evaluation.pools))
