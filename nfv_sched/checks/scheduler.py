@@ -31,6 +31,7 @@ from nfv_sched import filters as nfv_filters
 from nfv_sched.nova import scheduler
 from nfv_sched import policy
 from nfv_sched import text
+from nfv_sched.weights import numa_fragmentation
 from nfv_sched.weights import pci_numa_affinity
 from nfv_sched.weights import place_numa_affinity
 from nfv_sched.weights import vswitch_numa_affinity
@@ -68,6 +69,7 @@ _PREFERENCES = {
     PCI: pci_numa_affinity.PCINUMAAffinityWeigher,
     PLACE: place_numa_affinity.PlaceNUMAAffinityWeigher,
 }
+_FRAGMENTATION = numa_fragmentation.NUMAFragmentationWeigher
 _NETWORK_WEIGHERS = ('DHCPServerWeigher', 'RouterWeigher',
                      'VSwitchPortWeigher')
 _MULTIPLIER = '_weight_multiplier'
@@ -142,6 +144,11 @@ def filters(conf) -> upgradecheck.Result:
             'available_filters and the filters to enabled_filters.'))
     found += _combination(enabled)
     found += _order(enabled)
+    if conf.nfv_sched.numa_fragmentation_within_host and (
+            TOPOLOGY not in enabled):
+        found.append(findings.warning(
+            '[nfv_sched] numa_fragmentation_within_host is set and has no '
+            f'effect without {TOPOLOGY}: enable it.'))
     off = [what for name, what in _KEEPS.items() if name not in enabled]
     return findings.conclude(
         found, f'Enabled: {", ".join(ours)}.' + (
@@ -237,6 +244,12 @@ def weighers(conf) -> upgradecheck.Result:
                 'weight_classes.'))
         else:
             found += _multiplier(conf, _KEEPS[name], weigher.multiplier)
+    if conf.nfv_sched[_FRAGMENTATION.multiplier] and (
+            _FRAGMENTATION.__name__ not in classes):
+        found.append(findings.warning(
+            f'[nfv_sched] {_FRAGMENTATION.multiplier} is set, but its '
+            f'weigher is not loaded: add {OUR_WEIGHERS} to '
+            '[filter_scheduler] weight_classes.'))
     ours = sorted(name for name, path in classes.items()
                   if not path.startswith('nova.'))
     return findings.conclude(

@@ -151,6 +151,15 @@ available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
     def test_limits_need_no_topology(self):
         self.assertSuccess(self.check(f'{STOCK},{LIMITS}'))
 
+    def test_within_host_without_its_filter(self):
+        self.flags(numa_fragmentation_within_host=True)
+        self.assertWarning(
+            self.check(f'{STOCK},{LIMITS}'),
+            'numa_fragmentation_within_host is set and has no effect without '
+            'NFVTopologyFilter')
+        self.assertSuccess(self.check(
+            f'{STOCK},PciPassthroughFilter,{PLUGIN},{LIMITS}'))
+
     def test_devices_without_stock_filter(self):
         self.assertWarning(
             self.check(f'{STOCK},{PLUGIN}'), 'add PciPassthroughFilter')
@@ -203,6 +212,15 @@ class WeighersTest(CheckTestCase):
         self.assertWarning(
             self.check('weight_classes = nfv_sched.weights.all_weighers\n'),
             'lacks nova.scheduler.weights.all_weighers')
+
+    def test_fragmentation(self):
+        option = 'numa_fragmentation_weight_multiplier=100'
+        self.assertSuccess(self.check(options=option))
+        self.assertWarning(
+            self.check('weight_classes = nova.scheduler.weights.all_weighers'
+                       '\n', option),
+            'numa_fragmentation_weight_multiplier is set, but its weigher is '
+            'not loaded: add nfv_sched.weights.all_weighers')
 
     def test_not_importable(self):
         self.assertFailure(
