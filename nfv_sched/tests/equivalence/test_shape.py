@@ -110,7 +110,7 @@ class TestShape(base.TestCase):
         self.flags('filter_scheduler', enabled_filters=[
             cls.__name__ for cls in affinity])
         self.weighers = [cls() for cls in all_weighers()
-                         if 'Affinity' in cls.__name__]
+                         if 'NUMA' in cls.__name__]
         self.counts = True
 
     @staticmethod
@@ -176,6 +176,15 @@ class TestShape(base.TestCase):
         return found
 
     def test_shape(self):
+        self.check_cases()
+
+    def test_room_within_host(self):
+        """The order of the NUMA nodes by the room there counts, too."""
+        self.flags(numa_fragmentation_within_host=True,
+                   numa_fragmentation_weight_multiplier=100.0)
+        self.check_cases()
+
+    def check_cases(self):
         seen = collections.Counter()
         phase = ''
         original, work_out = shape.of, decide.decide
