@@ -27,6 +27,15 @@ def some(names: Iterable[str], most: int = _NAMED) -> str:
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
 
 
+def count(number: int, noun: str) -> str:
+    """A number of things, such as ``3 hosts``.
+
+    :param number: how many
+    :param noun: one of them
+    """
+    return f'{number} {noun}{"" if number == 1 else "s"}'
+
+
 def brief(exc: Exception | str) -> str:
     """The first line of an error message, without a full stop.
 

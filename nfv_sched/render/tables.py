@@ -27,15 +27,6 @@ from rich import text as rich_text
 WIDTH = 120
 
 
-def count(number: int, noun: str) -> str:
-    """A number of things, such as ``3 hosts``.
-
-    :param number: how many
-    :param noun: one of them
-    """
-    return f'{number} {noun}{"" if number == 1 else "s"}'
-
-
 def wrapped(lines: Sequence[str]) -> str:
     """Lines as text, each broken where it is too long.
 

@@ -429,17 +429,18 @@ class Positions:
         before = self.take(self.position(source, standing), uuid)
         return None if before is None else standing.moved(uuid, before, after)
 
-    def together(self, standing: Standing, uuid: str, name: str) -> bool:
+    def together(self, standing: Standing, uuid: str, name: str,
+                 soft: bool = True) -> bool:
         """Whether the server group of a server lets it go to a host.
-
-        Soft policies must not be kept less than where it is.
 
         :param standing: the cloud as it would be
         :param uuid: UUID of the server
         :param name: name of the host
+        :param soft: whether soft policies must not be kept less than where it
+            is; otherwise they do not matter
         """
         group = self._members.get(uuid)
-        if group is None:
+        if group is None or not soft and group.policy.startswith(_SOFT):
             return True
         there = self._fellows(standing, group, uuid, name)
         here = self._fellows(standing, group, uuid,
@@ -453,6 +454,23 @@ class Positions:
             return there <= here
         most = group.rules.get('max_server_per_host', '')
         return there < (int(most) if most.isdigit() else 1)
+
+    def policy(self, uuid: str) -> str | None:
+        """The policy of the server group of a server; None if it has none.
+
+        :param uuid: UUID of the server
+        """
+        group = self._members.get(uuid)
+        return None if group is None else group.policy
+
+    def free_cpus(self, name: str) -> int:
+        """Number of free CPUs for pinned guests of a host as it is now.
+
+        :param name: its name
+        """
+        room: rooms.Room = self.hosts[name].room
+        return sum(len(cell.free_cpus)
+                   for cell in (room.host.cells if room.host else ()))
 
     def _fellows(self, standing: Standing, group: snapshot.Group, uuid: str,
                  name: str | None) -> int:

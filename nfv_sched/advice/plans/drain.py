@@ -1,0 +1,359 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""How a host is emptied: each guest live, cold or not at all, and where to.
+
+Guests that have many hosts to go to always find one that no other guest of
+the plan has gone to; for the others all ways are tried, as long as that takes
+no longer than some seconds.  What is found was done in the simulator before it
+is told.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Hashable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import time
+
+from nfv_sched.advice.plans import lacks
+from nfv_sched.advice.plans import movable
+from nfv_sched.advice.plans import positions
+from nfv_sched.advice.plans import trial
+from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import start
+
+#: How long all ways are tried.
+SECONDS = 30.0
+#: How often a plan that failed in the simulator is sought anew.
+_ROUNDS = 12
+#: Different outcomes of putting the same guests on a host that are kept.
+_WAYS = 32
+_AS_IS = positions.Standing()
+
+Update = Callable[[int, int, str], None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """A guest of the host, and what becomes of it.
+
+    :ivar uuid: its UUID
+    :ivar name: its name
+    :ivar flavor: name of its flavor
+    :ivar kind: ``live`` or ``cold``; None if it stays
+    :ivar destination: name of the host to which it goes; None if it stays
+    :ivar reason: why it stays, or why it is moved cold; else empty
+    """
+
+    uuid: str
+    name: str
+    flavor: str
+    kind: str | None = None
+    destination: str | None = None
+    reason: str = ''
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a host is emptied.
+
+    :ivar host: name of the host
+    :ivar guests: those that are moved, in order, then those that stay
+    :ivar moves: the moves, in order
+    :ivar failed: moves that the simulator refused: why
+    :ivar exact: whether no plan moves more guests
+    """
+
+    host: str
+    guests: tuple[Guest, ...]
+    moves: tuple[trial.Move, ...] = ()
+    failed: tuple[str, ...] = ()
+    exact: bool = True
+
+    @property
+    def staying(self) -> tuple[Guest, ...]:
+        """The guests that are not moved."""
+        return tuple([guest for guest in self.guests if guest.kind is None])
+
+
+def plan(
+    found: snapshot.Cloud, host: str, *, seconds: float = SECONDS,
+    update: Update = lambda done, total, what: None,
+) -> Plan:
+    """Live and cold migrations after which as few guests as can be are left.
+
+    :param found: the cloud
+    :param host: name of the host that is emptied
+    :param seconds: how long all ways are tried
+    :param update: called with (steps done, steps in all, what is done)
+    :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    forbidden: set[tuple[str, str]] = set()
+    failed: list[str] = []
+    with start.started(found) as state:
+        search = _Search(positions.Positions(found, state), host, forbidden,
+                         update)
+        until = time.monotonic() + seconds
+        while True:
+            moves, exact = search.moves(until)
+            wrong = trial.failure(
+                found, start.restored(found), moves,
+                update=lambda done, total: update(done, total, 'moves tried'))
+            if wrong is None:
+                return search.plan(moves, exact, failed)
+            refused = wrong.move or moves[-1]
+            forbidden.add((refused.uuid, refused.destination))
+            failed.append(f'{refused.name} to {refused.destination}: '
+                          f'{wrong.reason}')
+            if len(failed) == _ROUNDS:
+                return search.plan(moves[:wrong.done], False, failed)
+
+
+class _Search:
+    """The search for destinations.
+
+    :param known: the cloud
+    :param host: name of the host that is emptied
+    :param forbidden: moves that are not to be made: (server, destination)
+    :param update: see :func:`plan`
+    """
+
+    def __init__(self, known: positions.Positions, host: str,
+                 forbidden: Collection[tuple[str, str]], update: Update):
+        self._known = known
+        self._host = host
+        self._forbidden = forbidden
+        self._update = update
+        self._kinds: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
+        for uuid in known.on_host[host]:
+            live = known.why_not(movable.LIVE, uuid)
+            cold = live and known.why_not(movable.COLD, uuid)
+            if live is None or cold is None:
+                self._kinds[uuid] = movable.COLD if live else movable.LIVE
+            self._reasons[uuid] = live or ''
+        #: Full hosts first.
+        self._hosts = sorted(
+            (name for name in known.hosts if name != host
+             and known.of_name[name].cell == known.of_name[host].cell),
+            key=known.free_cpus)
+        self._takes: dict[Hashable, bool] = {}
+        self._ways: dict[
+            tuple[str, frozenset[str]],
+            list[tuple[tuple[str, ...], positions.Position]]] = {}
+
+    # -- where each guest can go by itself
+
+    def _alike(self, uuid: str) -> Hashable:
+        """Guests for which this is equal can be exchanged."""
+        return (self._known.guest(uuid),
+                tuple(sorted(self._known.degrees(uuid).items())),
+                self._known.servers[uuid].group)
+
+    def _candidates(self, uuid: str) -> Iterator[str]:
+        """The hosts that take a guest as they are, the best first."""
+        known = self._known
+        guest, degrees = known.guest(uuid), known.degrees(uuid)
+        hosts = sorted(self._hosts, key=lambda name: not known.together(
+            _AS_IS, uuid, name))
+        for name in hosts:
+            if (uuid, name) in self._forbidden or not known.together(
+                    _AS_IS, uuid, name, soft=False):
+                continue
+            key = name, guest, tuple(sorted(degrees.items()))
+            if key not in self._takes:
+                self._takes[key] = known.put(
+                    known.position(name), guest, uuid, degrees) is not None
+            if self._takes[key]:
+                yield name
+
+    # -- together
+
+    def moves(self, until: float) -> tuple[tuple[trial.Move, ...], bool]:
+        """The moves of as many guests as can be.
+
+        :param until: when no more ways are tried, by the monotonic clock
+        :returns: (moves, whether no others move more guests)
+        """
+        many, few = {}, {}
+        for done, uuid in enumerate(self._kinds):
+            self._update(done, len(self._kinds), 'guests')
+            found = []
+            for name in self._candidates(uuid):
+                found.append(name)
+                if len(found) == len(self._kinds):
+                    break
+            # Each other guest takes away one host at most.
+            (many if len(found) == len(self._kinds) else few)[uuid] = found
+        chosen, exact = self._choose(few, until)
+        standing = positions.Standing()
+        moves: list[trial.Move] = []
+        for name, uuids in chosen.items():
+            order, position = self._orders(name, uuids)[0]
+            for uuid in order:
+                moves.append(self._move(uuid, name))
+                standing = dataclasses.replace(
+                    standing, where={**standing.where, uuid: name},
+                    positions={**standing.positions, name: position})
+        for uuid, names in many.items():
+            for name in names:
+                after = self._put(standing, uuid, name)
+                if after is not None:
+                    standing = after
+                    moves.append(self._move(uuid, name))
+                    break
+        return tuple(moves), exact
+
+    def _put(self, standing: positions.Standing, uuid: str,
+             name: str) -> positions.Standing | None:
+        """The cloud with a guest on another host; None if it is refused."""
+        known = self._known
+        if not known.together(standing, uuid, name, soft=False):
+            return None
+        after = known.put(known.position(name, standing), known.guest(uuid),
+                          uuid, known.degrees(uuid))
+        return None if after is None else standing.moved(uuid, after)
+
+    def _move(self, uuid: str, name: str) -> trial.Move:
+        return trial.move_of(self._known.servers[uuid], self._host, name,
+                             self._kinds[uuid])
+
+    def _choose(
+        self, few: Mapping[str, Sequence[str]], until: float,
+    ) -> tuple[Mapping[str, frozenset[str]], bool]:
+        """Hosts for guests that have few to go to.
+
+        :param few: UUID of each -> names of the hosts that take it alone
+        :returns: (host -> those that go there, whether no others are more)
+        """
+        # Those with the fewest hosts first; like ones one after the other.
+        kinds = list(dict.fromkeys(map(self._alike, few)))
+        order = sorted(few, key=lambda uuid: (
+            len(few[uuid]), -self._known.servers[uuid].flavor.memory,
+            few[uuid], kinds.index(self._alike(uuid))))
+        best: Mapping[str, frozenset[str]] = {}
+        most, exact = 0, True
+        try:
+            for found, count in self._deeper(
+                    order, few, {}, 0, lambda: most, until):
+                if count > most:
+                    best, most = found, count
+                if most == sum(map(bool, few.values())):
+                    break
+        except TimeoutError:
+            exact = False
+        return best, exact
+
+    def _deeper(
+        self, order: Sequence[str], few: Mapping[str, Sequence[str]],
+        chosen: Mapping[str, frozenset[str]], first: int,
+        most: Callable[[], int], until: float, count: int = 0,
+    ) -> Iterator[tuple[Mapping[str, frozenset[str]], int]]:
+        """Ways for more than the most so far; ever more guests each.
+
+        :param order: UUIDs of the guests; those before the first are done
+        :param first: the first like guest may take any host, the next only
+            those from its host on
+        """
+        if time.monotonic() > until:
+            raise TimeoutError()
+        if count > most():
+            yield chosen, count
+        if count + len(order) <= most() or not order:
+            return
+        uuid, *rest = order
+        like = bool(rest) and few[rest[0]] == few[uuid] and (
+            self._alike(rest[0]) == self._alike(uuid))
+        for place in range(first, len(few[uuid])):
+            name = few[uuid][place]
+            together = chosen.get(name, frozenset()) | {uuid}
+            if self._orders(name, together):
+                yield from self._deeper(
+                    rest, few, {**chosen, name: together},
+                    place if like else 0, most, until, count + 1)
+        # The guest stays, and with it all that are like it.
+        while like:
+            uuid, *rest = rest
+            like = bool(rest) and few[rest[0]] == few[uuid] and (
+                self._alike(rest[0]) == self._alike(uuid))
+        yield from self._deeper(rest, few, chosen, 0, most, until, count)
+
+    def _orders(
+        self, name: str, uuids: frozenset[str],
+    ) -> list[tuple[tuple[str, ...], positions.Position]]:
+        """Orders in which a host takes guests, and what it is like then."""
+        if not uuids:
+            return [((), self._known.position(name))]
+        key = name, uuids
+        known = self._ways.get(key)
+        if known is None:
+            known = self._ways[key] = self._new_orders(name, uuids)
+        return known
+
+    def _new_orders(
+        self, name: str, uuids: frozenset[str],
+    ) -> list[tuple[tuple[str, ...], positions.Position]]:
+        known = self._known
+        where = positions.Standing(where=dict.fromkeys(uuids, name))
+        if not all(known.together(where, uuid, name, soft=False)
+                   for uuid in uuids):
+            return []
+        # Of like ones, one is the last.
+        last = {self._alike(uuid): uuid for uuid in sorted(uuids)}
+        found: dict[Hashable, tuple[
+            tuple[str, ...], positions.Position]] = {}
+        for uuid in last.values():
+            for order, position in self._orders(name, uuids - {uuid}):
+                after = known.put(position, known.guest(uuid), uuid,
+                                  known.degrees(uuid))
+                if after is not None:
+                    found.setdefault(after.room.key, ((*order, uuid), after))
+                if len(found) == _WAYS:
+                    return list(found.values())
+        return list(found.values())
+
+    # -- what is told
+
+    def plan(self, moves: Sequence[trial.Move], exact: bool,
+             failed: Sequence[str]) -> Plan:
+        """The plan with some moves.
+
+        :param moves: the moves, in order
+        :param exact: whether no others move more guests
+        :param failed: why others failed
+        """
+        known = self._known
+        gone = {move.uuid: move for move in moves}
+        guests = [self._guest(move.uuid, move) for move in moves]
+        why = lacks.Lacks(known)
+        for uuid in known.on_host[self._host]:
+            if uuid in gone:
+                continue
+            reason = self._reasons[uuid]
+            if uuid in self._kinds:
+                reason = why.of(uuid, frozenset({self._host}),
+                                known.degrees(uuid))
+            guests.append(dataclasses.replace(
+                self._guest(uuid), reason=reason))
+        return Plan(host=self._host, guests=tuple(guests),
+                    moves=tuple(moves), failed=tuple(failed), exact=exact)
+
+    def _guest(self, uuid: str, move: trial.Move | None = None) -> Guest:
+        server = self._known.servers[uuid]
+        return Guest(
+            uuid=uuid, name=server.name, flavor=server.flavor.name,
+            kind=move and move.kind,
+            destination=move and move.destination,
+            reason=self._reasons[uuid])
