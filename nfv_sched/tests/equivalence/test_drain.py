@@ -1,0 +1,134 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Plans that empty a host, against all ways in the simulator.
+
+Each host of generated clouds is emptied in the simulator in every order and
+with every destination; the plan moves as many guests as the best of them.  The
+number of clouds is a fiftieth of ``NFV_SCHED_EQUIVALENCE_CASES``.
+"""
+
+import logging
+
+import hypothesis
+
+from nfv_sched.advice.plans import drain
+from nfv_sched.advice.plans import movable
+from nfv_sched.advice.plans import positions
+from nfv_sched.advice.plans import trial
+from nfv_sched.simulator import start
+from nfv_sched.tests import base
+from nfv_sched.tests.equivalence import inhabited
+from nfv_sched.tests.equivalence import test_stock
+
+#: Hosts with more guests are not emptied in every order.
+MOST = 5
+
+
+class _Ways:
+    """All ways to empty a host.
+
+    To be used within the context of the cloud.
+    """
+
+    def __init__(self, found, host):
+        self._found = found
+        known = positions.Positions(found, start.restored(found))
+        self._kinds = {}
+        for uuid in known.on_host[host]:
+            for kind in (movable.COLD, movable.LIVE):
+                if known.why_not(kind, uuid) is None:
+                    self._kinds[uuid] = kind
+        self._moves = [
+            trial.move_of(known.servers[uuid], host, name, kind)
+            for uuid, kind in self._kinds.items()
+            for name in known.hosts if name != host]
+        # A host that refuses a guest now takes it no more then.
+        self._moves = [move for move in self._moves if self._after([move])]
+        self._best = 0
+        self._seen = set()
+
+    @property
+    def guests(self):
+        """Number of guests that could be moved."""
+        return len(self._kinds)
+
+    def _after(self, moves):
+        """What the cloud is like after moves; None if one fails."""
+        state = start.restored(self._found)
+        if trial.failure(self._found, state, moves) is not None:
+            return None
+        moved = {move.uuid for move in moves}
+        return frozenset(
+            (server.uuid, server.host.name, server.nodes and tuple(
+                server.nodes), str(server.devices))
+            for server in state.servers.values() if server.uuid in moved)
+
+    def most(self, moves=()):
+        """Most guests that can be moved."""
+        self._best = max(self._best, len(moves))
+        moved = {move.uuid for move in moves}
+        could = {move.uuid for move in self._moves}
+        for move in self._moves:
+            if self._best == len(could) or len(could) <= self._best:
+                break
+            if move.uuid in moved:
+                continue
+            after = self._after([*moves, move])
+            if after is not None and after not in self._seen:
+                self._seen.add(after)
+                self.most((*moves, move))
+        return self._best
+
+
+class TestDrain(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def test_most_guests_move(self):
+        seen = dict.fromkeys(
+            ('plans', 'skipped', 'moves', 'cold', 'not all', 'refused'), 0)
+
+        @hypothesis.settings(
+            test_stock.SETTINGS, max_examples=max(6, test_stock.CASES // 50))
+        @hypothesis.given(case=inhabited.clouds())
+        def check(case):
+            _seed, found = case
+            for host in found.hosts:
+                self._check(found, host.name, seen)
+
+        check()
+        print('drain: %s' % seen)
+        self.assertGreater(seen['moves'], seen['plans'] // 4)
+        self.assertGreater(seen['not all'], 0)
+
+    def _check(self, found, host, seen):
+        plan = drain.plan(found, host, seconds=600)
+        self.assertTrue(plan.exact)
+        self.assertEqual(
+            {server.uuid for server in found.servers if server.host == host},
+            {guest.uuid for guest in plan.guests})
+        self.assertTrue(all(guest.reason for guest in plan.staying))
+        seen['plans'] += 1
+        seen['moves'] += len(plan.moves)
+        seen['cold'] += sum(move.kind == movable.COLD for move in plan.moves)
+        seen['refused'] += len(plan.failed)
+        with start.started(found) as state:
+            self.assertIsNone(trial.failure(found, state, plan.moves))
+            ways = _Ways(found, host)
+            if ways.guests > MOST:
+                seen['skipped'] += 1
+                return
+            self.assertEqual(ways.most(), len(plan.moves))
+            seen['not all'] += len(plan.moves) < ways.guests
