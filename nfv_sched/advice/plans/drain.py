@@ -103,13 +103,14 @@ def plan(
     forbidden: set[tuple[str, str]] = set()
     failed: list[str] = []
     with start.started(found) as state:
-        search = _Search(positions.Positions(found, state), host, forbidden,
-                         update)
+        known = positions.Positions(found, state)
+        search = _Search(known, host, forbidden, update)
         until = time.monotonic() + seconds
         while True:
             moves, exact = search.moves(until)
+            hosts = {host, *[move.destination for move in moves]}
             wrong = trial.failure(
-                found, start.restored(found), moves,
+                start.restored(trial.part(found, hosts)), known, moves,
                 update=lambda done, total: update(done, total, 'moves tried'))
             if wrong is None:
                 return search.plan(moves, exact, failed)

@@ -41,7 +41,8 @@ class _Ways:
 
     def __init__(self, found, host):
         self._found = found
-        known = positions.Positions(found, start.restored(found))
+        self._known = known = positions.Positions(
+            found, start.restored(found))
         self._kinds = {}
         for uuid in known.on_host[host]:
             for kind in (movable.COLD, movable.LIVE):
@@ -64,7 +65,7 @@ class _Ways:
     def _after(self, moves):
         """What the cloud is like after moves; None if one fails."""
         state = start.restored(self._found)
-        if trial.failure(self._found, state, moves) is not None:
+        if trial.failure(state, self._known, moves) is not None:
             return None
         moved = {move.uuid for move in moves}
         return frozenset(
@@ -125,7 +126,9 @@ class TestDrain(base.TestCase):
         seen['cold'] += sum(move.kind == movable.COLD for move in plan.moves)
         seen['refused'] += len(plan.failed)
         with start.started(found) as state:
-            self.assertIsNone(trial.failure(found, state, plan.moves))
+            known = positions.Positions(found, state)
+            self.assertIsNone(trial.failure(
+                start.restored(found), known, plan.moves))
             ways = _Ways(found, host)
             if ways.guests > MOST:
                 seen['skipped'] += 1
