@@ -18,7 +18,6 @@ import typing as ty
 
 from nfv_sched.advice.explain import values
 from nfv_sched.render import tables
-from nfv_sched import text as texts
 
 #: Hosts that are shown if not more are asked for.
 SHOWN = 20
@@ -164,7 +163,7 @@ def _verdict(host: values.Host) -> str:
     if host.misses:
         parts.append('Placement')
     if host.refusals:
-        parts.append(texts.count(len(host.refusals), 'filter'))
+        parts.append(tables.count(len(host.refusals), 'filter'))
     return ' + '.join(parts)
 
 
@@ -232,15 +231,15 @@ def _changes(explanation: values.Explanation) -> str:
                      f'({explanation.tried} were tried).')
     more = len(explanation.relaxations) - len(shown)
     if more:
-        found += f'{texts.count(more, "more change")}, see -f json\n'
+        found += f'{tables.count(more, "more change")}, see -f json\n'
     if explanation.untried:
-        found += (f'{texts.count(explanation.untried, "change")} not tried '
+        found += (f'{tables.count(explanation.untried, "change")} not tried '
                   'to the end, see --try-seconds\n')
     return tables.wrapped(lines) + found if lines else found
 
 
 def _of_hosts(number: int) -> str:
-    return texts.count(number, 'host')
+    return tables.count(number, 'host')
 
 
 def host_rows(explanation: values.Explanation,

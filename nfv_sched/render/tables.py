@@ -23,8 +23,11 @@ from rich import console as rich_console
 from rich import table as rich_table
 from rich import text as rich_text
 
+from nfv_sched import text
+
 #: Characters of a line.
 WIDTH = 120
+count = text.count
 
 
 def wrapped(lines: Sequence[str]) -> str:

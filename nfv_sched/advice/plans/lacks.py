@@ -23,7 +23,7 @@ from nfv_sched import text
 
 _AS_IS = positions.Standing()
 _NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
-_OTHERS = 'room only without the others that leave'
+_OTHERS = 'room that others from there take'
 #: Kinds that are told at most.
 _TOLD = 3
 

@@ -12,6 +12,8 @@
 
 """Stop and start compute services, and evacuate servers."""
 
+import dataclasses
+
 from nfv_sched.simulator import actions
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import conductor
@@ -38,6 +40,45 @@ def evacuate(state: states.State, server: servers.Server,
     conductor.settle(
         state, server, host, claimed, servers.STOPPED
         if server.status == servers.STOPPED else servers.ACTIVE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server is, and what it has there.
+
+    :ivar host: its host
+    :ivar claimed: what it has claimed there
+    :ivar status: its status
+    """
+
+    host: compute.ComputeHost
+    claimed: compute.Claimed
+    status: str
+
+    @classmethod
+    def of(cls, server: servers.Server) -> 'Place':
+        """Where a server is.
+
+        :param server: the server, on a host
+        """
+        return cls(server.host, server.claimed, server.status)
+
+
+def undo(state: states.State, server: servers.Server, before: Place) -> None:
+    """Put a server back as if it had not been evacuated.
+
+    Its old host is not started.
+
+    :param state: the cloud
+    :param server: the server; the last one that was evacuated
+    :param before: where it was
+    """
+    host = server.host
+    host.give_back(server.instance, server.instance.flavor, server.claimed)
+    state.placement.remove_provider(server.uuid, host.uuid)
+    state.residues[before.host.name].pop()
+    conductor.settle(state, server, before.host, before.claimed,
+                     before.status)
 
 
 def host_down(state: states.State, host: compute.ComputeHost) -> None:

@@ -1,0 +1,359 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Which guests find no place when a host is lost.
+
+The guests of a lost host are evacuated one after the other, the newest first,
+as the API lists them; each goes where the scheduler puts it.  Nothing else
+changes on a host than what those before it have taken.  So a guest surely
+finds a place if more hosts take it, as they are, than guests before it can
+spoil; and surely none if no host takes it.  What is not sure is done in the
+simulator.
+"""
+
+from collections.abc import Callable
+from collections.abc import Hashable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import itertools
+
+from nfv_sched.advice.plans import lacks
+from nfv_sched.advice.plans import movable
+from nfv_sched.advice.plans import positions
+from nfv_sched.cloud import snapshot
+from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.simulator import actions
+from nfv_sched.simulator import servers
+from nfv_sched.simulator import start
+from nfv_sched.simulator import state as states
+from nfv_sched.simulator.steps import outages
+
+_AS_IS = positions.Standing()
+#: Nova's vm_states of servers that nobody evacuates.
+_AWAY = ('shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building')
+#: Filter by which the scheduler keeps a policy of server groups.
+_KEEPERS = {'affinity': 'ServerGroupAffinityFilter',
+            'anti-affinity': 'ServerGroupAntiAffinityFilter'}
+_PCI = 'PciPassthroughFilter'
+#: A hint by which a server that was evacuated makes room for another.
+_SAME_HOST = 'same_host'
+#: So many guests on one host are considered to find that it still takes one.
+_DEPTH = 2
+
+Update = Callable[[int, int, str], None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Stranded:
+    """A guest that finds no place.
+
+    :ivar uuid: its UUID
+    :ivar name: its name
+    :ivar flavor: name of its flavor
+    :ivar reason: why
+    """
+
+    uuid: str
+    name: str
+    flavor: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What becomes of the guests of a lost host.
+
+    :ivar host: its name
+    :ivar guests: number of its guests
+    :ivar stranded: those that find no place
+    """
+
+    host: str
+    guests: int
+    stranded: tuple[Stranded, ...] = ()
+
+    @property
+    def evacuable(self) -> int:
+        """Number of the guests that find a place."""
+        return self.guests - len(self.stranded)
+
+
+def check(
+    found: snapshot.Cloud, hosts: Sequence[str], *, together: bool = False,
+    update: Update = lambda done, total, what: None,
+) -> list[Loss]:
+    """What becomes of the guests of hosts that are lost.
+
+    :param found: the cloud
+    :param hosts: names of the hosts
+    :param together: lose all of them at once; otherwise one, with all others
+        there
+    :param update: called with (hosts done, hosts in all, what)
+    :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    with start.started(found) as state:
+        checking = _Check(found, state)
+        if together:
+            update(0, len(hosts), 'hosts')
+            return checking.losses(hosts)
+        losses = []
+        for done, host in enumerate(hosts):
+            update(done, len(hosts), 'hosts')
+            losses += checking.losses([host])
+        update(len(hosts), len(hosts), 'hosts')
+        return losses
+
+
+class _Takers:
+    """The hosts that take a guest as they are, sought as far as needed.
+
+    :param known: the cloud
+    :param guest: the guest
+    :param hosts: names of the hosts
+    """
+
+    def __init__(self, known: positions.Positions, guest: positions.Guest,
+                 hosts: Sequence[str]):
+        self._known = known
+        self._guest = guest
+        self._left = iter(hosts)
+        self._found: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        for place in itertools.count():
+            while place >= len(self._found):
+                name = next(self._left, None)
+                if name is None:
+                    return
+                if self._known.put(self._known.position(name),
+                                   self._guest) is not None:
+                    self._found.append(name)
+            yield self._found[place]
+
+
+class _Check:
+    """Losses of hosts of one cloud.
+
+    :param found: the cloud
+    :param state: the same in the simulator; not changed
+    """
+
+    def __init__(self, found: snapshot.Cloud, state: states.State):
+        self._found = found
+        self._known = known = positions.Positions(found, state)
+        self._simulated: states.State | None = None
+        #: Those with most room first: soon there are enough.
+        self._hosts = sorted(known.hosts, key=known.free_cpus, reverse=True)
+        self._takers: dict[positions.Guest, _Takers] = {}
+        self._after: dict[Hashable, positions.Position | None] = {}
+        self._lacks = lacks.Lacks(known)
+        self._filters = frozenset(
+            nova_scheduler.CONF.filter_scheduler.enabled_filters)
+
+    def losses(self, lost: Sequence[str]) -> list[Loss]:
+        """What becomes of the guests of hosts that are lost at once.
+
+        :param lost: names of the hosts
+        """
+        known = self._known
+        guests = sorted(
+            (uuid for name in lost for uuid in known.on_host[name]
+             if known.servers[uuid].state not in _AWAY),
+            key=lambda uuid: known.servers[uuid].created, reverse=True)
+        reasons = self._reasons(guests, frozenset(lost))
+        losses = []
+        for name in lost:
+            own = [uuid for uuid in guests
+                   if known.servers[uuid].host == name]
+            losses.append(Loss(host=name, guests=len(own), stranded=tuple([
+                self._stranded(uuid, reasons[uuid]) for uuid in own
+                if uuid in reasons])))
+        return losses
+
+    def _stranded(self, uuid: str, reason: str) -> Stranded:
+        server = self._known.servers[uuid]
+        return Stranded(uuid=uuid, name=server.name,
+                        flavor=server.flavor.name, reason=reason)
+
+    def _reasons(self, guests: Iterable[str],
+                 lost: frozenset[str]) -> dict[str, str]:
+        """Why guests find no place, of those that find none.
+
+        :param guests: UUIDs, in the order of their evacuation
+        """
+        known = self._known
+        reasons: dict[str, str] = {}
+        going: list[str] = []
+        unsure = 0
+        for uuid in guests:
+            reason = known.why_not(movable.EVACUATE, uuid)
+            if reason is not None:
+                reasons[uuid] = reason
+                continue
+            sure = self._finds(uuid, going, lost)
+            if sure is False:
+                reasons[uuid] = self._lacks.of(uuid, lost)
+                continue
+            going.append(uuid)
+            if sure is None:
+                unsure = len(going)
+        for uuid, reason in self._tried(going[:unsure], lost).items():
+            reasons[uuid] = reason or self._lacks.of(uuid, lost)
+        return reasons
+
+    # -- what is sure
+
+    def _finds(self, uuid: str, before: Sequence[str],
+               lost: frozenset[str]) -> bool | None:
+        """Whether a guest finds a place; None if that is not sure.
+
+        :param before: those that may have found one before it
+        """
+        takers = list(itertools.islice(
+            self._that_take(uuid, lost), len(before) + 1))
+        if not takers:
+            return None if _SAME_HOST in self._known.servers[
+                uuid].hints else False
+        if not self._claims(uuid):
+            return None
+        if len(takers) > len(before):
+            return True
+        # These are all; not all guests can go there.
+        before = [each for each in before if not set(takers).isdisjoint(
+            self._that_take(each, lost))]
+        if len(takers) > len(before):
+            return True
+        spoilt = 0
+        for name in takers:
+            spoilt += self._fewest(uuid, name, before)
+            if spoilt > len(before):
+                return True
+        return None
+
+    def _claims(self, uuid: str) -> bool:
+        """Whether filters refuse each host on which the claim would fail."""
+        wanted = self._known.guest(uuid).counted.wanted
+        if wanted.request.demands and _PCI not in self._filters:
+            return False
+        return wanted.request.guest is None or wanted.limited
+
+    def _that_take(self, uuid: str,
+                   lost: frozenset[str]) -> Iterator[str]:
+        """The hosts that take a guest as they are."""
+        known = self._known
+        guest, cell = known.guest(uuid), self._cell(uuid)
+        takers = self._takers.get(guest)
+        if takers is None:
+            takers = self._takers[guest] = _Takers(known, guest, [
+                name for name in self._hosts
+                if known.of_name[name].cell == cell])
+        keeper = _KEEPERS.get(known.policy(uuid) or '')
+        for name in takers:
+            if name not in lost and known.of_name[name].cell == cell and (
+                    keeper not in self._filters
+                    or known.together(_AS_IS, uuid, name)):
+                yield name
+
+    def _cell(self, uuid: str) -> str:
+        return self._known.of_name[self._known.servers[uuid].host or ''].cell
+
+    def _fewest(self, uuid: str, name: str, before: Sequence[str]) -> int:
+        """A number of guests; fewer surely leave a host room for one.
+
+        :param before: those that may go there before it, in their order
+        """
+        known = self._known
+        group = known.servers[uuid].group
+        if group is not None and any(
+                known.servers[each].group == group for each in before):
+            return 1
+        guest = known.guest(uuid)
+        level = {0: [((), known.position(name))]}
+        for depth in range(1, _DEPTH + 1):
+            deeper: dict[int, list] = {}
+            seen: set[Hashable] = set()
+            for first, states_of in level.items():
+                for key, position in states_of:
+                    for place in range(first, len(before)):
+                        other = known.guest(before[place])
+                        path = (*key, other)
+                        after = self._put(name, path, position, other)
+                        if after is None or (place, path) in seen:
+                            continue
+                        seen.add((place, path))
+                        if self._put(name, (*path, guest), after,
+                                     guest) is None:
+                            return depth
+                        deeper.setdefault(place + 1, []).append((path, after))
+            if not deeper:
+                break
+            level = deeper
+        else:
+            return _DEPTH + 1
+        # No more of them go there.
+        return len(before) + 1
+
+    def _put(self, name: str, path: tuple[positions.Guest, ...],
+             position: positions.Position,
+             guest: positions.Guest) -> positions.Position | None:
+        """A host with guests, one after the other; worked out once.
+
+        :param path: the guests, the last one included
+        :param position: the host with those before
+        """
+        key = name, path
+        if key not in self._after:
+            self._after[key] = self._known.put(position, guest)
+        return self._after[key]
+
+    # -- the simulator
+
+    def _tried(self, guests: Sequence[str],
+               lost: frozenset[str]) -> Mapping[str, str]:
+        """Evacuate guests in the simulator.
+
+        :returns: those that find no place -> why; empty if no host has room
+        """
+        if not guests:
+            return {}
+        if self._simulated is None:
+            self._simulated = start.restored(self._found)
+        state = self._simulated
+        of_uuid = {server.uuid: server for server in state.servers.values()}
+        down = {name: state.hosts[name].down for name in lost}
+        reasons: dict[str, str] = {}
+        gone = []
+        for name in lost:
+            state.hosts[name].down = True
+        for uuid in guests:
+            server = of_uuid[uuid]
+            before = outages.Place.of(server)
+            try:
+                outages.evacuate(state, server, actions.Evacuate(
+                    action='evacuate', number=1, evacuate=(server.name,),
+                    targets=(server.name,)))
+                gone.append((server, before))
+            except servers.Refused as exc:
+                reasons[uuid] = str(exc) if state.notes else ''
+                state.notes = []
+        if any(server.claimed.devices for server, _before in gone):
+            # Others may be given out next when these are given back.
+            self._simulated = None
+            return reasons
+        for server, before in reversed(gone):
+            outages.undo(state, server, before)
+        for name, was in down.items():
+            state.hosts[name].down = was
+        return reasons

@@ -1,0 +1,90 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A plan that empties a host, as text, rows, values and commands."""
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+import typing as ty
+
+from nfv_sched.advice.plans import drain
+from nfv_sched.advice.plans import movable
+from nfv_sched.render import plans
+from nfv_sched.render import tables
+
+COLUMNS = ('Move', 'Server', 'Flavor', 'How', 'To', 'Why')
+_STAYS = 'not at all'
+_REASON = 'to be emptied'
+
+
+def text(plan: drain.Plan) -> str:
+    """A plan for people.
+
+    :param plan: the plan
+    """
+    return ''.join((
+        tables.wrapped([_headline(plan)]),
+        '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.guests else '',
+        tables.wrapped(list(_notes(plan)))))
+
+
+def _headline(plan: drain.Plan) -> str:
+    if not plan.guests:
+        return f'{plan.host} has no guests.'
+    kinds = [guest.kind for guest in plan.guests]
+    parts = [f'{kinds.count(kind)} {word}' for kind, word in (
+        (movable.LIVE, 'live'), (movable.COLD, 'cold'), (None, _STAYS))
+        if kinds.count(kind)]
+    found = (f'{tables.count(len(kinds), "guest")} of {plan.host}: '
+             f'{", ".join(parts)}.')
+    if plan.staying and plan.exact:
+        return f'{found} No other order or destinations move more of them.'
+    return found
+
+
+def _notes(plan: drain.Plan) -> Iterator[str]:
+    if plan.moves:
+        yield 'Each move was made in the simulator, one after the other.'
+    for failed in plan.failed:
+        yield f'Not possible in the simulator: {failed}'
+
+
+def rows(plan: drain.Plan) -> list[Sequence[ty.Any]]:
+    """A row for each guest.
+
+    :param plan: the plan
+    """
+    return [(number if guest.kind else '-', guest.name, guest.flavor,
+             guest.kind or _STAYS, guest.destination or '-', guest.reason)
+            for number, guest in enumerate(plan.guests, 1)]
+
+
+def document(plan: drain.Plan) -> ty.Any:
+    """A plan as dictionaries and lists.
+
+    :param plan: the plan
+    """
+    found = tables.plain(plan)
+    del found['moves']
+    return found
+
+
+def commands(plan: drain.Plan) -> Iterator[str]:
+    """What to run, so that nobody comes and the guests go.
+
+    :param plan: the plan
+    :returns: lines for a shell; comments begin with ``#``
+    """
+    yield plans.comment(f'no more servers for {plan.host}')
+    yield plans.disable(plan.host, _REASON)
+    yield from plans.commands(plan.moves)
+    for guest in plan.staying:
+        yield plans.comment(f'{guest.name} stays: {guest.reason}')

@@ -1,0 +1,105 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The failover check, against evacuations in the simulator.
+
+Each host of generated clouds is lost, and each two at once; their guests are
+evacuated one after the other.  Those that are refused are those that the check
+says are stranded.  The number of clouds is a twentieth of
+``NFV_SCHED_EQUIVALENCE_CASES``.
+"""
+
+import itertools
+import logging
+
+import hypothesis
+
+from nfv_sched.advice.plans import failover
+from nfv_sched.simulator import actions
+from nfv_sched.simulator import engine
+from nfv_sched.simulator import start
+from nfv_sched.tests import base
+from nfv_sched.tests.equivalence import inhabited
+from nfv_sched.tests.equivalence import test_stock
+
+
+def evacuated(found, lost):
+    """Evacuate the guests of lost hosts.
+
+    :returns: UUID of each that is refused -> why
+    """
+    with start.started(found) as state:
+        simulation = engine.Simulation(state)
+        for name in lost:
+            simulation.step(actions.HostDown(
+                action='host_down', number=1, host_down=(name,),
+                targets=(name,)))
+        # Stable as the check is: none of them has a time of creation.
+        guests = [server for name in lost
+                  for server in list(state.servers.values())
+                  if server.host is not None and server.host.name == name]
+        refused = {}
+        for server in guests:
+            simulation.step(actions.Evacuate(
+                action='evacuate', number=2, evacuate=(server.name,),
+                targets=(server.name,)))
+            outcome = simulation.outcomes[-1]
+            if not outcome.ok:
+                refused[server.uuid] = outcome.reason
+        return refused
+
+
+class TestFailover(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def test_same_guests_are_stranded(self):
+        seen = dict.fromkeys(('losses', 'guests', 'stranded', 'sure'), 0)
+        tried = failover._Check._tried
+
+        def counted(self, guests, lost):
+            seen['sure'] += not guests
+            return tried(self, guests, lost)
+
+        self.patch(failover._Check, '_tried', counted)
+
+        @hypothesis.settings(
+            test_stock.SETTINGS, max_examples=max(6, test_stock.CASES // 20))
+        @hypothesis.given(case=inhabited.clouds())
+        def check(case):
+            _seed, found = case
+            names = [host.name for host in found.hosts]
+            self._compare(found, failover.check(found, names), [
+                [name] for name in names], seen)
+            for lost in itertools.islice(
+                    itertools.combinations(names, 2), 2):
+                self._compare(found, failover.check(
+                    found, lost, together=True), [lost], seen)
+
+        check()
+        print('failover: %s' % seen)
+        self.assertGreater(seen['stranded'], 0)
+        self.assertGreater(seen['sure'], seen['losses'] // 4)
+
+    def _compare(self, found, losses, lost, seen):
+        refused = {}
+        for names in lost:
+            refused.update(evacuated(found, names))
+        stranded = {each.uuid for loss in losses for each in loss.stranded}
+        self.assertEqual(set(refused), stranded, (lost, refused))
+        self.assertTrue(all(each.reason for loss in losses
+                            for each in loss.stranded))
+        seen['losses'] += len(lost)
+        seen['guests'] += sum(loss.guests for loss in losses)
+        seen['stranded'] += len(stranded)
