@@ -1,0 +1,124 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import dataclasses
+
+from nfv_sched.advice.plans import drain
+from nfv_sched.tests.unit.advice.plans import running
+
+
+class DrainTest(running.RunningTestCase):
+
+    def plan(self, *servers, host='one', steps='', **changes):
+        """The plan as name -> (kind, destination, reason).
+
+        :param changes: name of a server -> fields that are otherwise
+        """
+        cloud = self.running(*servers, steps=steps)
+        cloud = dataclasses.replace(cloud, servers=tuple([
+            dataclasses.replace(each, **changes.get(each.name, {}))
+            for each in cloud.servers]))
+        self.found = drain.plan(cloud, host)
+        return {each.name: (each.kind, each.destination, each.reason)
+                for each in self.found.guests}
+
+    def test_all_go(self):
+        """The fullest host with room is filled first."""
+        self.assertEqual(
+            {'a': ('live', 'two', ''), 'b': ('live', 'three', '')},
+            self.plan('a p4 one', 'b p2 one', 'c p4 two'))
+
+    def test_one_place_each(self):
+        """Who has one host to go to is not in the way of another."""
+        found = self.plan('a p1 one', 'b p4 one', 'c p3 two', 'd p4 three',
+                          'e p3 three')
+        self.assertEqual(('live', 'two', ''), found['b'])
+        self.assertEqual('live', found['a'][0])
+        self.assertTrue(self.found.exact)
+
+    def test_as_many_as_can_be(self):
+        """Two small ones rather than a large one."""
+        found = self.plan('a p4 one', 'b p2 one', 'c p2 one', 'd p4 two',
+                          'e p4 three', 'f p4 three')
+        self.assertEqual(
+            {'a': None, 'b': 'live', 'c': 'live'},
+            {name: kind for name, (kind, *_rest) in found.items()})
+
+    def test_cold(self):
+        found = self.plan('a p1 one', 'b vf one', 'c p1 one',
+                          a={'state': 'stopped'})
+        self.assertEqual(('cold', 'it is stopped'), found['a'][::2])
+        self.assertEqual(
+            ('cold', 'it has PCI devices of an alias that is not '
+             'live_migratable'), found['b'][::2])
+        self.assertEqual(('live', ''), found['c'][::2])
+        self.assertEqual(['cold', 'cold', 'live'], sorted(
+            move.kind for move in self.found.moves))
+
+    def test_cannot(self):
+        found = self.plan('a p1 one', 'b p1 one',
+                          a={'task': 'rebuilding'}, b={'state': 'suspended'})
+        self.assertEqual((None, None, 'Nova is busy with it (rebuilding)'),
+                         found['a'])
+        self.assertEqual((None, None, 'it is suspended'), found['b'])
+        self.assertTrue(self.found.exact)
+
+    def test_no_room(self):
+        found = self.plan('a p4 one', 'b p3 one', 'c p4 two', 'd p2 two',
+                          'e p4 three', 'f p1 three')
+        self.assertEqual('live', found['b'][0])
+        self.assertIn('no host has room: Placement PCPU (4 PCPU needed, 2 '
+                      'free) on', found['a'][2])
+
+    def test_policies(self):
+        """A guest that has what it prefers goes only where it is kept."""
+        found = self.plan('a prefer one', 'x strict two', 'y strict two',
+                          'z strict three')
+        self.assertEqual(('live', 'three', ''), found['a'])
+
+    def test_policies_less(self):
+        found = self.plan('a prefer one', 'w strict two', 'x strict two',
+                          'y strict three', 'z strict three')
+        self.assertEqual(
+            (None, None, 'no host has room: policies kept less on 2 hosts'),
+            found['a'])
+
+    def test_anti_affinity(self):
+        found = self.plan('a p1 one apart', 'b p1 two apart')
+        self.assertEqual('three', found['a'][1])
+        found = self.plan('a p1 one apart', 'b p1 two apart',
+                          'c p1 three apart')
+        self.assertEqual(
+            'no host has room: the server group (anti-affinity) on 2 hosts',
+            found['a'][2])
+
+    def test_affinity(self):
+        """Nova lets no member leave, wherever the others would go."""
+        found = self.plan('a p1 one together', 'b p1 one together')
+        self.assertEqual({None}, {kind for kind, *_rest in found.values()})
+
+    def test_soft_policy(self):
+        """It is kept if there is a host for that, and in no one's way."""
+        found = self.plan('a p1 one soft', 'b p1 two soft', 'c p4 two')
+        self.assertEqual('three', found['a'][1])
+        found = self.plan('a p1 one soft', 'b p1 two soft',
+                          'c p1 three soft')
+        self.assertEqual('live', found['a'][0])
+
+    def test_nothing_to_do(self):
+        self.assertEqual({}, self.plan('a p1 two'))
+        self.assertEqual((), self.found.moves)
+
+    def test_host_is_down(self):
+        found = self.plan('a p1 one', steps='- {host_down: one}')
+        self.assertEqual(
+            'the compute service on one is down: evacuate it', found['a'][2])
