@@ -1,0 +1,123 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Servers that would be moved against servers that the simulator moves."""
+
+import logging
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nfv_sched.advice import capacity
+from nfv_sched.advice.plans import movable
+from nfv_sched.advice.plans import positions
+from nfv_sched.simulator import actions
+from nfv_sched.simulator import engine
+from nfv_sched.simulator import start
+from nfv_sched.tests import base
+from nfv_sched.tests.equivalence import inhabited
+from nfv_sched.tests.equivalence import test_stock
+
+TRIED = 12  # moves of each cloud
+
+
+def used(providers):
+    """What of resource providers is used."""
+    return {provider.uuid: {name: amount for name, amount
+                            in provider.used.items() if amount}
+            for provider in providers}
+
+
+class TestPositions(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def migrate(self, found, uuid, host):
+        """Live-migrate a server in the simulator.
+
+        :returns: the cloud after that; None if that is refused
+        """
+        state = start.restored(found)
+        simulation = engine.Simulation(state)
+        name = next(server.name for server in state.servers.values()
+                    if server.uuid == uuid)
+        simulation.step(actions.LiveMigrate(
+            action='live_migrate', number=1, live_migrate=(name,), host=host,
+            targets=(name,)))
+        return state if simulation.outcomes[-1].ok else None
+
+    def assert_left(self, state, standing, figures, server):
+        """Hosts have left what they have in the simulator."""
+        counting = capacity.Counting(state, 1, figures)
+        for host in counting.hosts():
+            if host.name not in standing.positions:
+                continue
+            position = standing.positions[host.name]
+            self.assertEqual(
+                host.room.host and host.room.host.state,
+                position.room.host and position.room.host.state, server)
+            self.assertEqual(
+                sorted(pool['count'] for pool in host.room.devices.pools
+                       if pool['count']),
+                sorted(pool['count'] for pool in position.room.devices.pools
+                       if pool['count']), server)
+            self.assertEqual(
+                used(state.placement.tree(host.root)),
+                used(position.used.providers.values()), server)
+
+    def test_same_moves(self):
+        seen = dict.fromkeys(('run', 'moved', 'refused', 'with devices',
+                              'kept for a preference'), 0)
+
+        @hypothesis.settings(
+            test_stock.SETTINGS, max_examples=max(10, test_stock.CASES // 5))
+        @hypothesis.given(cloud=inhabited.clouds(3, 8), data=st.data())
+        def check(cloud, data):
+            seed, found = cloud
+            hypothesis.assume(found.servers)
+            names = [host.name for host in found.hosts]
+            moves = data.draw(st.lists(st.tuples(
+                st.sampled_from(found.servers), st.sampled_from(names)),
+                max_size=TRIED))
+            figures = any(host.network for host in found.hosts)
+            with start.started(found) as state:
+                known = positions.Positions(found, state)
+                for server, host in moves:
+                    if host == server.host:
+                        continue
+                    seen['run'] += 1
+                    standing = None
+                    if known.why_not(movable.LIVE, server.uuid) is None:
+                        standing = known.move(
+                            positions.Standing(), server.uuid, host)
+                    actual = self.migrate(found, server.uuid, host)
+                    text = f'{server.name} to {host}, seed {seed}'
+                    if standing is None:
+                        picky = server.group or any(
+                            'prefer' in value for value
+                            in server.flavor.extra_specs.values())
+                        if actual is not None and picky:
+                            seen['kept for a preference'] += 1
+                            continue
+                        self.assertIsNone(actual, text)
+                        seen['refused'] += 1
+                        continue
+                    self.assertIsNotNone(actual, text)
+                    seen['moved'] += 1
+                    seen['with devices'] += bool(server.devices)
+                    self.assert_left(actual, standing, figures, text)
+
+        check()
+        print('positions: %s' % seen)
+        self.assertGreater(seen['moved'], seen['run'] // 10)
