@@ -13,6 +13,7 @@
 
 import dataclasses
 import json
+import math
 import os
 
 import fixtures
@@ -34,7 +35,15 @@ def broken(*names):
     return cloud
 
 
-class AuditTest(base.CommandTestCase):
+class AuditTestCase(base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.simulator.progress.DELAY', math.inf))
+
+
+class AuditTest(AuditTestCase):
 
     def audit(self, cloud, *args):
         path = os.path.join(
@@ -106,7 +115,7 @@ class AuditTest(base.CommandTestCase):
         self.assertNotIn('\x1b', self.audit(cloud)[1])
 
 
-class LiveTest(base.CommandTestCase):
+class LiveTest(AuditTestCase):
     """A live cloud is read again if anything is found."""
 
     def audit(self, *readings, args=()):
