@@ -64,7 +64,8 @@ def read(reader: neutron.Reader,
     """
     rows = list(reader.items('agents', _AGENT_FIELDS, paged=False,
                              optional=True))
-    wanted = [row for row in rows if row.get('agent_type') in _KINDS]
+    wanted = [row for row in rows
+              if neutron.text_of(row, 'agent_type') in _KINDS]
     if not wanted:
         return Found((), ())
     switches = _switches(rows)

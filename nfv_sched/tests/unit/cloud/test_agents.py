@@ -174,5 +174,6 @@ class ReadTest(base.NeutronTestCase):
         self.api.networks = [neutron_api.network(segments=['x'])]
         self.assertRaises(neutron.NeutronError, self.read)
         self.api.networks.clear()
-        self.api.agents[0]['configurations'] = 'x'
-        self.assertRaises(neutron.NeutronError, self.read)
+        for field in ('configurations', 'agent_type'):
+            self.api.agents[0][field] = ['x']
+            self.assertRaises(neutron.NeutronError, self.read)
