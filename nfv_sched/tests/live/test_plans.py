@@ -65,8 +65,9 @@ class RebalanceTest(test_tools.ToolsTestCase):
             client.add_interface_to_router(router, port_id=port.id)
             self.addCleanup(client.remove_interface_from_router, router,
                             port_id=port.id)
+        # Neutron may have chosen another agent by now.
         for agent in client.routers_hosting_l3_agents(router):
-            client.remove_router_from_agent(agent, router)
+            client.remove_router_from_agent(agent.id, router)
         client.add_router_to_agent(
             self.agents['L3 agent', base.LEFT], router)
         return router
@@ -99,7 +100,7 @@ class RebalanceTest(test_tools.ToolsTestCase):
             f'OS_{name.upper()}': value for name, value
             in self.bed.layout.credentials().items()}
         done = subprocess.run(
-            ['bash', '-e', str(script)], text=True,
+            ['bash', str(script)], text=True,
             env={**self.bed.layout.environment(), **credentials,
                  'OS_IDENTITY_API_VERSION': '3',
                  'OS_REGION_NAME': layout.REGION},

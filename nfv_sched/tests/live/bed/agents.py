@@ -73,7 +73,7 @@ def _state(agent, start):
 class _Router:
     """What Neutron calls on an L3 agent."""
 
-    target = oslo_messaging.Target(version='1.0')
+    target = oslo_messaging.Target(version='1.4')
 
     def router_added_to_agent(self, context, payload):
         """Neutron waits until this returns."""
