@@ -46,6 +46,7 @@ examples:
   nfv-sched metrics --textfile /var/lib/node_exporter/nfv.prom
   nfv-sched metrics --listen 127.0.0.1:9180 --interval 300
   nfv-sched metrics --textfile nfv.prom --from cloud.json.gz --flavors 'fw.*'
+  nfv-sched metrics --textfile nfv.prom --failover
 
 {source.EXIT_CODES}"""
 
@@ -87,6 +88,11 @@ class Metrics(source.Looking, cli.Command):
             '--flavors', metavar='PATTERN', action='append', default=[],
             help='count only guests of flavors whose name matches, with * '
                  'and ?; can be repeated')
+        parser.add_argument(
+            '--failover', action='store_true',
+            help='add the guests of each host that would find no place if it '
+                 'were lost, see "failover check"; takes minutes in large '
+                 'clouds')
         parser.add_argument(
             '--journal', metavar='DIR',
             help='directory of the decision journal (default: that of the '
@@ -260,7 +266,18 @@ class _Collection:
         return self._metrics.families(
             cloud, view.views(cloud), counted,
             findings=audit.findings(cloud),
-            plans=rebalance.plans(cloud, room=view.free_ports(cloud)))
+            plans=rebalance.plans(cloud, room=view.free_ports(cloud)),
+            losses=self._losses(cloud))
+
+    def _losses(self, cloud: snapshot.Cloud) -> ty.Sequence[ty.Any]:
+        """``advice.plans.failover.Loss`` of each host, if that is wanted."""
+        if not self._args.failover:
+            return ()
+        from nfv_sched.advice.plans import failover
+        with progress.shown() as update:
+            return failover.check(
+                cloud, list(dict.fromkeys(
+                    host.name for host in cloud.hosts)), update=update)
 
 
 def _seconds(time_stamp: str) -> float:

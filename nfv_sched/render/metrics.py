@@ -32,11 +32,14 @@ from nfv_sched.cloud import snapshot
 
 if ty.TYPE_CHECKING:
     from nfv_sched.advice import capacity
+    from nfv_sched.advice.plans import failover
 
 #: Time series of a host at most. Where there would be more, some of its
 #: figures are of the host as a whole, with this in place of the node.
 HOST_SERIES = 60
 WHOLE = 'all'
+#: Of these, those of the host as a whole at most.
+_OF_HOST = 14
 
 #: The aggregate of a figure of the whole cloud: without the label.
 _CLOUD = ''
@@ -82,6 +85,8 @@ GAUGES = (
            'one.'),
     Metric('nfv_sched_rebalance_moves', ('kind',),
            'Moves of DHCP servers or routers that are due.'),
+    Metric('nfv_sched_failover_stranded_guests', ('host',),
+           'Guests of a host that would find no place if it were lost.'),
     Metric('nfv_sched_flavor_fits', ('flavor', 'aggregate'),
            'More guests of a flavor that fit, in an aggregate, or without '
            'the label in the cloud.'),
@@ -163,6 +168,7 @@ def families(
     capacities: 'Sequence[capacity.FlavorCapacity]',
     *, findings: Iterable[audit_values.Finding] = (),
     plans: Sequence[rebalance.Plan] = (),
+    losses: 'Sequence[failover.Loss]' = (),
 ) -> list[core.Metric]:
     """The metrics of a cloud.
 
@@ -171,6 +177,8 @@ def families(
     :param capacities: what it takes of flavors
     :param findings: of the audit
     :param plans: for its DHCP servers and routers
+    :param losses: what the loss of each host does; empty if that was not
+        worked out
     """
     found = _Families()
     for kind in audit_values.KINDS:
@@ -185,11 +193,14 @@ def families(
     for plan in plans:
         found.add('nfv_sched_imbalance', (plan.kind,), plan.imbalance)
         found.add('nfv_sched_rebalance_moves', (plan.kind,), len(plan.moves))
+    for loss in losses:
+        found.add('nfv_sched_failover_stranded_guests', (loss.host,),
+                  len(loss.stranded))
     return list(found.all())
 
 
 def _host(found: _Families, view: values.HostView) -> None:
-    """The metrics of a host as a whole, at most 13 figures."""
+    """The metrics of a host as a whole, but for what its loss does."""
     name = view.title
     found.add('nfv_sched_host_info',
               (name, view.host.zone, view.state.replace(', ', ' ')), 1)
@@ -252,7 +263,8 @@ class _Figures:
 def _nodes(found: _Families, view: values.HostView) -> None:
     """The metrics of the NUMA nodes of a host, as many as it may have."""
     figures = _figures(view)
-    left = HOST_SERIES - 13 - sum(len(each.of_host()) for each in figures)
+    left = HOST_SERIES - _OF_HOST - sum(
+        len(each.of_host()) for each in figures)
     for each in figures:
         more = len(each.by_node) - len(each.of_host())
         fits = more <= left

@@ -113,6 +113,13 @@ class TextFileTest(MetricsTestCase):
             '--flavors', 'x*')
         self.assertEqual((2, "error: no flavor matches 'x*'\n"), (code, err))
 
+    def test_failover(self):
+        """Only if it is asked for, as it takes long."""
+        name = 'nfv_sched_failover_stranded_guests'
+        self.assertFalse([key for key in self.write() if key[0] == name])
+        found = self.write('--failover')
+        self.assertEqual((0, 0), (found[name, 'one'], found[name, 'two']))
+
     def test_refusals_are_counted_once(self):
         """Also when the journal has forgotten them."""
         args = ('--journal', self.directory)

@@ -24,6 +24,7 @@ import yaml
 from nfv_sched.advice.audit import values
 from nfv_sched.advice import capacity
 from nfv_sched.advice.hosts import view
+from nfv_sched.advice.plans import failover
 from nfv_sched.advice import rebalance
 from nfv_sched.cloud import snapshot
 from nfv_sched.render import metrics
@@ -66,6 +67,16 @@ def counted(name='fw', fits=1, placement=4, **hosts):
 
 
 class FamiliesTest(base.TestCase):
+
+    def test_stranded_guests(self):
+        """Those of each host that was checked, none included."""
+        guest = failover.Stranded(uuid='u', name='n', flavor='f', reason='r')
+        self.assertEqual(
+            {(('host', 'one'),): 2, (('host', 'two'),): 0},
+            named(exposed(snapshots.cloud([]), losses=[
+                failover.Loss(host='one', guests=3, stranded=(guest, guest)),
+                failover.Loss(host='two', guests=1)]),
+                'nfv_sched_failover_stranded_guests'))
 
     def test_host(self):
         host = snapshots.host(
@@ -354,7 +365,7 @@ class DashboardTest(base.TestCase):
         self.assertEqual(
             ['Memory', 'CPU', 'Free by flavor', 'By availability zone',
              'By host', 'True against Placement', 'NUMA nodes', 'Network',
-             'Refusals', 'Audit'],
+             'Refusals', 'Audit', 'Failover'],
             [panel['title'] for panel in self.panels
              if panel['type'] == 'row'])
         ids = [panel['id'] for panel in self.panels]
