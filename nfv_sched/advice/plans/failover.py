@@ -104,7 +104,7 @@ def check(
         the cloud is not installed, or an option is bad
     """
     with start.started(found) as state:
-        checking = _Check(found, state)
+        checking = Check(found, state)
         if together:
             update(0, len(hosts), 'hosts')
             return checking.losses(hosts)
@@ -143,7 +143,7 @@ class _Takers:
             yield self._found[place]
 
 
-class _Check:
+class Check:
     """Losses of hosts of one cloud.
 
     :param found: the cloud
@@ -209,7 +209,7 @@ class _Check:
             going.append(uuid)
             if sure is None:
                 unsure = len(going)
-        for uuid, reason in self._tried(going[:unsure], lost).items():
+        for uuid, reason in self.tried(going[:unsure], lost).items():
             reasons[uuid] = reason or self._lacks.of(uuid, lost)
         return reasons
 
@@ -320,10 +320,12 @@ class _Check:
 
     # -- the simulator
 
-    def _tried(self, guests: Sequence[str],
-               lost: frozenset[str]) -> Mapping[str, str]:
+    def tried(self, guests: Sequence[str],
+              lost: frozenset[str]) -> Mapping[str, str]:
         """Evacuate guests in the simulator.
 
+        :param guests: UUIDs, in order
+        :param lost: names of the hosts that are lost
         :returns: those that find no place -> why; empty if no host has room
         """
         if not guests:

@@ -31,8 +31,8 @@ class FailoverTest(running.RunningTestCase):
             servers=tuple([
                 dataclasses.replace(each, **changes.get(each.name, {}))
                 for each in cloud.servers]))
-        tried = failover._Check._tried
-        with mock.patch.object(failover._Check, '_tried', autospec=True,
+        tried = failover.Check.tried
+        with mock.patch.object(failover.Check, 'tried', autospec=True,
                                side_effect=tried) as tried:
             self.losses = failover.check(cloud, hosts, together=together)
         self.simulated = [
