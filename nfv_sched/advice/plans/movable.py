@@ -21,6 +21,8 @@ import typing as ty
 from oslo_utils import strutils
 
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import restore_servers
+
 #: How a server is moved; the last from a host that is lost.
 LIVE = 'live'
 COLD = 'cold'
@@ -31,6 +33,7 @@ _STATES: ty.Mapping[str, tuple[str, ...]] = {
     EVACUATE: ('active', 'stopped', 'error')}
 _ACCELERATED = 'accelerator-'
 _ACCELERATOR = 'it has an accelerator of Cyborg'
+_LVM = 'its disk is a local volume of LVM'
 _LOCAL_DISKS = ('local_lvm',)
 #: Whose secret of a TPM can be read where the server goes.
 _HOSTS_SECRET = 'host'
@@ -67,13 +70,13 @@ def _live(found: snapshot.Server) -> str | None:
             specs.get('hw:mem_encryption'),
             found.image.get('hw_mem_encryption')))):
         return 'its memory is encrypted'
-    if specs.get('aggregate_instance_extra_specs:storage') in _LOCAL_DISKS:
-        return 'its disk is a local volume of LVM'
-    return None
+    return _LVM if _on_lvm(found) else None
 
 
 def _cold(found: snapshot.Server) -> str | None:
-    return _ACCELERATOR if _accelerated(found) else None
+    if _accelerated(found):
+        return _ACCELERATOR
+    return _LVM if _on_lvm(found) else None
 
 
 def _evacuate(found: snapshot.Server) -> str | None:
@@ -81,6 +84,13 @@ def _evacuate(found: snapshot.Server) -> str | None:
 
 
 _OF_KIND = {LIVE: _live, COLD: _cold, EVACUATE: _evacuate}
+
+
+def _on_lvm(found: snapshot.Server) -> bool:
+    storage = found.flavor.extra_specs.get(
+        'aggregate_instance_extra_specs:storage')
+    return storage in _LOCAL_DISKS and not (
+        restore_servers.is_on_volume(found))
 
 
 def _has_tpm(found: snapshot.Server) -> bool:

@@ -11,6 +11,8 @@
 #    under the License.
 """Servers that Nova moves, and those that stay."""
 
+import dataclasses
+
 from nfv_sched.advice.plans import movable
 from nfv_sched.cloud import snapshot
 from nfv_sched.tests import base
@@ -74,9 +76,14 @@ class MovableTest(base.TestCase):
         self.assertStays(server(image={'hw_mem_encryption': 'no'}), None)
 
     def test_local_volume(self):
+        """Nova migrates none, unless the disk is on a volume of Cinder."""
+        specs = {'aggregate_instance_extra_specs:storage': 'local_lvm'}
         self.assertStays(
-            server({'aggregate_instance_extra_specs:storage': 'local_lvm'}),
-            'its disk is a local volume of LVM')
+            server(specs), *['its disk is a local volume of LVM'] * 2)
+        self.assertStays(dataclasses.replace(
+            server(specs, allocations={'rp': {'VCPU': 1}}),
+            flavor=dataclasses.replace(
+                server(specs).flavor, disk=10)), None)
 
     def test_accelerators(self):
         reason = 'it has an accelerator of Cyborg'
