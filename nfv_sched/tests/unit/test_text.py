@@ -27,6 +27,11 @@ class TestText(base.TestCase):
         self.assertEqual('a, b, c, d, e and 2 more',
                          text.some('gfedcba'))
 
+    def test_count(self):
+        self.assertEqual(
+            ['0 hosts', '1 host', '2 hosts'],
+            [text.count(number, 'host') for number in range(3)])
+
     def test_brief(self):
         for given, expected in (
                 ('It failed.', 'It failed'),
