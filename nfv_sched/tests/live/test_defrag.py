@@ -30,7 +30,7 @@ class DefragTest(test_tools.ToolsTestCase):
         """(host, number of a NUMA node) -> UUIDs of the guests there."""
         found = collections.defaultdict(list)
         for server in file.load(self.save()[0]).servers:
-            for node in server.nodes:
+            for node in server.nodes or ():
                 found[server.host, node.host_node].append(server.uuid)
         return found
 
