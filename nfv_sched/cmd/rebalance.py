@@ -65,7 +65,7 @@ class Plan(source.Looking, cli.Lister):
             '--kind', choices=(snapshot.DHCP, snapshot.ROUTER),
             help='only DHCP servers, or routers')
         parser.add_argument(
-            '--threshold', type=_threshold, metavar='N',
+            '--threshold', type=source.positive, metavar='N',
             help='how much more one agent may carry than another, 1 or more '
                  '(default: 3)')
         parser.add_argument(
@@ -119,10 +119,3 @@ class Plan(source.Looking, cli.Lister):
                 f'{line}\n' for line in lines or [
                     'Neutron shows no agents for DHCP or routers.']))
         return code
-
-
-def _threshold(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError('a number from 1 is needed')
-    return number

@@ -31,7 +31,6 @@ import typing as ty
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice.plans import positions
 from nfv_sched.advice.plans import trial
-from nfv_sched.advice import room as rooms
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import start
 
@@ -416,7 +415,8 @@ class _Search:
         """The move that costs least room; hosts without room come first."""
         hosts = sorted(
             (name for name in self._known.hosts if name != source),
-            key=lambda name: (self._now[name] > 0, self._load(name)))
+            key=lambda name: (self._now[name] > 0,
+                              self._known.free_cpus(name)))
         best: tuple[int, trial.Move, positions.Standing] | None = None
         for move, after in self._moves_of(standing, uuid, source, hosts):
             name = move.destination
@@ -427,12 +427,6 @@ class _Search:
             if lost <= 0:
                 break
         return None if best is None else best[1:]
-
-    def _load(self, name: str) -> int:
-        """Free CPUs: full hosts are filled first."""
-        room: rooms.Room = self._known.hosts[name].room
-        return sum(len(cell.free_cpus)
-                   for cell in (room.host.cells if room.host else ()))
 
     # -- what is told
 
