@@ -13,7 +13,6 @@
 
 import dataclasses
 import json
-import math
 import os
 
 import fixtures
@@ -35,15 +34,7 @@ def broken(*names):
     return cloud
 
 
-class AuditTestCase(base.CommandTestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.simulator.progress.DELAY', math.inf))
-
-
-class AuditTest(AuditTestCase):
+class AuditTest(base.CommandTestCase):
 
     def audit(self, cloud, *args):
         path = os.path.join(
@@ -115,7 +106,7 @@ class AuditTest(AuditTestCase):
         self.assertNotIn('\x1b', self.audit(cloud)[1])
 
 
-class LiveTest(AuditTestCase):
+class LiveTest(base.CommandTestCase):
     """A live cloud is read again if anything is found."""
 
     def audit(self, *readings, args=()):

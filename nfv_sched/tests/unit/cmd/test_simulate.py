@@ -15,13 +15,11 @@
 import csv
 import io
 import json
-import math
 import os
 import subprocess
 import sys
 import tempfile
 
-import fixtures
 import yaml
 
 from nfv_sched.cmd import cli
@@ -46,12 +44,6 @@ steps:
 
 
 class SimulateTestCase(base.CommandTestCase):
-
-    def setUp(self):
-        super().setUp()
-        # A slow machine is no reason to show progress.
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.simulator.progress.DELAY', math.inf))
 
     def file(self, text: str) -> str:
         stream = tempfile.NamedTemporaryFile(
