@@ -13,6 +13,10 @@
 
 from cliff.formatters import base
 
+#: The format, and the formats of commands that plan.
+NAME = 'commands'
+NAMESPACE = 'nfv_sched.formatter.plan'
+
 
 class Commands(base.ListFormatter):
     """Prints the first column, without its name."""

@@ -23,14 +23,10 @@ from collections.abc import Sequence
 import dataclasses
 import typing as ty
 
-from cliff.formatters import base
-from stevedore import extension
-
 from nfv_sched.cmd import cli
+from nfv_sched.cmd import commands
 from nfv_sched.cmd import source
 
-#: The format for commands to run.
-COMMANDS = 'commands'
 _TABLE = 'table'
 
 COMMANDS_HELP = """\
@@ -80,7 +76,7 @@ class Report(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
                        data: Iterable) -> int:
         """Print it in the chosen format; with --column, always rows."""
         formatter, output = parsed_args.formatter, self._output
-        if formatter == COMMANDS:
+        if formatter == commands.NAME:
             self.app.stdout.write(
                 ''.join(f'{line}\n' for line in output.commands))
         elif parsed_args.columns:
@@ -94,22 +90,7 @@ class Report(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
         return 0
 
 
-class _Commands(base.ListFormatter):
-    """Makes ``commands`` a format; the command itself prints them."""
-
-    def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
-        """It has no options; called by cliff."""
-
-    def emit_list(self, column_names, data, stdout, parsed_args) -> None:
-        """Not called."""
-        raise NotImplementedError()
-
-
 class Plan(Report):
     """Base of the commands that plan: there is one more format."""
 
-    def _load_formatter_plugins(self) -> extension.ExtensionManager:
-        plugins = super()._load_formatter_plugins()
-        plugins.extensions.append(extension.Extension(
-            COMMANDS, None, None, _Commands()))
-        return plugins
+    formatter_namespace = commands.NAMESPACE

@@ -15,10 +15,9 @@ import argparse
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
+from nfv_sched.cmd import commands
 from nfv_sched.cmd import source
 from nfv_sched.simulator import progress
-
-_COMMANDS = 'commands'
 
 _EPILOG = """\
 Agents that are down or disabled are emptied first. Then, as long as an agent
@@ -56,8 +55,7 @@ class Plan(source.Looking, cli.Lister):
 
     epilog = _EPILOG
 
-    #: With "commands".
-    formatter_namespace = 'nfv_sched.formatter.plan'
+    formatter_namespace = commands.NAMESPACE
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -93,7 +91,7 @@ class Plan(source.Looking, cli.Lister):
             by_ports=parsed_args.ports, room=view.free_ports(cloud))
         self.found = any(plan.moves for plan in self._plans)
         self._render = render
-        if parsed_args.formatter == _COMMANDS:
+        if parsed_args.formatter == commands.NAME:
             return ('Command',), [
                 (line,) for line in render.commands(self._plans)]
         with progress.shown() as update:
