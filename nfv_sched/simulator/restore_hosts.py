@@ -51,7 +51,7 @@ def hosts(found: snapshot.Cloud, cloud: model.Cloud) -> Iterator[
     :raises InputError: if the record of a host is one that Nova cannot have
     """
     aggregates = compute.aggregates_by_host(cloud)
-    tags = _common_tags(found)
+    tags = common_tags(found)
     # Else a host without provider is one that Placement does not know.
     unread = (not any(host.providers for host in found.hosts)
               or any('Placement' in text for text in found.missing))
@@ -145,15 +145,15 @@ def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
 
 
 def pools_without(
-    found: snapshot.Cloud, host: snapshot.Host, group: model.HostGroup,
-    servers: frozenset[str],
+    host: snapshot.Host, group: model.HostGroup, servers: frozenset[str],
+    tags: Mapping[_Kind, Mapping[str, str]],
 ) -> list[dict]:
     """The pools of free PCI devices of a host without some of its servers.
 
-    :param found: the snapshot
     :param host: the host
     :param group: the same as in a cloud file
     :param servers: UUIDs of the servers
+    :param tags: :func:`common_tags` of its cloud
     :returns: as ``nova.pci.stats.PciDeviceStats`` has them
     """
     freed = {device.address for device in host.devices
@@ -170,7 +170,7 @@ def pools_without(
             device.parent in freed
             or device.address in parents - busy) else device
         for device in host.devices]))
-    made = _host(0, without, group, _common_tags(found))
+    made = _host(0, without, group, tags)
     return made.pci_tracker.stats.pools
 
 
@@ -178,10 +178,12 @@ def _kind(device: snapshot.Device) -> _Kind:
     return device.vendor, device.product, device.kind
 
 
-def _common_tags(found: snapshot.Cloud) -> dict[_Kind, dict[str, str]]:
+def common_tags(found: snapshot.Cloud) -> dict[_Kind, dict[str, str]]:
     """The tags that all free devices of a kind have, if they are the same.
 
     Nova does not store those of a device that has no free one beside it.
+
+    :param found: the snapshot
     """
     seen: dict[_Kind, list[dict[str, str]]] = {}
     for host in found.hosts:

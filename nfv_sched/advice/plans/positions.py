@@ -22,6 +22,7 @@ from collections.abc import Hashable
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
+import functools
 import types
 import typing as ty
 
@@ -197,6 +198,11 @@ class Positions:
         self._guests: dict[Hashable, Guest | str] = {}
         self._now: dict[str, Position] = {}
         self._degrees: dict[str, Mapping[str, float]] = {}
+
+    @functools.cached_property
+    def _tags(self) -> Mapping[tuple, Mapping[str, str]]:
+        """The tags of PCI devices, for those of which Nova stores none."""
+        return restore_hosts.common_tags(self._found)
 
     # -- guests
 
@@ -517,8 +523,8 @@ class Positions:
         :returns: None if those that came find none then
         """
         devices = supply.Supply.of(restore_hosts.pools_without(
-            self._found, self.of_name[host.name],
-            self._state.hosts[host.name].group, left))
+            self.of_name[host.name], self._state.hosts[host.name].group,
+            left, self._tags))
         for held in came.values():
             if held.devices is None:
                 continue

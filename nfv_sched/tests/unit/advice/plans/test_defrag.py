@@ -173,6 +173,7 @@ class DefragTest(base.TestCase):
             running('a', ONE, 0, (1, 5)),
             running('b', other, 0, (1, 5), cell='cell2')]))
         self.assertMoves([], plan)
+        self.assertEqual((), plan.failed)
 
     def test_policies_are_not_worsened(self):
         """A server stays near the switch, as it prefers."""
