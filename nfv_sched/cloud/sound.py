@@ -16,6 +16,7 @@ A file may have been edited.  What the types say is seen to by
 """
 
 from collections.abc import Iterable
+import dataclasses
 import typing as ty
 
 from nfv_sched.cloud import codec
@@ -27,6 +28,8 @@ _STATUSES = frozenset({'available', 'claimed', 'allocated', 'removed',
                        'deleted', 'unavailable', 'unclaimable'})
 _SERVICES = (snapshot.DHCP, snapshot.ROUTER)
 _AGENTS = (*_SERVICES, snapshot.OVN)
+# More ports or rules are on no host; the simulator makes each of them.
+_MAX_LOAD = 100_000
 _RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
            'disk_allocation_ratio')
 
@@ -48,6 +51,10 @@ def check(cloud: snapshot.Cloud) -> None:
         except codec.WrongError as exc:
             exc.path[:0] = ['hosts', number]
             raise
+    for server in cloud.servers:
+        for port in server.ports or ():
+            _check_load(f'rules of a port of server {server.uuid!r}',
+                        port.rules)
     _check_network(cloud)
     _check_options(cloud)
 
@@ -75,7 +82,18 @@ def _check_host(host: snapshot.Host) -> None:
     if any(len(kind) != 3 for kind in host.supported):
         raise codec.WrongError(
             'supported must have architecture, hypervisor and kind')
+    if host.network is not None:
+        for field in dataclasses.fields(host.network):
+            _check_load(f'network.{field.name}',
+                        getattr(host.network, field.name))
     _check_providers(host)
+
+
+def _check_load(what: str, number: int | None) -> None:
+    """Check a number of ports, rules, DHCP servers or routers."""
+    if number is not None and not 0 <= number <= _MAX_LOAD:
+        raise codec.WrongError(
+            f'{what} cannot be {number}, only 0 to {_MAX_LOAD}')
 
 
 def _check_providers(host: snapshot.Host) -> None:
@@ -107,6 +125,8 @@ def _check_network(cloud: snapshot.Cloud) -> None:
             if each.kind not in allowed:
                 raise codec.WrongError(
                     f'the kind of a network {what} cannot be {each.kind!r}')
+    for service in services:
+        _check_load(f'ports of network service {service.id!r}', service.ports)
     for agent in agents:
         _differ(f'services of network agent {agent.id!r}', agent.serves)
 

@@ -29,6 +29,8 @@ from nfv_sched.render import journal as journal_render
 from nfv_sched.simulator import progress
 
 _TRY_SECONDS = 60.0
+# What is written down of each server of a request is kept.
+_MOST_SERVERS = 1000
 
 _SHARED = """\
 The cloud is read first. Then Nova's own scheduler code is asked in this
@@ -234,13 +236,15 @@ examples:
             '--group', metavar='UUID|NAME', help='server group')
         parser.add_argument(
             '--count', type=int, default=1, metavar='N',
-            help='make so many servers by one request (default: 1)')
+            help=f'make so many servers by one request, {_MOST_SERVERS} at '
+                 'most (default: 1)')
         return parser
 
     def subject(self, found, state, parsed_args):
         from nfv_sched.advice.explain import subject
-        if parsed_args.count < 1:
-            raise source.UsageError('--count: 1 or more needed')
+        if not 1 <= parsed_args.count <= _MOST_SERVERS:
+            raise source.UsageError(
+                f'--count: 1 to {_MOST_SERVERS} needed')
         image = {}
         for text in parsed_args.properties:
             key, equals, value = text.partition('=')

@@ -91,6 +91,26 @@ class SoundTest(base.TestCase):
             "two services of network agent 'a' are 'n'", network_agents=(
                 dataclasses.replace(agent, serves=('n', 'n')),))
 
+    def test_numbers(self):
+        """The simulator would make each port and rule."""
+        for fields in ({'vswitch_ports': 10**9}, {'security_rules': -1},
+                       {'dhcp_servers': 100_001}, {'routers': 10**9}):
+            (name, number), = fields.items()
+            self.refused(
+                f'hosts[0]: network.{name} cannot be {number}',
+                dataclasses.replace(snapshots.host(),
+                                    network=snapshot.HostNetwork(**fields)))
+        self.check(dataclasses.replace(
+            snapshots.host(), network=snapshot.HostNetwork(
+                vswitch_ports=100_000, routers=0)))
+        port = snapshot.Port(id='p', network='n', rules=10**9)
+        self.refused('rules of a port of server', servers=(
+            dataclasses.replace(snapshots.server(), ports=(port,)),))
+        self.refused(
+            "ports of network service 'n' cannot be", network_services=(
+                snapshot.NetworkService(
+                    id='n', kind='router', ports=10**9),))
+
     def test_options(self):
         for section, name, value in (
                 ('nfv_sched', 'vswitch_ports_per_node', 'many'),

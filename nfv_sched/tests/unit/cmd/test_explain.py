@@ -97,7 +97,8 @@ class ExplainTest(test_simulate.SimulateTestCase):
         for args, text in (
                 (('server', 'nobody'), "no server 'nobody'"),
                 (('flavor', 'nothing'), "no flavor 'nothing'"),
-                (('flavor', 'fast', '--count', '0'), '--count'),
+                (('flavor', 'fast', '--count', '0'), '--count: 1 to'),
+                (('flavor', 'fast', '--count', '1001'), '1000 needed'),
                 (('flavor', 'fast', '--host', 'x*'), "no host matches 'x*'"),
                 (('flavor', 'fast', '--image-property', 'x'), 'KEY=VALUE'),
                 (('flavor', 'fast', '--network', 'n,x'), '--network n,x')):
