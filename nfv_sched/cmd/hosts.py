@@ -433,5 +433,5 @@ class Map(source.Looking, cli.Command):
             with open(parsed_args.output, 'w', encoding='utf-8') as file:
                 file.writelines(pieces)
         except OSError as exc:
-            raise source.UsageError(
+            raise source.UnreadError(
                 f'{parsed_args.output}: {exc.strerror or exc}') from exc

@@ -213,5 +213,5 @@ class MapTest(_CommandTest):
 
     def test_no_such_folder(self):
         code, out, err = self.host('map', '-o', f'{self.file}/x')
-        self.assertEqual(2, code)
+        self.assertEqual(1, code)
         self.assertIn('Not a directory', err)
