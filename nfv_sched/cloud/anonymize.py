@@ -306,7 +306,7 @@ class _Anonymizer:
         return {self._uuid(provider): amounts
                 for provider, amounts in found.items()}
 
-    def _whole_move(self, move: snapshot.Move) -> snapshot.Move:
+    def _whole_move(self, move: snapshot.Migration) -> snapshot.Migration:
         return dataclasses.replace(
             move, uuid=self._uuid(move.uuid), server=self._uuid(move.server),
             source=move.source and self._host(move.source),

@@ -409,14 +409,14 @@ def _server(row: records.ServerRow, flavor, group: str | None,
 
 
 def _moves(cells: records.Cells, servers: list[_Server],
-           missing: list[str]) -> tuple[snapshot.Move, ...]:
+           missing: list[str]) -> tuple[snapshot.Migration, ...]:
     """The migrations that may hold something on their hosts."""
     known = {server.value.uuid: server.moving for server in servers}
     moves = []
     for row in cells.moves():
         with _told(f'Migration {row.uuid}', missing):
             before, after = known.get(row.instance_uuid, (None, None))
-            moves.append(snapshot.Move(
+            moves.append(snapshot.Migration(
                 uuid=row.uuid or '', server=row.instance_uuid or '',
                 kind=row.migration_type or '', status=row.status or '',
                 source=row.source_compute, target=row.dest_compute,

@@ -360,7 +360,7 @@ class Server:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class Migration:
     """A migration of Nova that may still hold something on either host.
 
     That is one under way, or done and not confirmed yet; an evacuation until
@@ -512,7 +512,7 @@ class Cloud:
     flavors: tuple[Flavor, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     groups: tuple[Group, ...] = ()
-    moves: tuple[Move, ...] | None = None
+    moves: tuple[Migration, ...] | None = None
     consumers: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None
     network_agents: tuple[NetworkAgent, ...] | None = None
     network_services: tuple[NetworkService, ...] = ()

@@ -189,13 +189,13 @@ def _amounts(found: Mapping[str, Mapping[str, int]],
     return {provider: dict(amounts) for provider, amounts in found.items()}
 
 
-def _moves(state: states.State) -> Iterator[snapshot.Move]:
+def _moves(state: states.State) -> Iterator[snapshot.Migration]:
     """The moves that are not confirmed yet."""
     for server in state.servers.values():
         pending = server.pending
         if pending is not None:
             resized = pending.flavor_name != server.flavor_name
-            yield snapshot.Move(
+            yield snapshot.Migration(
                 uuid=pending.migration, server=server.uuid,
                 kind='resize' if resized else 'migration',
                 status='finished', source=pending.source.name,

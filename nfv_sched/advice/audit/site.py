@@ -54,7 +54,7 @@ class Site:
     title: str
     servers: tuple[snapshot.Server, ...]
     steady: tuple[snapshot.Server, ...]
-    moves: tuple[snapshot.Move, ...]
+    moves: tuple[snapshot.Migration, ...]
     metadata: tuple[Mapping[str, str], ...]
 
     @property
@@ -195,7 +195,7 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
     metadata = view.metadata_by_host(cloud)
     moving = {move.server for move in cloud.moves or ()
               if not is_settled(move)}
-    moves: dict[str, list[snapshot.Move]] = {}
+    moves: dict[str, list[snapshot.Migration]] = {}
     for move in cloud.moves or ():
         # What is left of an evacuation that is done is left behind.
         if move.status != _DONE:
@@ -214,7 +214,7 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
             tuple(metadata.get(host.name, ())))
 
 
-def is_settled(move: snapshot.Move) -> bool:
+def is_settled(move: snapshot.Migration) -> bool:
     """Whether the server of a move is where it goes to, and will stay so.
 
     That is a resize or cold migration that is to be confirmed, and an

@@ -93,7 +93,7 @@ CLOUD = snapshot.Cloud(
     groups=(snapshot.Group(
         uuid=uuids.group, name='acme-pair', policy='anti-affinity',
         members=(uuids.first,)),),
-    moves=(snapshot.Move(
+    moves=(snapshot.Migration(
         uuid=uuids.move, server=uuids.first, source='acme-1',
         target='acme-gone'),),
     consumers={uuids.move: {getattr(uuids, 'acme-1'): {'PCPU': 2}}},

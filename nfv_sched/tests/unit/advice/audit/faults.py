@@ -343,7 +343,7 @@ def _ask_node(spot: Spot) -> snapshot.Cloud:
 
 
 def _stale(spot: Spot) -> snapshot.Cloud:
-    return spot.change(moves=(*(spot.cloud.moves or ()), snapshot.Move(
+    return spot.change(moves=(*(spot.cloud.moves or ()), snapshot.Migration(
         uuid=NOBODY, server=spot.server.uuid, kind='live-migration',
         status='running', source=spot.host.name,
         updated='2026-01-01T00:00:00Z')))

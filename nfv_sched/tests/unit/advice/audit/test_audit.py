@@ -102,7 +102,7 @@ class LeftBehindTest(base.TestCase):
             {'evacuate': 'a'}])
         server, = cloud.servers
         self.assertEqual({values.LEFT_BEHIND}, set(kinds(dataclasses.replace(
-            cloud, moves=(snapshot.Move(
+            cloud, moves=(snapshot.Migration(
                 uuid='m', server=server.uuid, kind='evacuation',
                 status='done', source='host1', target=server.host),)))))
 
@@ -142,7 +142,7 @@ class InFlightTest(base.TestCase):
         cloud = self.moved(cloud, server, task='migrating',
                            allocations=there.allocations)
         self.assertIn(values.UNKNOWN_GUEST, kinds(cloud))
-        move = snapshot.Move(
+        move = snapshot.Migration(
             uuid='move', server=server.uuid, kind='live-migration',
             status='running', source='host1', target='host2',
             before=server.nodes, after=there.nodes)
@@ -209,7 +209,7 @@ class UnreadTest(base.TestCase):
         node = snapshots.node(pages=(snapshot.Pages(size=4, total=0),))
         audit.findings(snapshots.cloud(
             [snapshots.host(nodes=(node,))], [server], moves=(
-                snapshot.Move(uuid='m', server='s', source='x'),)))
+                snapshot.Migration(uuid='m', server='s', source='x'),)))
 
     def test_hosts(self):
         cloud = clouds.sound()
