@@ -110,7 +110,7 @@ class Labels(ty.NamedTuple):
     tried: frozenset[str] = _NOWHERE
 
 
-class Standing(ty.NamedTuple):
+class Pinning(ty.NamedTuple):
     """Where a guest runs.
 
     :ivar chosen: position of the host cell of each guest cell
@@ -345,16 +345,16 @@ class Rule(abc.ABC):
         return True
 
     def broken(self, facts: Facts, ground: Ground,
-               standing: Standing) -> reasons.Reason | None:
+               pinning: Pinning) -> reasons.Reason | None:
         """Why a guest that runs already does not keep the rule.
 
-        :param standing: where it runs
+        :param pinning: where it runs
         :returns: None if it keeps the rule
         """
-        if self.kept(facts, ground, standing.chosen):
+        if self.kept(facts, ground, pinning.chosen):
             return None
         host = ground.evaluation.host
-        nodes = sorted({host.cells[index].id for index in standing.chosen})
+        nodes = sorted({host.cells[index].id for index in pinning.chosen})
         return reasons.Reason(
             self.order, self.text, f'NUMA nodes{self.where} needed',
             f'it is on {", ".join(map(str, nodes))}')

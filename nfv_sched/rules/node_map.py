@@ -85,12 +85,12 @@ class NodeMapRule(base.Rule):
         return all(1 << chosen[guest] == bit
                    for (guest, _node), bit in zip(self.pairs, facts))
 
-    def broken(self, facts, ground, standing):
+    def broken(self, facts, ground, pinning):
         """The first mapped guest cell that is on another host cell."""
         cells = ground.evaluation.host.cells
         for (guest, node), key, bit in zip(
                 self.pairs, self.keys_used, facts):
-            index = standing.chosen[guest]
+            index = pinning.chosen[guest]
             if 1 << index != bit:
                 return reasons.Reason(
                     self.order, key, f'host NUMA node {node} needed',

@@ -70,12 +70,12 @@ class PCIRule(base.Rule):
         return ground.devices.local.test(
             base.candidates.mask_of(chosen))
 
-    def broken(self, facts, ground, standing):
+    def broken(self, facts, ground, pinning):
         """The reason if a device is not near one of the guest's cells."""
-        if self.kept(facts, ground, standing.chosen):
+        if self.kept(facts, ground, pinning.chosen):
             return None
         served = ground.devices.serve(
-            base.candidates.mask_of(standing.chosen))
+            base.candidates.mask_of(pinning.chosen))
         local = 0 if served is None else served.local
         return reasons.Reason(
             self.order, self.text, 'all PCI devices on its NUMA nodes needed',

@@ -82,9 +82,9 @@ class SharedVCPURule(base.Rule):
         return bool(
             ground.evaluation.masks[self.cell] >> chosen[self.cell] & 1)
 
-    def broken(self, facts, ground, standing):
+    def broken(self, facts, ground, pinning):
         """The reason if its host cell has too few shared CPUs."""
-        cell = ground.evaluation.host.cells[standing.chosen[self.cell]]
+        cell = ground.evaluation.host.cells[pinning.chosen[self.cell]]
         if cell.shared >= self.shared:
             return None
         return reasons.Reason(

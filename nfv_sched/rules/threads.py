@@ -65,13 +65,13 @@ class ThreadsRule(base.Rule):
                 'Nova cannot keep the siblings of dedicated CPUs idle')
         return None
 
-    def broken(self, facts, ground, standing):
+    def broken(self, facts, ground, pinning):
         """The reason if its pinned vCPUs are not on threads as it asks.
 
         With ``require`` one vCPU of a guest cell may be left over.
         """
         cells = ground.evaluation.host.cells
-        for index, pins in zip(standing.chosen, standing.pins):
+        for index, pins in zip(pinning.chosen, pinning.pins):
             cores = [set(pins) & core for core in cells[index].siblings]
             if self.siblings and len(pins) > 1:
                 alone = sum(len(core) == 1 for core in cores)
@@ -81,7 +81,7 @@ class ThreadsRule(base.Rule):
                         'vCPUs on sibling threads needed',
                         f'{alone} are alone on their core')
             if self.isolates and self._crowded(
-                    cells[index].siblings, cores, standing.others):
+                    cells[index].siblings, cores, pinning.others):
                 return reasons.Reason(
                     self.order, 'hw:cpu_thread_policy=isolate',
                     'cores of its own needed', 'one is shared')

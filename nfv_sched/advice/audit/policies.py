@@ -133,13 +133,13 @@ def _broken(site: sites.Site, server: snapshot.Server,
     if asked.guest is None or host is None or chosen is None:
         yield from _floating(site, found)
         return
-    standing = base.Standing(
+    pinning = base.Pinning(
         chosen, [tuple(part.pins.values()) for part in server.nodes or ()],
         frozenset(cpu for cpu, owners in taken.items()
                   if owners != {server.uuid}))
     ground = _ground(site, server, asked.guest, native)
     for rule in found:
-        reason = _reason(rule, ground, standing, _knows_networks(server))
+        reason = _reason(rule, ground, pinning, _knows_networks(server))
         if reason is not None:
             yield reason
     if ground.devices is not None and native in (
@@ -177,7 +177,7 @@ def _ground(site: sites.Site, server: snapshot.Server, guest: topology.Guest,
 
 
 def _reason(rule: base.Rule, ground: labels.Ground,
-            standing: base.Standing,
+            pinning: base.Pinning,
             networks_known: bool) -> reasons.Reason | None:
     """Why a rule is not kept; None if it is."""
     host = ground.host
@@ -189,7 +189,7 @@ def _reason(rule: base.Rule, ground: labels.Ground,
     if lacks is not None:
         # Its networks may say what the host does not.
         return lacks if networks_known else None
-    return rule.broken(facts, ground, standing)
+    return rule.broken(facts, ground, pinning)
 
 
 def _knows_networks(server: snapshot.Server) -> bool:

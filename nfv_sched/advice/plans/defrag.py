@@ -182,13 +182,13 @@ class _Search:
         return self._why[uuid]
 
     def _movable(self, name: str,
-                 standing: positions.Standing) -> list[str]:
+                 arrangement: positions.Arrangement) -> list[str]:
         """UUIDs of the servers of a host that may be moved."""
         if not self._may_change(name):
             return []
-        position = self._known.position(name, standing)
+        position = self._known.position(name, arrangement)
         return [uuid for uuid in (*self._known.on_host[name], *position.came)
-                if self._known.where(uuid, standing) == name
+                if self._known.where(uuid, arrangement) == name
                 and self._why_not(uuid) is None]
 
     def _fit(self, position: positions.Position) -> int:
@@ -203,11 +203,11 @@ class _Search:
                 self._now[position.host.name] + self._count)
         return known
 
-    def _total(self, standing: positions.Standing) -> int:
+    def _total(self, arrangement: positions.Arrangement) -> int:
         """How many new guests fit the cloud."""
         return self._before + sum(
             self._fit(position) - self._now[name]
-            for name, position in standing.positions.items())
+            for name, position in arrangement.positions.items())
 
     # -- searches
 
@@ -229,7 +229,7 @@ class _Search:
     def _fewest(self) -> tuple[tuple[trial.Move, ...], bool]:
         """The fewest moves, by trying them all; else the best of few."""
         began = time.monotonic()
-        now = positions.Standing()
+        now = positions.Arrangement()
         if self._most_gained(now, self._max_moves) < (
                 self._count - self._before):
             return self._greedy(), False
@@ -245,48 +245,51 @@ class _Search:
         return self._greedy(), False
 
     def _deeper(
-        self, standing: positions.Standing, moves: tuple[trial.Move, ...],
+        self, arrangement: positions.Arrangement,
+        moves: tuple[trial.Move, ...],
         left: int, seen: set[Hashable], until: float,
     ) -> tuple[trial.Move, ...] | None:
         """Moves after which enough fit, with at most so many more."""
-        lacking = self._count - self._total(standing)
+        lacking = self._count - self._total(arrangement)
         if lacking <= 0:
             return moves
-        if not left or self._most_gained(standing, left) < lacking:
+        if not left or self._most_gained(arrangement, left) < lacking:
             return None
         if time.monotonic() > until:
             raise TimeoutError()
-        key = (left, frozenset(standing.where.items()), frozenset(
+        key = (left, frozenset(arrangement.where.items()), frozenset(
             (name, position.key)
-            for name, position in standing.positions.items()))
+            for name, position in arrangement.positions.items()))
         if key in seen:
             return None
         seen.add(key)
-        for move, after in self._all_moves(standing):
+        for move, after in self._all_moves(arrangement):
             found = self._deeper(after, (*moves, move), left - 1, seen,
                                  until)
             if found is not None:
                 return found
         return None
 
-    def _most_gained(self, standing: positions.Standing, left: int) -> int:
+    def _most_gained(
+        self, arrangement: positions.Arrangement, left: int,
+    ) -> int:
         """A number of new guests that no so many moves exceed.
 
         As if guests could leave without going anywhere.
         """
         total = [0] * (left + 1)
         for name in self._known.hosts:
-            best = self._gains(standing, name, left)
+            best = self._gains(arrangement, name, left)
             total = [max(total[size - part] + best[part]
                          for part in range(size + 1))
                      for size in range(left + 1)]
         return total[left]
 
-    def _gains(self, standing: positions.Standing, name: str,
+    def _gains(self, arrangement: positions.Arrangement, name: str,
                left: int) -> list[int]:
         """How many more fit a host if up to so many servers leave it."""
-        position = self._known.position(name, standing)
-        uuids = self._movable(name, standing)
+        position = self._known.position(name, arrangement)
+        uuids = self._movable(name, arrangement)
         key = name, position.key, left
         known = self._most.get(key)
         if known is None:
@@ -315,24 +318,24 @@ class _Search:
                 0 if left is None else self._fit(left) - fits)
         return known
 
-    def _all_moves(self, standing: positions.Standing) -> Iterator[
-            tuple[trial.Move, positions.Standing]]:
+    def _all_moves(self, arrangement: positions.Arrangement) -> Iterator[
+            tuple[trial.Move, positions.Arrangement]]:
         for uuid, source in sorted(
                 ((uuid, source) for source in self._known.hosts
-                 for uuid in self._movable(source, standing)),
+                 for uuid in self._movable(source, arrangement)),
                 key=lambda found: self._cost(found[0])):
-            yield from self._moves_of(standing, uuid, source)
+            yield from self._moves_of(arrangement, uuid, source)
 
     def _moves_of(
-        self, standing: positions.Standing, uuid: str, source: str,
+        self, arrangement: positions.Arrangement, uuid: str, source: str,
         hosts: Collection[str] | None = None,
-    ) -> Iterator[tuple[trial.Move, positions.Standing]]:
+    ) -> Iterator[tuple[trial.Move, positions.Arrangement]]:
         """Each move of a server, and the cloud after it."""
         for name in self._known.hosts if hosts is None else hosts:
             if (uuid, name) in self._forbidden or (
                     not self._may_change(name)):
                 continue
-            after = self._known.move(standing, uuid, name)
+            after = self._known.move(arrangement, uuid, name)
             if after is not None:
                 yield trial.move_of(
                     self._known.servers[uuid], source, name), after
@@ -343,35 +346,35 @@ class _Search:
 
     def _greedy(self) -> tuple[trial.Move, ...]:
         """Moves that make room, host by host, the cheapest first."""
-        standing = positions.Standing()
+        arrangement = positions.Arrangement()
         moves: tuple[trial.Move, ...] = ()
-        while self._total(standing) < self._count:
+        while self._total(arrangement) < self._count:
             left = self._max_moves - len(moves)
-            found = self._cheapest(standing, min(left, _LARGEST_SET))
+            found = self._cheapest(arrangement, min(left, _LARGEST_SET))
             if found is None:
                 break  # for fewer new guests it may be of use all the same
-            more, standing = found
+            more, arrangement = found
             moves = (*moves, *more)
         return moves
 
     def _cheapest(
-        self, standing: positions.Standing, most: int,
-    ) -> tuple[tuple[trial.Move, ...], positions.Standing] | None:
+        self, arrangement: positions.Arrangement, most: int,
+    ) -> tuple[tuple[trial.Move, ...], positions.Arrangement] | None:
         """The fewest moves, then the least memory, for one more guest."""
         for size in range(1, most + 1):
             sets = sorted(
                 (sum(map(self._cost, uuids)), name, uuids)
                 for name in self._known.hosts
                 for uuids in itertools.combinations(
-                    self._movable(name, standing), size))
+                    self._movable(name, arrangement), size))
             for done, (_cost, name, uuids) in enumerate(sets):
                 if done % 50 == 0:
                     self._update(done, len(sets), 'sets of servers')
-                position = self._known.position(name, standing)
+                position = self._known.position(name, arrangement)
                 if not self._could(position, uuids) or self._without(
                         position, uuids, self._fit(position)) < 1:
                     continue
-                found = self._away(standing, uuids, name)
+                found = self._away(arrangement, uuids, name)
                 if found is not None:
                     return found
         return None
@@ -393,13 +396,13 @@ class _Search:
         return isolated or need <= free + held
 
     def _away(
-        self, standing: positions.Standing, uuids: Sequence[str],
+        self, arrangement: positions.Arrangement, uuids: Sequence[str],
         source: str,
-    ) -> tuple[tuple[trial.Move, ...], positions.Standing] | None:
+    ) -> tuple[tuple[trial.Move, ...], positions.Arrangement] | None:
         """Move servers to hosts where they take no room of new guests."""
-        before = self._total(standing)
+        before = self._total(arrangement)
         moves: tuple[trial.Move, ...] = ()
-        after = standing
+        after = arrangement
         # Large ones first: they find a place less easily.
         for uuid in sorted(uuids, key=self._cost, reverse=True):
             found = self._elsewhere(after, uuid, source)
@@ -410,17 +413,17 @@ class _Search:
         return (moves, after) if self._total(after) > before else None
 
     def _elsewhere(
-        self, standing: positions.Standing, uuid: str, source: str,
-    ) -> tuple[trial.Move, positions.Standing] | None:
+        self, arrangement: positions.Arrangement, uuid: str, source: str,
+    ) -> tuple[trial.Move, positions.Arrangement] | None:
         """The move that costs least room; hosts without room come first."""
         hosts = sorted(
             (name for name in self._known.hosts if name != source),
             key=lambda name: (self._now[name] > 0,
                               self._known.free_cpus(name)))
-        best: tuple[int, trial.Move, positions.Standing] | None = None
-        for move, after in self._moves_of(standing, uuid, source, hosts):
+        best: tuple[int, trial.Move, positions.Arrangement] | None = None
+        for move, after in self._moves_of(arrangement, uuid, source, hosts):
             name = move.destination
-            lost = (self._fit(self._known.position(name, standing))
+            lost = (self._fit(self._known.position(name, arrangement))
                     - self._fit(after.positions[name]))
             if best is None or lost < best[0]:
                 best = lost, move, after
@@ -430,15 +433,15 @@ class _Search:
 
     # -- what is told
 
-    def _standings(self, moves: Sequence[trial.Move]) -> Iterator[
-            positions.Standing]:
+    def _arrangements(self, moves: Sequence[trial.Move]) -> Iterator[
+            positions.Arrangement]:
         """The cloud before the first move, and after each of them."""
-        standing = positions.Standing()
-        yield standing
+        arrangement = positions.Arrangement()
+        yield arrangement
         for move in moves:
-            after = self._known.move(standing, move.uuid, move.destination)
-            standing = standing if after is None else after
-            yield standing
+            after = self._known.move(arrangement, move.uuid, move.destination)
+            arrangement = arrangement if after is None else after
+            yield arrangement
 
     def hosts(self, moves: Sequence[trial.Move]) -> set[str]:
         """Names of the hosts of a plan, and of enough others with room.
@@ -461,7 +464,7 @@ class _Search:
 
         :param moves: the moves, in order
         """
-        *_before, last = self._standings(moves)
+        *_before, last = self._arrangements(moves)
         return self._total(last)
 
     def plan(self, moves: Sequence[trial.Move], exact: bool,
@@ -472,9 +475,9 @@ class _Search:
         :param exact: whether there are no fewer
         :param failed: why others failed
         """
-        standings = list(self._standings(moves))
+        arrangements = list(self._arrangements(moves))
         steps = []
-        for move, before, after in zip(moves, standings, standings[1:]):
+        for move, before, after in zip(moves, arrangements, arrangements[1:]):
             gains = {}
             for name in (move.source, move.destination):
                 gain = (self._fit(after.positions[name]) - self._fit(
@@ -490,6 +493,6 @@ class _Search:
                     fixed[uuid] = why
         return Plan(
             flavor=self._flavor.name, count=self._count,
-            before=self._before, after=self._total(standings[-1]),
+            before=self._before, after=self._total(arrangements[-1]),
             steps=tuple(steps), fixed=fixed, failed=tuple(failed),
-            exact=exact and self._total(standings[-1]) >= self._count)
+            exact=exact and self._total(arrangements[-1]) >= self._count)

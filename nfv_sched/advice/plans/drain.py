@@ -39,7 +39,7 @@ SECONDS = 30.0
 _ROUNDS = 12
 #: Different outcomes of putting the same guests on a host that are kept.
 _WAYS = 32
-_AS_IS = positions.Standing()
+_AS_IS = positions.Arrangement()
 
 Update = Callable[[int, int, str], None]
 
@@ -199,33 +199,33 @@ class _Search:
             # Each other guest takes away one host at most.
             (many if len(found) == len(self._kinds) else few)[uuid] = found
         chosen, exact = self._choose(few, until)
-        standing = positions.Standing()
+        arrangement = positions.Arrangement()
         moves: list[trial.Move] = []
         for name, uuids in chosen.items():
             order, position = self._orders(name, uuids)[0]
             for uuid in order:
                 moves.append(self._move(uuid, name))
-                standing = dataclasses.replace(
-                    standing, where={**standing.where, uuid: name},
-                    positions={**standing.positions, name: position})
+                arrangement = dataclasses.replace(
+                    arrangement, where={**arrangement.where, uuid: name},
+                    positions={**arrangement.positions, name: position})
         for uuid, names in many.items():
             for name in names:
-                after = self._put(standing, uuid, name)
+                after = self._put(arrangement, uuid, name)
                 if after is not None:
-                    standing = after
+                    arrangement = after
                     moves.append(self._move(uuid, name))
                     break
         return tuple(moves), exact
 
-    def _put(self, standing: positions.Standing, uuid: str,
-             name: str) -> positions.Standing | None:
+    def _put(self, arrangement: positions.Arrangement, uuid: str,
+             name: str) -> positions.Arrangement | None:
         """The cloud with a guest on another host; None if it is refused."""
         known = self._known
-        if not known.together(standing, uuid, name, soft=False):
+        if not known.together(arrangement, uuid, name, soft=False):
             return None
-        after = known.put(known.position(name, standing), known.guest(uuid),
+        after = known.put(known.position(name, arrangement), known.guest(uuid),
                           uuid, known.degrees(uuid))
-        return None if after is None else standing.moved(uuid, after)
+        return None if after is None else arrangement.moved(uuid, after)
 
     def _move(self, uuid: str, name: str) -> trial.Move:
         return trial.move_of(self._known.servers[uuid], self._host, name,
@@ -307,7 +307,7 @@ class _Search:
         self, name: str, uuids: frozenset[str],
     ) -> list[tuple[tuple[str, ...], positions.Position]]:
         known = self._known
-        where = positions.Standing(where=dict.fromkeys(uuids, name))
+        where = positions.Arrangement(where=dict.fromkeys(uuids, name))
         if not all(known.together(where, uuid, name, soft=False)
                    for uuid in uuids):
             return []

@@ -39,7 +39,7 @@ from nfv_sched.simulator import start
 from nfv_sched.simulator import state as states
 from nfv_sched.simulator.steps import outages
 
-_AS_IS = positions.Standing()
+_AS_IS = positions.Arrangement()
 #: Nova's vm_states of servers that nobody evacuates.
 _AWAY = ('shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building')
 #: Filter by which the scheduler keeps a policy of server groups.

@@ -21,7 +21,7 @@ from nfv_sched.advice import capacity
 from nfv_sched.advice.plans import positions
 from nfv_sched import text
 
-_AS_IS = positions.Standing()
+_AS_IS = positions.Arrangement()
 _NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
 _OTHERS = 'room that others from there take'
 #: Kinds that are told at most.

@@ -12,7 +12,7 @@
 """The hosts of a cloud as they would be, with servers gone and others come.
 
 What a host has left is a value (:class:`Position`), and so is a cloud
-(:class:`Standing`): putting a server on a host, or taking it away, gives
+(:class:`Arrangement`): putting a server on a host, or taking it away, gives
 another one, so that plans can be tried and dropped.  Hosts are asked as the
 scheduler's filters, Placement and the claim on the compute node would answer;
 what they say is checked in the simulator before anybody sees it.
@@ -113,7 +113,7 @@ class Position:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Standing:
+class Arrangement:
     """A cloud as it would be; never changed.
 
     :ivar positions: the hosts that are not as they are now, by name
@@ -123,15 +123,15 @@ class Standing:
     positions: Mapping[str, Position] = _no_field()
     where: Mapping[str, str] = _no_field()
 
-    def moved(self, uuid: str, *positions: Position) -> 'Standing':
+    def moved(self, uuid: str, *positions: Position) -> 'Arrangement':
         """The cloud after a move.
 
         :param uuid: UUID of the server
         :param positions: the hosts that have changed; the last one has it now
         """
         changed = {each.host.name: each for each in positions}
-        return Standing({**self.positions, **changed},
-                        {**self.where, uuid: positions[-1].host.name})
+        return Arrangement({**self.positions, **changed},
+                           {**self.where, uuid: positions[-1].host.name})
 
 
 class Guest:
@@ -259,14 +259,14 @@ class Positions:
     # -- hosts
 
     def position(self, name: str,
-                 standing: Standing | None = None) -> Position:
+                 arrangement: Arrangement | None = None) -> Position:
         """A host.
 
         :param name: its name
-        :param standing: the cloud as it would be; None for as it is
+        :param arrangement: the cloud as it would be; None for as it is
         """
-        if standing is not None and name in standing.positions:
-            return standing.positions[name]
+        if arrangement is not None and name in arrangement.positions:
+            return arrangement.positions[name]
         known = self._now.get(name)
         if known is None:
             host = self.hosts[name]
@@ -275,13 +275,13 @@ class Positions:
                 used=grants.copied(self._state.placement.tree(host.root)))
         return known
 
-    def where(self, uuid: str, standing: Standing) -> str | None:
+    def where(self, uuid: str, arrangement: Arrangement) -> str | None:
         """Name of the host of a server.
 
         :param uuid: its UUID
-        :param standing: the cloud as it would be
+        :param arrangement: the cloud as it would be
         """
-        return standing.where.get(uuid, self.servers[uuid].host)
+        return arrangement.where.get(uuid, self.servers[uuid].host)
 
     def take(self, position: Position, uuid: str,
              guest: Guest | None = None) -> Position | None:
@@ -411,35 +411,37 @@ class Positions:
 
     # -- moves
 
-    def move(self, standing: Standing, uuid: str,
-             name: str) -> Standing | None:
+    def move(self, arrangement: Arrangement, uuid: str,
+             name: str) -> Arrangement | None:
         """The cloud after a server was moved to a host.
 
         The destination takes it before the source gives anything back; no
         policy of it is kept less than now, nor that of its server group.
 
-        :param standing: the cloud before
+        :param arrangement: the cloud before
         :param uuid: UUID of the server
         :param name: name of the destination
         :returns: None if that is not possible
         """
-        source = self.where(uuid, standing)
+        source = self.where(uuid, arrangement)
         if name == source or source not in self.hosts or (
                 self.of_name[name].cell != self.of_name[source].cell
-                or not self.together(standing, uuid, name)):
+                or not self.together(arrangement, uuid, name)):
             return None
-        after = self.put(self.position(name, standing), self.guest(uuid),
+        after = self.put(self.position(name, arrangement), self.guest(uuid),
                          uuid, self.degrees(uuid))
         if after is None:
             return None
-        before = self.take(self.position(source, standing), uuid)
-        return None if before is None else standing.moved(uuid, before, after)
+        before = self.take(self.position(source, arrangement), uuid)
+        if before is None:
+            return None
+        return arrangement.moved(uuid, before, after)
 
-    def together(self, standing: Standing, uuid: str, name: str,
+    def together(self, arrangement: Arrangement, uuid: str, name: str,
                  soft: bool = True) -> bool:
         """Whether the server group of a server lets it go to a host.
 
-        :param standing: the cloud as it would be
+        :param arrangement: the cloud as it would be
         :param uuid: UUID of the server
         :param name: name of the host
         :param soft: whether soft policies must not be kept less than where it
@@ -448,9 +450,9 @@ class Positions:
         group = self._members.get(uuid)
         if group is None or not soft and group.policy.startswith(_SOFT):
             return True
-        there = self._fellows(standing, group, uuid, name)
-        here = self._fellows(standing, group, uuid,
-                             self.where(uuid, standing))
+        there = self._fellows(arrangement, group, uuid, name)
+        here = self._fellows(arrangement, group, uuid,
+                             self.where(uuid, arrangement))
         if group.policy == _AFFINITY:
             # Nova takes the source for a host of the group.
             return there > 0
@@ -478,12 +480,12 @@ class Positions:
         return sum(len(cell.free_cpus)
                    for cell in (room.host.cells if room.host else ()))
 
-    def _fellows(self, standing: Standing, group: snapshot.Group, uuid: str,
-                 name: str | None) -> int:
+    def _fellows(self, arrangement: Arrangement, group: snapshot.Group,
+                 uuid: str, name: str | None) -> int:
         """Number of other members of a group on a host."""
         return sum(
             member != uuid and member in self.servers
-            and self.where(member, standing) == name
+            and self.where(member, arrangement) == name
             for member in group.members)
 
     # -- what is given back

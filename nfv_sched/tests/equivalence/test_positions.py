@@ -57,13 +57,13 @@ class TestPositions(base.TestCase):
             targets=(name,)))
         return state if simulation.outcomes[-1].ok else None
 
-    def assert_left(self, state, standing, figures, server):
+    def assert_left(self, state, arrangement, figures, server):
         """Hosts have left what they have in the simulator."""
         counting = capacity.Counting(state, 1, figures)
         for host in counting.hosts():
-            if host.name not in standing.positions:
+            if host.name not in arrangement.positions:
                 continue
-            position = standing.positions[host.name]
+            position = arrangement.positions[host.name]
             self.assertEqual(
                 host.room.host and host.room.host.state,
                 position.room.host and position.room.host.state, server)
@@ -97,13 +97,13 @@ class TestPositions(base.TestCase):
                     if host == server.host:
                         continue
                     seen['run'] += 1
-                    standing = None
+                    arrangement = None
                     if known.why_not(movable.LIVE, server.uuid) is None:
-                        standing = known.move(
-                            positions.Standing(), server.uuid, host)
+                        arrangement = known.move(
+                            positions.Arrangement(), server.uuid, host)
                     actual = self.migrate(found, server.uuid, host)
                     text = f'{server.name} to {host}, seed {seed}'
-                    if standing is None:
+                    if arrangement is None:
                         picky = server.group or any(
                             'prefer' in value for value
                             in server.flavor.extra_specs.values())
@@ -116,7 +116,7 @@ class TestPositions(base.TestCase):
                     self.assertIsNotNone(actual, text)
                     seen['moved'] += 1
                     seen['with devices'] += bool(server.devices)
-                    self.assert_left(actual, standing, figures, text)
+                    self.assert_left(actual, arrangement, figures, text)
 
         check()
         print('positions: %s' % seen)

@@ -239,7 +239,7 @@ class TestCellsRule(test_decide.DecideTestCase):
                 ((0,), 'last=strict: NUMA nodes at the end needed, it is '
                        'on 0')):
             broken = rule.broken(0b10, numa_base.ground(found),
-                                 base.Standing(chosen, ((0, 1),)))
+                                 base.Pinning(chosen, ((0, 1),)))
             self.assertEqual(said, broken and str(broken))
 
     def test_guest_without_numa_topology(self):

@@ -116,7 +116,7 @@ class TestRule(base.FilterTestCase):
                 ((0, 1), 'nfv:numa_node.1=0: host NUMA node 0 needed, it is '
                          'on 1')):
             broken = rule.broken((0b01,), ground,
-                                 rule_base.Standing(chosen, ((), ())))
+                                 rule_base.Pinning(chosen, ((), ())))
             self.assertEqual(said, broken and str(broken))
 
     def test_always_where_nova_may_mistake_guest_nodes(self):

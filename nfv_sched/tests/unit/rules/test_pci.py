@@ -361,12 +361,12 @@ class TestRule(base.PCITestCase):
         ground = numa_base.ground(found, numa_base.devices(
             found, {0: 1, 1: 3}, clouds.pci_request(4, 'preferred')))
         self.assertIn(': all PCI devices on its NUMA nodes needed, 3 of 4 are',
-                      str(rule.broken(None, ground, rule_base.Standing(
+                      str(rule.broken(None, ground, rule_base.Pinning(
                           (1,), ((),)))))
         ground = numa_base.ground(found, numa_base.devices(
             found, {1: 4}, clouds.pci_request(4, 'preferred')))
         self.assertIsNone(rule.broken(
-            None, ground, rule_base.Standing((1,), ((),))))
+            None, ground, rule_base.Pinning((1,), ((),))))
 
     def test_always(self):
         """By Nova's own policy, without any label."""

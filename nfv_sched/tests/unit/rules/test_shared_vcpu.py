@@ -184,7 +184,7 @@ class TestRule(base.SharedVCPUTestCase):
                 (1, 'nfv:shared_vcpu=0: 1 shared CPUs on its NUMA node '
                     'needed, node 1 has 0')):
             broken = self.rule().broken(
-                None, ground, rule_base.Standing((cell,), ((),)))
+                None, ground, rule_base.Pinning((cell,), ((),)))
             self.assertEqual(said, broken and str(broken))
 
     def test_left(self):

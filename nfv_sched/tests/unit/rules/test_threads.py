@@ -112,7 +112,7 @@ class TestBroken(base.JointTestCase):
             guest, None, {'hw:cpu_policy': 'dedicated',
                           'hw:cpu_thread_policy': policy}))
         found = of_guest.broken(None, numa_base.ground(
-            numa_base.evaluation(host, guest)), rule_base.Standing(
+            numa_base.evaluation(host, guest)), rule_base.Pinning(
                 (0,), (pins,), frozenset(others)))
         return found and str(found)
 
