@@ -18,7 +18,6 @@ is told.
 """
 
 from collections.abc import Callable
-from collections.abc import Collection
 from collections.abc import Hashable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -100,7 +99,7 @@ def plan(
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    forbidden: set[tuple[str, str]] = set()
+    forbidden: dict[tuple[str, str], str] = {}
     failed: list[str] = []
     with start.started(found) as state:
         known = positions.Positions(found, state)
@@ -115,7 +114,9 @@ def plan(
             if wrong is None:
                 return search.plan(moves, exact, failed)
             refused = wrong.move or moves[-1]
-            forbidden.add((refused.uuid, refused.destination))
+            if search.made_cold(refused, wrong.reason):
+                continue
+            forbidden[refused.uuid, refused.destination] = wrong.reason
             failed.append(f'{refused.name} to {refused.destination}: '
                           f'{wrong.reason}')
             if len(failed) == _ROUNDS:
@@ -128,11 +129,12 @@ class _Search:
     :param known: the cloud
     :param host: name of the host that is emptied
     :param forbidden: moves that are not to be made: (server, destination)
+        -> why
     :param update: see :func:`plan`
     """
 
     def __init__(self, known: positions.Positions, host: str,
-                 forbidden: Collection[tuple[str, str]], update: Update):
+                 forbidden: Mapping[tuple[str, str], str], update: Update):
         self._known = known
         self._host = host
         self._forbidden = forbidden
@@ -154,6 +156,23 @@ class _Search:
         self._ways: dict[
             tuple[str, frozenset[str]],
             list[tuple[tuple[str, ...], positions.Position]]] = {}
+
+    def made_cold(self, move: trial.Move, reason: str) -> bool:
+        """Have a guest moved cold from now on, if it can be.
+
+        Nova 33 does not keep a guest on its NUMA nodes in a live migration,
+        but it does in a cold one.
+
+        :param move: a move that the simulator refused
+        :param reason: why
+        :returns: whether it was to be moved live and can be moved cold
+        """
+        if move.kind != movable.LIVE or (
+                self._known.why_not(movable.COLD, move.uuid)):
+            return False
+        self._kinds[move.uuid] = movable.COLD
+        self._reasons[move.uuid] = f'live to {move.destination}: {reason}'
+        return True
 
     # -- where each guest can go by itself
 
@@ -344,8 +363,10 @@ class _Search:
                 continue
             reason = self._reasons[uuid]
             if uuid in self._kinds:
-                reason = why.of(uuid, frozenset({self._host}),
-                                known.degrees(uuid))
+                reason = why.of(
+                    uuid, frozenset({self._host}), known.degrees(uuid),
+                    {name: text for (refused, name), text
+                     in self._forbidden.items() if refused == uuid})
             guests.append(dataclasses.replace(
                 self._guest(uuid), reason=reason))
         return Plan(host=self._host, guests=tuple(guests),

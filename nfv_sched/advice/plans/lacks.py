@@ -23,7 +23,9 @@ from nfv_sched import text
 
 _AS_IS = positions.Arrangement()
 _NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
+_NONE_REFUSED: Mapping[str, str] = types.MappingProxyType({})
 _OTHERS = 'room that others from there take'
+_REFUSED = 'refused in the simulator'
 #: Kinds that are told at most.
 _TOLD = 3
 
@@ -40,19 +42,24 @@ class Lacks:
             positions.Guest, Mapping[str, capacity.HostCapacity]] = {}
 
     def of(self, uuid: str, gone: frozenset[str],
-           degrees: Mapping[str, float] = _NO_DEGREES) -> str:
+           degrees: Mapping[str, float] = _NO_DEGREES,
+           refused: Mapping[str, str] = _NONE_REFUSED) -> str:
         """Why a server finds no other place; the most usual cause first.
 
         :param uuid: UUID of the server
         :param gone: names of the hosts to which it cannot go anyway
         :param degrees: how far each policy must be kept at least
+        :param refused: names of the hosts to which a move failed in the
+            simulator -> why
         """
         kinds: collections.Counter[str] = collections.Counter()
         examples: dict[str, str] = {}
         for name in self._known.hosts:
             if name in gone:
                 continue
-            kind, example = self._on(uuid, name, degrees)
+            kind, example = (
+                (_REFUSED, refused[name]) if name in refused else
+                self._on(uuid, name, degrees))
             kinds[kind] += 1
             examples.setdefault(kind, example)
         if not kinds:

@@ -35,7 +35,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         return code, out
 
     def test_drain(self):
-        self.save('a p4 one', 'b vf one', 'c p4 two')
+        self.save('b vf one', 'a p4 one', 'c p4 two')
         code, out = self.run_it('drain', 'plan', 'one')
         self.assertEqual(0, code)
         for text in ('2 guests of one: 1 live, 1 cold.', 'Move   Server',

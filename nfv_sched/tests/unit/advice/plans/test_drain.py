@@ -12,7 +12,11 @@
 
 import dataclasses
 
+import fixtures
+
 from nfv_sched.advice.plans import drain
+from nfv_sched.advice.plans import trial
+from nfv_sched.nova import scheduler
 from nfv_sched.tests.unit.advice.plans import running
 
 
@@ -83,7 +87,41 @@ class DrainTest(running.RunningTestCase):
         """A guest that has what it prefers goes only where it is kept."""
         found = self.plan('a prefer one', 'x strict two', 'y strict two',
                           'z strict three')
-        self.assertEqual(('live', 'three', ''), found['a'])
+        kind, destination, reason = found['a']
+        self.assertEqual('three', destination)
+        if scheduler.live_migration_carries_limits():
+            self.assertEqual(('live', ''), (kind, reason))
+        else:
+            # A live migration of this Nova may end on either node.
+            self.assertEqual('cold', kind)
+            self.assertIn('live to three: nfv:vswitch_numa_affinity=prefer',
+                          reason)
+        self.assertEqual((), self.found.failed)
+
+    def test_refused_by_the_simulator(self):
+        """What it refuses is not tried again, and told."""
+        real = trial.failure
+
+        def failure(state, known, moves, **more):
+            for done, move in enumerate(moves):
+                if move.destination == 'two' or move.kind == refused:
+                    return trial.Failure(done, move, 'the disk is full')
+            return real(state, known, moves, **more)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.advice.plans.trial.failure', failure))
+        refused = None
+        found = self.plan('a p1 one', 'b p4 three', a={'state': 'stopped'})
+        self.assertEqual(('cold', 'three', 'it is stopped'), found['a'])
+        refused = 'live'
+        self.assertEqual(
+            ('cold', 'three'), self.plan('a p1 one', 'b p4 three')['a'][:2])
+        refused = 'cold'
+        found = self.plan('a p1 one', 'b p4 three', a={'state': 'stopped'})
+        self.assertEqual(
+            (None, None, 'no host has room: refused in the simulator (the '
+             'disk is full) on 2 hosts'), found['a'])
+        self.assertEqual(2, len(self.found.failed))
 
     def test_policies_less(self):
         found = self.plan('a prefer one', 'w strict two', 'x strict two',
