@@ -67,6 +67,7 @@ _COUNTED = ('NUMATopologyFilter', 'PciPassthroughFilter')
 _KINDS = {'VSwitchPortLimitFilter': 'ports',
           'SecurityRuleLimitFilter': 'rules',
           'ComputeFilter': 'host disabled or down'}
+_NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 _NO_MORE: Mapping[str, int] = types.MappingProxyType({})
 _NOT_FREE = ('claimed', 'allocated', 'unavailable')
 
@@ -138,7 +139,7 @@ class FlavorCapacity:
 def capacities(
     cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor], *,
     hosts: Collection[str] | None = None, empty: bool = False,
-    ports: int = 1,
+    ports: int = 1, image: Mapping[str, str] = _NO_IMAGE,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FlavorCapacity]:
     """How many more guests of each flavor fit a cloud.
@@ -149,6 +150,7 @@ def capacities(
     :param empty: count as if no server were there
     :param ports: ports of the virtual switch that each guest has, for limits
         of ports and rules
+    :param image: properties of the image of each guest, that Nova can read
     :param update: called with (flavors done, flavors in all)
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
@@ -157,7 +159,7 @@ def capacities(
         found = []
         for done, flavor in enumerate(flavors):
             update(done, len(flavors))
-            found.append(counting.of(flavor, hosts))
+            found.append(counting.of(flavor, hosts, image))
         update(len(flavors), len(flavors))
         return found
 
@@ -290,15 +292,17 @@ class Counting:
         return Host(host.name, host_state, room, host_state.uuid)
 
     def of(self, flavor: snapshot.Flavor,
-           hosts: Collection[str] | None = None) -> FlavorCapacity:
+           hosts: Collection[str] | None = None,
+           image: Mapping[str, str] = _NO_IMAGE) -> FlavorCapacity:
         """Count the guests of a flavor.
 
         :param flavor: the flavor
         :param hosts: names of the hosts that count; None for all
+        :param image: properties of the image, that Nova can read
         """
         chosen = self.hosts(hosts)
         try:
-            found = self.guest(flavor).count(chosen)
+            found = self.guest(flavor, image).count(chosen)
         except servers.Refused as exc:
             refused = HostCapacity(0, 0, (Binding('flavor', str(exc)),))
             return FlavorCapacity(
@@ -316,13 +320,15 @@ class Counting:
         return [host for host in self._hosts
                 if names is None or host.name in names]
 
-    def guest(self, flavor: snapshot.Flavor) -> 'Guest':
+    def guest(self, flavor: snapshot.Flavor,
+              image: Mapping[str, str] = _NO_IMAGE) -> 'Guest':
         """A guest of a flavor.
 
         :param flavor: the flavor
+        :param image: properties of the image, that Nova can read
         :raises servers.Refused: if Nova does not take the flavor
         """
-        return self.guest_of(self._spec(flavor))
+        return self.guest_of(self._spec(flavor, image))
 
     def guest_of(self, spec: objects.RequestSpec) -> 'Guest':
         """A guest of a request.
@@ -332,13 +338,14 @@ class Counting:
         """
         return Guest(self._state, spec, self._filters, self._limits)
 
-    def _spec(self, flavor: snapshot.Flavor) -> objects.RequestSpec:
+    def _spec(self, flavor: snapshot.Flavor,
+              image: Mapping[str, str]) -> objects.RequestSpec:
         """The request for a guest of a flavor.
 
         :raises servers.Refused: if Nova's API does not take the flavor
         """
         server = servers.Server(flavor.name, flavor.name)
-        server.image_meta = nova_api.image_meta({})
+        server.image_meta = nova_api.image_meta(image)
         server.ports = []
         server.instance = sim_request.new_instance(
             self._state, server,
