@@ -1,0 +1,162 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""A flavor of Helion / Titanium Carrier Grade, as Nova and nfv-sched have it.
+
+What each key becomes is in :mod:`nfv_sched.advice.translations`.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+
+from nfv_sched.advice import translations
+from nfv_sched.cloud import snapshot
+from nfv_sched.nova import flavors
+from nfv_sched import policy
+
+#: Stands for a key where there is none.
+NO_KEY = '-'
+#: What is said of a value that means what is so anyway.
+HARMLESS = 'nothing is lost'
+#: A key that is not in the table, and that Nova refuses.
+UNKNOWN = 'unknown'
+
+# Any of these gives a guest NUMA nodes.
+_NODES = ('hw:numa_nodes', 'hw:mem_page_size', 'hw:pmem')
+_PINNED = ('dedicated', 'mixed')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What a key becomes.
+
+    :ivar key: the key; :data:`NO_KEY` for what was so by default
+    :ivar value: its value
+    :ivar becomes: keys and values instead of it; empty for none
+    :ivar kind: one of the kinds in ``translations``, or :data:`UNKNOWN`
+    :ivar do: what else to do, or what is lost
+    :ivar lost: whether something is left to do by hand, or is lost
+    """
+
+    key: str
+    value: str
+    becomes: Mapping[str, str]
+    kind: str
+    do: str = ''
+    lost: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Translated:
+    """A flavor, or an image, and what it becomes.
+
+    :ivar name: its name
+    :ivar where: ``translations.FLAVOR`` or ``IMAGE``
+    :ivar lines: what each key becomes
+    :ivar extra_specs: all keys and values that it has then
+    :ivar set: those of them that are new, or have another value
+    :ivar unset: keys that are to be removed
+    """
+
+    name: str
+    where: str
+    lines: tuple[Line, ...]
+    extra_specs: Mapping[str, str]
+    set: Mapping[str, str]
+    unset: tuple[str, ...]
+
+
+def flavor(found: snapshot.Flavor) -> Translated:
+    """What a flavor becomes.
+
+    :param found: the flavor
+    """
+    lines = [_line(translations.FLAVOR, key, value, found.extra_specs)
+             for key, value in found.extra_specs.items()]
+    extra_specs = _merged(lines)
+    if _needs_node(extra_specs):
+        line = Line(
+            key=NO_KEY, value='', becomes={'hw:numa_nodes': '1'},
+            kind=translations.COMBINATION,
+            do='a guest had one NUMA node by default; policies need one')
+        lines.append(line)
+        extra_specs = _merged(lines)
+    return _translated(found.name, translations.FLAVOR, lines, extra_specs,
+                       found.extra_specs)
+
+
+def image(name: str, properties: Mapping[str, str]) -> Translated:
+    """What the properties of an image become.
+
+    Those that are not in the table stay.
+
+    :param name: name of the image
+    :param properties: its properties
+    """
+    lines = [_line(translations.IMAGE, key, value, properties)
+             for key, value in properties.items()
+             if translations.of(translations.IMAGE, key) is not None]
+    others = {key: value for key, value in properties.items()
+              if translations.of(translations.IMAGE, key) is None}
+    return _translated(name, translations.IMAGE, lines,
+                       {**others, **_merged(lines)}, properties)
+
+
+def _line(where: str, key: str, value: str,
+          specs: Mapping[str, str]) -> Line:
+    found = translations.of(where, key)
+    if found is not None:
+        becomes = translations.becomes(found, key, value, specs)
+        if found.is_harmless(value):
+            return Line(key=key, value=value, kind=found.kind,
+                        becomes=becomes, do=HARMLESS)
+        return Line(
+            key=key, value=value, kind=found.kind, becomes=becomes,
+            do=translations.advice(found, value),
+            lost=found.kind in translations.LOST or not becomes)
+    refused = flavors.refusal(key, value)
+    if refused is None or _is_known(key):
+        # What is wrong with a value, "flavor lint" says.
+        return Line(key=key, value=value, becomes={key: value},
+                    kind=translations.SAME)
+    return Line(key=key, value=value, becomes={}, kind=UNKNOWN, lost=True,
+                do='Nova knows no such key; "nfv-sched flavor lint" says '
+                   'whether it is like another')
+
+
+def _is_known(key: str) -> bool:
+    return any(spec.is_of(key) for spec in flavors.specs())
+
+
+def _merged(lines: list[Line]) -> dict[str, str]:
+    """All keys and values; those of combinations count most."""
+    found: dict[str, str] = {}
+    for line in sorted(lines, key=lambda line: line.kind ==
+                       translations.COMBINATION):
+        found.update(line.becomes)
+    return found
+
+
+def _needs_node(specs: Mapping[str, str]) -> bool:
+    """Whether there are policies that need a guest NUMA node, and none."""
+    return any(key.startswith(policy.NAMESPACE) for key in specs) and not (
+        any(key in specs for key in _NODES) or
+        specs.get('hw:cpu_policy') in _PINNED)
+
+
+def _translated(name: str, where: str, lines: list[Line],
+                after: Mapping[str, str],
+                before: Mapping[str, str]) -> Translated:
+    return Translated(
+        name=name, where=where, lines=tuple(lines), extra_specs=after,
+        set={key: value for key, value in after.items()
+             if before.get(key) != value},
+        unset=tuple([key for key in before if key not in after]))

@@ -1,0 +1,231 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What Nova's API says of a flavor and an image, without an API.
+
+The validators of extra specs are those that ``nova-api`` would load here, with
+those of other packages; the checks of a flavor as a whole are those that it
+makes when a server is booted.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import functools
+import re
+import typing as ty
+
+from nova import exception
+from nova import objects
+
+# Makes the classes attributes of nova.objects.
+objects.register_all()
+
+#: Highest number of a vCPU that is looked at; Nova makes a set of all numbers
+#: that a text such as 0-4000000000 stands for.
+MOST_VCPUS = 1 << 16
+
+# Names of Nova's checks of flavor and image, in the order of the API. Some are
+# not in each release.
+_CHECKS = (
+    'get_packed_virtqueue_constraint',
+    'get_mem_encryption_constraint',
+    'get_pmu_constraint',
+    'get_number_of_serial_ports',
+    'get_realtime_cpu_constraint',
+    'get_cpu_topology_constraints',
+    'get_vif_multiqueue_constraint',
+    'numa_get_constraints',
+    'get_pci_numa_policy_constraint',
+    'get_vtpm_constraint',
+)
+
+_PLACEHOLDER = re.compile(r'\{[^}]*\}')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Spec:
+    """An extra spec that the API knows.
+
+    :ivar name: its key; ``{...}`` stands for what may vary
+    :ivar description: what it is for
+    :ivar value: what it may be: ``type``, and ``enum``, ``pattern``, ``min``
+        or ``max``
+    :ivar pattern: of its key
+    """
+
+    name: str
+    description: str
+    value: Mapping[str, ty.Any]
+    pattern: re.Pattern
+
+    def is_of(self, key: str) -> bool:
+        """Whether a key is this one.
+
+        :param key: of an extra spec
+        """
+        return self.name == key or self.pattern.fullmatch(key) is not None
+
+    @property
+    def stem(self) -> str:
+        """The key without what may vary at its end or before a colon."""
+        return _PLACEHOLDER.sub('', self.name)
+
+
+@functools.cache
+def specs() -> tuple[Spec, ...]:
+    """The extra specs that the API here knows.
+
+    :raises Exception: any error of a validator that is loaded
+    """
+    from nova.api.validation.extra_specs import validators
+    return tuple([
+        Spec(each.name, each.description, each.value,
+             re.compile(each.name_regex))
+        for each in validators.VALIDATORS.values()])
+
+
+@functools.lru_cache(maxsize=4096)
+def refusal(key: str, value: str) -> str | None:
+    """Why the API refuses an extra spec, since microversion 2.86.
+
+    :param key: of the extra spec
+    :param value: its value
+    :returns: its message; None if it takes the extra spec
+    """
+    from nova.api.validation.extra_specs import validators
+    try:
+        validators.validate(key, value)
+    except exception.NovaException as exc:
+        return exc.format_message()
+    except Exception as exc:  # of somebody else's validator
+        return f'{type(exc).__name__}: {exc}'
+    return None
+
+
+def flavor(name: str, vcpus: int, memory: int,
+           extra_specs: Mapping[str, str]) -> objects.Flavor:
+    """A flavor of Nova.
+
+    :param name: its name
+    :param vcpus: number of vCPUs
+    :param memory: MiB
+    :param extra_specs: its extra specs
+    """
+    return objects.Flavor(
+        id=1, name=name, flavorid=name, vcpus=vcpus, memory_mb=memory,
+        root_gb=1, ephemeral_gb=0, swap=0, rxtx_factor=1.0, vcpu_weight=0,
+        is_public=True, disabled=False, description=None,
+        extra_specs=dict(extra_specs))
+
+
+class ImageError(ValueError):
+    """Nova cannot take the value of an image property; says why."""
+
+
+def image(properties: Mapping[str, str]) -> objects.ImageMeta:
+    """An image of Nova.
+
+    :param properties: its properties by name
+    :raises ImageError: if Nova does not take a value
+    """
+    try:
+        return objects.ImageMeta.from_dict({
+            # Some of Nova's messages have the name.
+            'name': 'image', 'status': 'active',
+            'properties': dict(properties)})
+    except (exception.NovaException, ValueError, TypeError) as exc:
+        raise ImageError(str(exc)) from exc
+
+
+def reads_property(name: str, value: str) -> bool:
+    """Whether Nova reads an image property, and does not drop it.
+
+    Of ``hw_numa_cpus.N`` and ``hw_numa_mem.N`` it is not asked here whether
+    those of lower numbers are there.
+
+    :param name: of the property
+    :param value: its value
+    """
+    numbered = re.fullmatch(r'(hw_numa_(?:cpus|mem))\.[0-9]+', name)
+    if numbered is not None:
+        return True
+    try:
+        found = objects.ImageMetaProps.from_dict({name: value})
+    except Exception:  # it is read, and cannot be
+        return True
+    return any(found.obj_attr_is_set(field) for field in found.fields)
+
+
+class Refusal(ty.NamedTuple):
+    """Why Nova takes no server of a flavor.
+
+    :ivar kind: name of the exception
+    :ivar text: its message
+    """
+
+    kind: str
+    text: str
+
+
+def refusals(of: objects.Flavor, meta: objects.ImageMeta) -> list[Refusal]:
+    """Why Nova takes no server of a flavor with an image.
+
+    Each of Nova's checks is made, so that all that is wrong is found at once.
+
+    :param of: the flavor
+    :param meta: the image
+    :returns: empty if it takes them
+    """
+    return list(dict.fromkeys(_refusals(of, meta)))
+
+
+def _refusals(of: objects.Flavor,
+              meta: objects.ImageMeta) -> Iterator[Refusal]:
+    from nova.virt import hardware
+    for name in _CHECKS:
+        check = getattr(hardware, name, None)
+        if check is None:
+            continue
+        try:
+            check(of, meta)
+        except exception.NovaException as exc:
+            yield Refusal(type(exc).__name__, exc.format_message())
+        except Exception as exc:  # the API would answer 400 or 500
+            yield Refusal(type(exc).__name__, str(exc))
+
+
+def numa_topology(of: objects.Flavor, meta: objects.ImageMeta) -> ty.Any:
+    """The NUMA topology that Nova makes of a flavor and an image.
+
+    :param of: the flavor
+    :param meta: the image
+    :returns: ``nova.objects.InstanceNUMATopology``; None if it makes none, or
+        refuses them
+    """
+    from nova.virt import hardware
+    try:
+        return hardware.numa_get_constraints(of, meta)
+    except Exception:  # told by refusals()
+        return None
+
+
+def request(of: objects.Flavor, meta: objects.ImageMeta,
+            topology: ty.Any) -> objects.RequestSpec:
+    """A request for a server without networks and PCI devices.
+
+    :param of: the flavor
+    :param meta: the image
+    :param topology: its NUMA topology, or None
+    """
+    return objects.RequestSpec(
+        flavor=of, image=meta, numa_topology=topology, num_instances=1,
+        pci_requests=objects.InstancePCIRequests(requests=[]))
