@@ -1,0 +1,275 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Rules about a flavor on the hosts of a cloud, all of them empty."""
+
+import collections
+from collections.abc import Iterator
+import re
+
+from nfv_sched.advice import binding as bindings
+from nfv_sched.advice.lint import values
+from nfv_sched.advice.lint import whole
+from nfv_sched.nova import flavors
+from nfv_sched import policy as nfv_policy
+from nfv_sched import rules as nfv_rules
+from nfv_sched import text
+
+#: Part of the CPUs of a NUMA node that guests leave before it is worth a note.
+WASTE = 0.2
+# What is said of at most so many kinds of hosts.
+_KINDS = 3
+
+_SMALLER = ('take fewer vCPUs or less memory, or hw:numa_nodes=2 so that '
+            'several host NUMA nodes carry it')
+# Begin of the kind of a binding: what it is about, what to do.
+_BOUND = (
+    ('pCPUs', 'vCPUs', _SMALLER),
+    ('Placement PCPU', 'vCPUs', _SMALLER),
+    ('Placement VCPU', 'vCPUs', 'floating guests need hosts with shared '
+     'CPUs; or take fewer vCPUs'),
+    ('Placement', 'RAM', _SMALLER),
+    ('pages', 'hw:mem_page_size', 'reserve such pages on the hosts, or ' +
+     _SMALLER),
+    ('memory', 'RAM', _SMALLER),
+    ('threads', 'hw:cpu_thread_policy', 'remove it, or take another number '
+     'of vCPUs'),
+    ('shared vCPUs', 'hw:cpu_policy', 'set [compute] cpu_shared_set on hosts'),
+)
+
+
+def alias(subject: values.Subject) -> Iterator[values.Finding]:
+    """Aliases of PCI devices that the cloud does not know."""
+    hosts = subject.hosts
+    value = subject.flavor.extra_specs.get('pci_passthrough:alias')
+    if hosts is None or value is None or hosts.capacity.error is None:
+        return
+    found = re.search(r'PCI alias (\S+) is not defined',
+                      hosts.capacity.error)
+    if found:
+        yield values.Finding(
+            values.ERROR, 'pci_passthrough:alias',
+            f'[pci] alias of the cloud has no {found[1]}',
+            'define it in the nova.conf of nova-api and of the hosts, or '
+            'correct the name')
+
+
+def pages(subject: values.Subject) -> Iterator[values.Finding]:
+    """Page sizes that no host has."""
+    if subject.hosts is None or not subject.hosts.none_fits:
+        return
+    asked = subject.guest.cells[0].pagesize if subject.guest else None
+    nodes = subject.hosts.nodes
+    sizes = {each.size for node in nodes for each in node.pages if each.total}
+    if asked and asked > 0 and nodes and asked not in sizes:
+        have = ', '.join(map(whole.size, sorted(sizes)))
+        yield values.Finding(
+            values.ERROR, 'hw:mem_page_size',
+            f'no host has pages of {whole.size(asked)}; there are: '
+            f'{have or "none"}', 'take one of these sizes, or reserve such '
+            'pages on the hosts')
+
+
+def threads(subject: values.Subject) -> Iterator[values.Finding]:
+    """Thread policies that the threads of all hosts do not allow."""
+    hosts, guest = subject.hosts, subject.guest
+    if hosts is None or guest is None or not hosts.none_fits or (
+            not hosts.nodes):
+        return
+    plain = [node for node in hosts.nodes
+             if not any(len(core) > 1 for core in node.siblings)]
+    if guest.isolates and not plain:
+        yield values.Finding(
+            values.ERROR, 'hw:cpu_thread_policy',
+            'isolate: all hosts have hyperthreading, and Nova cannot keep '
+            'the sibling threads of cpu_dedicated_set idle',
+            'set require, and twice the vCPUs')
+    if guest.requires_siblings and len(plain) == len(hosts.nodes):
+        yield values.Finding(
+            values.ERROR, 'hw:cpu_thread_policy',
+            'require: no host has hyperthreading',
+            'set isolate, or remove it')
+
+
+def labels(subject: values.Subject) -> Iterator[values.Finding]:
+    """Strict policies where no host declares what they are about."""
+    hosts = subject.hosts
+    if hosts is None or hosts.capacity.fits:
+        return
+    declared = {name for node in hosts.nodes for name in node.physnets}
+    policy = subject.policy
+    if policy.vswitch == nfv_policy.STRICT and hosts.label not in declared:
+        do = (f'declare the label {hosts.label} in the nova.conf of the '
+              'hosts, see the labels in the documentation')
+        if hosts.none_fits:
+            yield values.Finding(
+                values.ERROR, policy.vswitch_key, 'strict: no host declares '
+                f'by the label {hosts.label} where its virtual switch runs',
+                do)
+        else:
+            yield values.Finding(
+                values.WARNING, policy.vswitch_key, 'strict: no host has the '
+                f'label {hosts.label}; only those take a guest that are near '
+                'all of its physical networks', do)
+    if not hosts.none_fits:
+        return
+    for key, value in subject.flavor.extra_specs.items():
+        if key.startswith(nfv_policy.NUMA_AFFINITY) and (
+                value == nfv_policy.STRICT):
+            place = key.removeprefix(nfv_policy.NUMA_AFFINITY)
+            label = hosts.label if place == 'vswitch' else f'nfv_{place}'
+            if label not in declared:
+                yield values.Finding(
+                    values.ERROR, key, f'strict: no host has the label '
+                    f'{label}', f'declare {label} in the nova.conf of the '
+                    'hosts, or correct the name of the place')
+
+
+def nodes(subject: values.Subject) -> Iterator[values.Finding]:
+    """Host NUMA nodes that no host has."""
+    hosts = subject.hosts
+    if hosts is None or not hosts.none_fits or not hosts.nodes:
+        return
+    numbers = {node.number for node in hosts.nodes}
+    policy = subject.policy
+    for (_guest, number), key in zip(policy.node_map, policy.node_keys):
+        if number not in numbers:
+            yield values.Finding(
+                values.ERROR, key, f'no host has a NUMA node {number}; there '
+                f'are: {", ".join(map(str, sorted(numbers)))}',
+                'name one of these')
+
+
+def no_host(subject: values.Subject) -> Iterator[values.Finding]:
+    """Flavors that fit no host, even if it is empty."""
+    hosts = subject.hosts
+    if hosts is None or not hosts.none_fits:
+        return
+    if not hosts.cloud.hosts:
+        yield values.Finding(
+            values.WARNING, '-', 'the cloud has no hosts to compare with',
+            'leave out --hosts')
+        return
+    if hosts.capacity.error is not None:
+        yield values.Finding(
+            values.ERROR, '-', 'Nova takes no server of it in this cloud: '
+            f'{" ".join(hosts.capacity.error.split())}',
+            'correct what Nova names')
+        return
+    found: dict[str, list[str]] = collections.defaultdict(list)
+    for each in hosts.capacity.hosts.values():
+        if each.binding:
+            found[each.binding[0].kind].append(each.binding[0].text)
+    kinds = sorted(found.items(), key=lambda item: -len(item[1]))
+    said = [f'{kind} ({texts[0]}) on {text.count(len(texts), "host")}'
+            for kind, texts in kinds[:_KINDS]]
+    key, do = _about(kinds[0][0] if kinds else '', subject)
+    yield values.Finding(
+        values.ERROR, key, 'it fits no host, even an empty one' +
+        (f': {"; ".join(said)}' if said else ''), do)
+
+
+def _about(kind: str, subject: values.Subject) -> tuple[str, str]:
+    """The key that a binding is about, and what to do."""
+    key = kind.partition('=')[0].partition(',')[0]
+    if key in subject.flavor.extra_specs:
+        return key, 'change it, or what hosts declare'
+    if kind.startswith('trait '):
+        return kind.replace(' ', ':', 1), 'remove it, or take hosts with it'
+    if kind == bindings.TOO_SMALL:
+        return _too_large(subject), _SMALLER
+    for begin, about, do in _BOUND:
+        if kind.startswith(begin):
+            return about, do
+    if 'pci_passthrough:alias' in subject.flavor.extra_specs and (
+            'near' in kind or kind.endswith('s')):
+        return 'pci_passthrough:alias', 'ask for fewer devices'
+    return '-', ('"nfv-sched explain flavor" says more')
+
+
+def _too_large(subject: values.Subject) -> str:
+    """What of a guest no NUMA node of the hosts has enough of."""
+    need = max(cell.dedicated for cell in subject.guest.cells)
+    if need > max(len(node.dedicated) for node in subject.hosts.nodes):
+        return 'vCPUs'
+    return 'hw:mem_page_size' if subject.guest.cells[0].pagesize else 'RAM'
+
+
+def unkept(subject: values.Subject) -> Iterator[values.Finding]:
+    """Policies that no enabled filter keeps."""
+    if subject.hosts is None:
+        return
+    for cls in nfv_rules.classes():
+        if subject.hosts.filters.intersection(cls.filters):
+            continue
+        begins = {known[:known.find('.') + 1] or known for known in cls.keys}
+        begins |= {nfv_policy.SYNONYMS[known] for known in begins
+                   if known in nfv_policy.SYNONYMS}
+        for key in subject.flavor.extra_specs:
+            if key in begins or key[:key.find('.') + 1] in begins:
+                yield values.Finding(
+                    values.WARNING, key, 'no enabled filter keeps it: '
+                    f'{" or ".join(cls.filters)} needed',
+                    'add it to [filter_scheduler] enabled_filters of '
+                    'nova-scheduler')
+
+
+def straddles(subject: values.Subject) -> Iterator[values.Finding]:
+    """Guests without NUMA nodes that are larger than any of the hosts."""
+    if subject.hosts is None or subject.guest is not None or (
+            not subject.readable or not subject.hosts.nodes):
+        return
+    most = max(len(node.shared | node.dedicated)
+               for node in subject.hosts.nodes)
+    memory = max(node.memory for node in subject.hosts.nodes)
+    flavor = subject.flavor
+    if flavor.vcpus > most or flavor.memory > memory:
+        what = (f'{flavor.vcpus} vCPUs, and the largest NUMA node has {most} '
+                'CPUs' if flavor.vcpus > most else
+                f'{flavor.memory} MiB, and the largest NUMA node has '
+                f'{memory} MiB')
+        yield values.Finding(
+            values.WARNING, 'hw:numa_nodes', f'{what}: it is on several '
+            'nodes, and the guest cannot see on which',
+            'set hw:numa_nodes=2')
+
+
+def packs(subject: values.Subject) -> Iterator[values.Finding]:
+    """Pinned guests that leave CPUs which no other guest of the kind takes."""
+    hosts, guest = subject.hosts, subject.guest
+    if hosts is None or guest is None or not hosts.capacity.fits:
+        return
+    need = max(cell.dedicated for cell in guest.cells) + guest.reserved
+    if not need:
+        return
+    seen: dict[int, list[str]] = collections.defaultdict(list)
+    for host in hosts.cloud.hosts:
+        for size in {len(node.dedicated) for node in host.nodes or ()}:
+            seen[size].append(host.name)
+    for size, names in sorted(seen.items()):
+        fits, left = divmod(size, need)
+        if fits and left >= WASTE * size:
+            yield values.Finding(
+                values.NOTE, 'vCPUs', f'{text.count(fits, "guest")} with '
+                f'{need} pinned vCPUs {"leaves" if fits == 1 else "leave"} '
+                f'{left} of {size} CPUs of a NUMA node '
+                f'({text.count(len(names), "host")})',
+                'a number of vCPUs that divides this evenly, or small '
+                'guests beside them')
+
+
+def too_many(subject: values.Subject) -> bool:
+    """Whether a flavor is better not counted on hosts.
+
+    :param subject: the flavor
+    """
+    return (whole.devices(subject) > whole.ABSURD_DEVICES or
+            subject.flavor.vcpus >= flavors.MOST_VCPUS)

@@ -1,0 +1,279 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What is wrong with flavors, and what could be better.
+
+Each flavor is read once, by Nova's own code (:func:`read`); the rules look at
+the result.  Another rule is another function in one of these modules, and a
+line in :data:`RULES`.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import types
+import typing as ty
+
+from nfv_sched.advice import capacity
+from nfv_sched.advice.lint import hosts
+from nfv_sched.advice.lint import images
+from nfv_sched.advice.lint import keys
+from nfv_sched.advice.lint import values
+from nfv_sched.advice.lint import whole
+from nfv_sched.cloud import snapshot
+from nfv_sched.nova import flavors
+from nfv_sched.nova import scheduler as nova_scheduler
+from nfv_sched.numa import topology
+from nfv_sched import policy as nfv_policy
+from nfv_sched import request as nfv_request
+from nfv_sched import rules as nfv_rules
+
+#: All rules.
+RULES = (
+    values.Rule('value refused', keys.values_refused),
+    values.Rule('key refused', keys.keys_refused),
+    values.Rule('numbers of vCPUs', keys.huge_lists),
+    values.Rule('contradictions', keys.contradictions),
+    values.Rule('refused by Nova', whole.refusals),
+    values.Rule('no host by rules', whole.unplaceable),
+    values.Rule('page multiple', whole.page_multiple),
+    values.Rule('absurd devices', whole.absurd_devices),
+    values.Rule('image value refused', images.refused),
+    values.Rule('image conflict', images.conflicts),
+    values.Rule('unknown alias', hosts.alias),
+    values.Rule('page size of no host', hosts.pages),
+    values.Rule('threads of no host', hosts.threads),
+    values.Rule('label of no host', hosts.labels),
+    values.Rule('node of no host', hosts.nodes),
+    values.Rule('no host', hosts.no_host),
+    values.Rule('filter not enabled', hosts.unkept),
+    values.Rule('key unchecked', keys.keys_unchecked),
+    values.Rule('no topology', whole.no_topology),
+    values.Rule('switch without huge pages', whole.switch_pages),
+    values.Rule('any pages', whole.any_pages),
+    values.Rule('odd threads', whole.odd_threads),
+    values.Rule('isolate', whole.isolated),
+    values.Rule('many devices', whole.many_devices),
+    values.Rule('alias without policy', whole.alias_policy),
+    values.Rule('ignored', whole.ignored),
+    values.Rule('image dropped', images.dropped),
+    values.Rule('image differs', images.differ),
+    values.Rule('straddles', hosts.straddles),
+    values.Rule('in use', whole.used),
+    values.Rule('packs badly', hosts.packs),
+)
+
+# What is told only if no rule before it has found an error: it would be the
+# same in other words.
+_LAST = ('no host', 'no host by rules')
+# What is told of a key only if no rule before it has found an error there.
+_ONCE = ('contradictions', 'refused by Nova', *_LAST)
+
+_NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a rule has found of a flavor.
+
+    :ivar flavor: name of the flavor
+    :ivar rule: name of the rule
+    :ivar severity: one of ``values.SEVERITIES``
+    :ivar key: the extra spec, or what it is about
+    :ivar finding: what is so
+    :ivar do: what to do about it
+    """
+
+    flavor: str
+    rule: str
+    severity: str
+    key: str
+    finding: str
+    do: str
+
+
+def findings(subject: values.Subject) -> list[Found]:
+    """What all rules find of a flavor, errors first.
+
+    :param subject: the flavor
+    """
+    found: list[Found] = []
+    for rule in RULES:
+        errors = {each.key for each in found
+                  if each.severity == values.ERROR}
+        if rule.name in _LAST and errors:
+            continue
+        for each in dict.fromkeys(rule.find(subject)):
+            if rule.name in _ONCE and each.key in errors:
+                continue
+            found.append(Found(
+                flavor=subject.flavor.name, rule=rule.name,
+                severity=each.severity, key=each.key, finding=each.text,
+                do=each.do))
+    return sorted(found, key=lambda each: values.SEVERITIES.index(
+        each.severity))
+
+
+def lint(
+    found: Sequence[snapshot.Flavor], *,
+    image: Mapping[str, str] = _NO_IMAGE,
+    cloud: snapshot.Cloud | None = None, on_hosts: bool = False,
+    used: bool = False,
+    update: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Found]:
+    """What all rules find of some flavors.
+
+    :param found: the flavors
+    :param image: properties of the image that servers are booted with
+    :param cloud: the cloud, for what follows
+    :param on_hosts: whether to look for hosts that take the flavors
+    :param used: whether to look for servers of the flavors
+    :param update: called with (flavors done, flavors in all)
+    :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
+        the cloud is not installed, or an option is bad
+    """
+    subjects = [read(each, image) for each in found]
+    if cloud is not None and used:
+        subjects = [dataclasses.replace(each, servers=tuple([
+            server for server in cloud.servers
+            if server.flavor.name == each.flavor.name]))
+            for each in subjects]
+    if cloud is not None and on_hosts:
+        subjects = _on_hosts(subjects, in_service(cloud), update)
+    return [each for subject in subjects for each in findings(subject)]
+
+
+def read(flavor: snapshot.Flavor,
+         image: Mapping[str, str] = _NO_IMAGE) -> values.Subject:
+    """Read a flavor, as Nova and nfv-sched read it.
+
+    :param flavor: the flavor
+    :param image: properties of the image that servers are booted with
+    """
+    refused = {}
+    for key, value in flavor.extra_specs.items():
+        message = flavors.refusal(key, value)
+        if message is not None:
+            refused[key] = message
+    subject = values.Subject(
+        flavor=flavor, image=dict(image), specs=flavors.specs(),
+        refused=refused, policy=nfv_policy.parse(flavor.extra_specs),
+        faults=tuple(nfv_rules.faults(flavor.extra_specs)))
+    if any(keys.is_huge(key, value)
+           for source in (flavor.extra_specs, image)
+           for key, value in source.items()) or (
+               flavor.vcpus >= flavors.MOST_VCPUS):
+        return dataclasses.replace(subject, unread=True)
+    nova_flavor = flavors.flavor(
+        flavor.name, flavor.vcpus, flavor.memory, flavor.extra_specs)
+    bare = flavors.image({})
+    errors = {}
+    for key, value in image.items():
+        try:
+            flavors.image({key: value})
+        except flavors.ImageError as exc:
+            errors[key] = str(exc)
+    refusals = flavors.refusals(nova_flavor, bare)
+    with_image: list[flavors.Refusal] = []
+    meta = bare
+    if image:
+        try:
+            meta = flavors.image({key: value for key, value in image.items()
+                                  if key not in errors})
+        except flavors.ImageError as exc:
+            errors['-'] = str(exc)
+        # The image may also be what makes it right.
+        with_image = flavors.refusals(nova_flavor, meta)
+        refusals = [each for each in refusals if each in with_image]
+    numa_topology = None
+    if not with_image and not refusals:
+        numa_topology = flavors.numa_topology(nova_flavor, meta)
+    return dataclasses.replace(
+        subject, refusals=tuple(refusals), image_errors=errors,
+        image_refusals=tuple([
+            each for each in with_image if each not in refusals]),
+        policy=nfv_policy.parse(flavor.extra_specs, meta.properties),
+        guest=topology.guest(numa_topology),
+        unplaceable=None if refusals or with_image else _unplaceable(
+            nova_flavor, meta, numa_topology))
+
+
+def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
+                 numa_topology: ty.Any) -> tuple[str, str] | None:
+    """Key, and why no host takes a guest by the rules of nfv-sched."""
+    spec = flavors.request(nova_flavor, meta, numa_topology)
+    error = nfv_request.note_of(spec).read(spec).error
+    if error is None:
+        return None
+    return (keys.key_in(error.policy, nova_flavor.extra_specs) or '-',
+            str(error))
+
+
+# On hosts
+
+
+def in_service(cloud: snapshot.Cloud) -> snapshot.Cloud:
+    """A cloud with all hosts enabled and up, and no load of the network.
+
+    :param cloud: the cloud
+    """
+    disabled = 'COMPUTE_STATUS_DISABLED'
+    return dataclasses.replace(cloud, hosts=tuple([dataclasses.replace(
+        host, enabled=True, up=True, disabled_reason=None, network=None,
+        providers=tuple([dataclasses.replace(
+            provider, traits=provider.traits - {disabled})
+            for provider in host.providers])) for host in cloud.hosts]))
+
+
+def _on_hosts(
+    subjects: Sequence[values.Subject], cloud: snapshot.Cloud,
+    update: Callable[[int, int], None],
+) -> list[values.Subject]:
+    """The same, with what the hosts make of them."""
+    found = []
+    with capacity.counting_on(cloud, True, 0) as counting:
+        label = nova_scheduler.CONF.nfv_sched.vswitch_label
+        for done, subject in enumerate(subjects):
+            update(done, len(subjects))
+            if not subject.unread and not hosts.too_many(subject):
+                subject = dataclasses.replace(subject, hosts=_hosts(
+                    subject, cloud, counting, label))
+            found.append(subject)
+    update(len(subjects), len(subjects))
+    return found
+
+
+def _hosts(subject: values.Subject, cloud: snapshot.Cloud,
+           counting: capacity.Counting, label: str) -> values.Hosts:
+    """What the hosts make of a flavor."""
+    image = {key: value for key, value in subject.image.items()
+             if key not in subject.image_errors}
+    counted = counting.of(subject.flavor, image=image)
+    found = values.Hosts(
+        cloud=cloud, capacity=counted, label=label,
+        filters=frozenset(nova_scheduler.enabled_filters()))
+    if counted.fits or counted.error is not None or (
+            subject.policy.vswitch != nfv_policy.STRICT):
+        return found
+    nodes = found.nodes
+    if any(label in node.physnets for node in nodes) or not any(
+            node.physnets or node.tunneled for node in nodes):
+        return found
+    # A host is also known to have its switch near all networks of a guest;
+    # here it has none.
+    without = {key: value for key, value in
+               subject.flavor.extra_specs.items()
+               if key not in (nfv_policy.VSWITCH_NUMA_AFFINITY, nfv_policy.
+                              SYNONYMS[nfv_policy.VSWITCH_NUMA_AFFINITY])}
+    other = counting.of(dataclasses.replace(
+        subject.flavor, extra_specs=without), image=image)
+    return dataclasses.replace(found, fits_with_networks=other.fits > 0)

@@ -1,0 +1,306 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Rules about a flavor as a whole: what Nova refuses, or keeps otherwise."""
+
+from collections.abc import Iterator
+import re
+
+from nfv_sched.advice.lint import keys
+from nfv_sched.advice.lint import values
+from nfv_sched.advice import translations
+from nfv_sched import policy as nfv_policy
+from nfv_sched import text
+
+#: More PCI devices than this, guides advise against.
+MOST_DEVICES = 8
+#: A number of devices that no host has; Nova makes a request for each.
+ABSURD_DEVICES = 1 << 12
+
+_NODES = 'hw:numa_nodes'
+_LISTS = ('give hw:numa_cpus.N and hw:numa_mem.N for each of the guest NUMA '
+          'nodes 0, 1, ...: each vCPU once, and all of the memory')
+_MIXED = ('with hw:cpu_policy=mixed set either hw:cpu_dedicated_mask or '
+          'hw:cpu_realtime with its mask; with other policies neither mask '
+          'of dedicated vCPUs')
+_REALTIME = ('set hw:cpu_policy=dedicated, and hw:cpu_realtime_mask so that '
+             'a vCPU is left that is not realtime, such as ^0, or '
+             'hw:emulator_threads_policy')
+_DEDICATED = 'set hw:cpu_policy=dedicated, or remove it'
+
+# What Nova's exceptions are about, and what to do.
+_REFUSALS = {
+    'InvalidNUMANodesNumber': (_NODES, 'set a number from 1'),
+    'ImageNUMATopologyAsymmetric': (
+        _NODES, 'vCPUs and memory must be multiples of it; or ' + _LISTS),
+    'ImageNUMATopologyIncomplete': ('hw:numa_cpus.0', _LISTS),
+    'ImageNUMATopologyCPUOutOfRange': ('hw:numa_cpus.0', _LISTS),
+    'ImageNUMATopologyCPUDuplicates': ('hw:numa_cpus.0', _LISTS),
+    'ImageNUMATopologyCPUsUnassigned': ('hw:numa_cpus.0', _LISTS),
+    'ImageNUMATopologyMemoryOutOfRange': ('hw:numa_mem.0', _LISTS),
+    'CPUThreadPolicyConfigurationInvalid': (
+        'hw:cpu_thread_policy', _DEDICATED),
+    'InvalidCPUThreadAllocationPolicy': (
+        'hw:cpu_thread_policy', 'set prefer, isolate or require'),
+    'InvalidCPUAllocationPolicy': (
+        'hw:cpu_policy', 'set dedicated, mixed or shared'),
+    'RequiredMixedInstancePolicy': ('hw:cpu_dedicated_mask', _MIXED),
+    'RequiredMixedOrRealtimeCPUMask': ('hw:cpu_policy', _MIXED),
+    'InvalidMixedInstanceDedicatedMask': (
+        'hw:cpu_dedicated_mask', 'leave at least one vCPU of each kind'),
+    'RealtimeConfigurationInvalid': ('hw:cpu_realtime', _REALTIME),
+    'RealtimeMaskNotFoundOrInvalid': ('hw:cpu_realtime_mask', _REALTIME),
+    'BadRequirementEmulatorThreadsPolicy': (
+        'hw:emulator_threads_policy', _DEDICATED),
+    'InvalidEmulatorThreadsPolicy': (
+        'hw:emulator_threads_policy', 'set share or isolate'),
+    'MemoryPageSizeInvalid': (
+        'hw:mem_page_size', 'set small, 2MB or 1GB'),
+    'InvalidPCINUMAAffinity': (
+        nfv_policy.NATIVE_PCI_KEY,
+        'set required, preferred, socket or legacy'),
+}
+# If the message names no key.
+_CORRECT = 'correct what Nova names'
+
+
+def refusals(subject: values.Subject) -> Iterator[values.Finding]:
+    """Why Nova takes no server of the flavor."""
+    for refusal in subject.refusals:
+        key, do = _REFUSALS.get(refusal.kind, ('', _CORRECT))
+        specs = subject.flavor.extra_specs
+        if key not in specs:
+            # The one that there is, if it is about one.
+            like = [each for each in specs if each.startswith(
+                key.removesuffix('0'))] if key.endswith('.0') else []
+            key = (keys.key_in(refusal.text, specs) or
+                   (like[0] if like else key) or '-')
+        yield values.Finding(
+            values.ERROR, key, f'Nova refuses it: {_line(refusal.text)}', do)
+
+
+def unplaceable(subject: values.Subject) -> Iterator[values.Finding]:
+    """Flavors that no host takes, by the rules of nfv-sched."""
+    if subject.unplaceable is None:
+        return
+    key, why = subject.unplaceable
+    do = 'correct the key'
+    if key in (nfv_policy.SHARED_VCPU,
+               nfv_policy.SYNONYMS[nfv_policy.SHARED_VCPU]):
+        do = ('set hw:cpu_policy=mixed and a hw:cpu_dedicated_mask without '
+              'this vCPU, with a dedicated vCPU in its guest NUMA node and '
+              'no thread policy')
+    elif key.startswith((nfv_policy.NUMA_NODE,
+                         nfv_policy.SYNONYMS[nfv_policy.NUMA_NODE])):
+        do = 'name guest NUMA nodes from 0 to hw:numa_nodes - 1'
+    yield values.Finding(values.ERROR, key, f'no host takes it: {why}', do)
+
+
+def page_multiple(subject: values.Subject) -> Iterator[values.Finding]:
+    """Memory that pages of the size do not fill."""
+    for number, cell in enumerate(subject.guest.cells
+                                  if subject.guest else ()):
+        if cell.pagesize and cell.pagesize > 0 and (
+                cell.memory * 1024 % cell.pagesize):
+            yield values.Finding(
+                values.ERROR, 'hw:mem_page_size',
+                f'{cell.memory} MiB of guest NUMA node {number} are no '
+                f'multiple of the page size, {size(cell.pagesize)}: no host '
+                'takes it',
+                'change the memory of the flavor, or hw:mem_page_size')
+            return
+
+
+def absurd_devices(subject: values.Subject) -> Iterator[values.Finding]:
+    """More PCI devices than any host has."""
+    count = devices(subject)
+    if count > ABSURD_DEVICES:
+        yield values.Finding(
+            values.ERROR, 'pci_passthrough:alias',
+            f'{count} devices: no host has so many', 'ask for fewer')
+
+
+def no_topology(subject: values.Subject) -> Iterator[values.Finding]:
+    """Policies of nfv-sched without guest NUMA nodes."""
+    if subject.guest is not None or not subject.readable:
+        return
+    policy = subject.policy
+    found = []
+    for key, value in ((policy.vswitch_key, policy.vswitch),
+                       (policy.pci_key, policy.pci)):
+        if value in nfv_policy.AFFINITIES and key in (
+                subject.flavor.extra_specs):
+            found.append((key, value == nfv_policy.STRICT))
+    found += [(key, value == nfv_policy.STRICT)
+              for key, value in subject.flavor.extra_specs.items()
+              if key.startswith((nfv_policy.NUMA_AFFINITY,
+                                 nfv_policy.NUMA_ANTI_AFFINITY))]
+    for (guest, _host), key in zip(policy.node_map, policy.node_keys):
+        if guest:
+            yield values.Finding(
+                values.ERROR, key, 'a guest without NUMA nodes: every host '
+                'is refused', f'set {_NODES}={guest + 1}')
+        else:
+            found.append((key, True))
+    for key, strict in found:
+        if key == nfv_policy.NATIVE_PCI_KEY:
+            continue
+        so = ('hosts with more than one NUMA node are refused' if strict else
+              'the policy does nothing on hosts with more than one')
+        yield values.Finding(
+            values.WARNING, key, f'a guest without NUMA nodes: {so}',
+            f'set {_NODES}=1, hw:cpu_policy=dedicated or hw:mem_page_size')
+
+
+def switch_pages(subject: values.Subject) -> Iterator[values.Finding]:
+    """Traffic through the switch without huge pages."""
+    if subject.policy.vswitch is None:
+        return
+    pages = subject.value('hw:mem_page_size', 'hw_mem_page_size')
+    if pages in (None, 'small', '4', '4k', '4K', '4kB', '4KB'):
+        yield values.Finding(
+            values.WARNING, subject.policy.vswitch_key,
+            'without huge pages a switch such as OVS-DPDK cannot reach the '
+            'memory of the guest', 'set hw:mem_page_size=2MB or 1GB')
+
+
+def any_pages(subject: values.Subject) -> Iterator[values.Finding]:
+    """Page sizes that differ from host to host."""
+    pages = subject.value('hw:mem_page_size', 'hw_mem_page_size')
+    if pages in ('large', 'any'):
+        yield values.Finding(
+            values.WARNING, 'hw:mem_page_size',
+            f'{pages} is another size on other hosts: a migration may fail',
+            'set 2MB or 1GB')
+
+
+def odd_threads(subject: values.Subject) -> Iterator[values.Finding]:
+    """Sibling threads for an odd number of vCPUs."""
+    guest = subject.guest
+    if guest is None or not guest.requires_siblings:
+        return
+    for number, cell in enumerate(guest.cells):
+        if cell.dedicated % 2:
+            yield values.Finding(
+                values.WARNING, 'hw:cpu_thread_policy',
+                f'require with {cell.dedicated} pinned vCPUs in guest NUMA '
+                f'node {number}: the sibling thread of one is left over',
+                'make the number of vCPUs even')
+            return
+
+
+def isolated(subject: values.Subject) -> Iterator[values.Finding]:
+    """Whole cores, which Nova cannot keep on most hosts."""
+    if subject.guest is not None and subject.guest.isolates and (
+            subject.hosts is None):
+        yield values.Finding(
+            values.WARNING, 'hw:cpu_thread_policy',
+            'isolate: hosts with hyperthreading and cpu_dedicated_set are '
+            'refused, Nova cannot keep sibling threads idle there',
+            'on such hosts set require, and twice the vCPUs')
+
+
+def many_devices(subject: values.Subject) -> Iterator[values.Finding]:
+    """More PCI devices than guides advise."""
+    count = devices(subject)
+    if MOST_DEVICES < count <= ABSURD_DEVICES:
+        yield values.Finding(
+            values.WARNING, 'pci_passthrough:alias',
+            f'{count} devices; more than {MOST_DEVICES} are not tested',
+            'ask for fewer, larger ones')
+
+
+def alias_policy(subject: values.Subject) -> Iterator[values.Finding]:
+    """Devices of an alias that may be on any NUMA node."""
+    if not devices(subject) or subject.policy.pci is not None:
+        return
+    yield values.Finding(
+        values.WARNING, 'pci_passthrough:alias',
+        'no NUMA policy for these devices: unless the alias has one, one '
+        'without NUMA information is as good as a local one' if subject.guest
+        else 'no NUMA policy, and a guest without NUMA nodes: devices may be '
+        'anywhere',
+        f'set {nfv_policy.PCI_NUMA_AFFINITY}, and '
+        f'{nfv_policy.NATIVE_PCI_KEY}' + (
+            '' if subject.guest else f', and {_NODES}=1'))
+
+
+def ignored(subject: values.Subject) -> Iterator[values.Finding]:
+    """Keys that Nova does not look at, as another is missing."""
+    specs = subject.flavor.extra_specs
+    if 'hw:cpu_realtime_mask' in specs and not translations.is_true(
+            specs.get('hw:cpu_realtime', '')):
+        yield values.Finding(
+            values.WARNING, 'hw:cpu_realtime_mask',
+            'it does nothing without hw:cpu_realtime',
+            'set hw:cpu_realtime=true, or remove it')
+    if not subject.readable:
+        return
+    for begin in ('hw:numa_cpus.', 'hw:numa_mem.'):
+        numbers = sorted(int(key.removeprefix(begin)) for key in specs
+                         if re.fullmatch(re.escape(begin) + '[0-9]{1,4}',
+                                         key))
+        cells = len(subject.guest.cells) if subject.guest else 0
+        late = [number for at, number in enumerate(numbers)
+                if at != number or at >= cells]
+        if late:
+            yield values.Finding(
+                values.WARNING, f'{begin}{late[0]}',
+                'Nova does not look at it: ' + (
+                    f'the guest has {text.count(cells, "NUMA node")}'
+                    if late[0] >= cells else 'a lower number is missing'),
+                _LISTS + f', and {_NODES}')
+
+
+def used(subject: values.Subject) -> Iterator[values.Finding]:
+    """Servers that keep the flavor as it was."""
+    if not subject.servers:
+        return
+    now = dict(subject.flavor.extra_specs)
+    other = [server for server in subject.servers
+             if dict(server.flavor.extra_specs) != now]
+    yield values.Finding(
+        values.WARNING, '-', f'in use by '
+        f'{text.count(len(subject.servers), "server")}, which keep it as it '
+        'was when they were booted or resized' + (
+            f'; for {len(other)} it was another' if other else ''),
+        'a change reaches new servers only; resize the others to another '
+        'flavor')
+
+
+def size(kib: int) -> str:
+    """The size of a page for people, such as ``2 MiB``.
+
+    :param kib: KiB
+    """
+    units = ['KiB', 'MiB', 'GiB']
+    while len(units) > 1 and kib % 1024 == 0:
+        kib //= 1024
+        del units[0]
+    return f'{kib} {units[0]}'
+
+
+def devices(subject: values.Subject) -> int:
+    """Number of PCI devices that a flavor asks for by aliases.
+
+    :param subject: the flavor
+    """
+    count = 0
+    value = subject.flavor.extra_specs.get('pci_passthrough:alias', '')
+    for part in value.split(','):
+        _name, _colon, number = part.rpartition(':')
+        if number.strip().isdigit() and len(number) < 20:
+            count += int(number)
+    return count
+
+
+def _line(message: str) -> str:
+    return ' '.join(message.split()).rstrip('.')

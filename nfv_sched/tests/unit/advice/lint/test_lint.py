@@ -1,0 +1,440 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Each rule finds what breaks it, and nothing where nothing does."""
+
+import dataclasses
+import inspect
+
+from nfv_sched.advice.lint import hosts
+from nfv_sched.advice.lint import images
+from nfv_sched.advice.lint import keys
+from nfv_sched.advice.lint import lint
+from nfv_sched.advice.lint import values
+from nfv_sched.advice.lint import whole
+from nfv_sched.cloud import snapshot
+from nfv_sched.nova import flavors
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.advice import clouds
+
+CLOUD = clouds.cloud(
+    clouds.host('one', devices=(clouds.device(1, 0), clouds.device(2, 0))),
+    clouds.host('two'))
+PLACES = clouds.cloud(
+    *CLOUD.hosts, filters=(*clouds.FILTERS, 'PlaceNUMAAffinityFilter'))
+STOCK = clouds.cloud(
+    *CLOUD.hosts, filters=('NUMATopologyFilter', 'PciPassthroughFilter'))
+SINGLE = clouds.cloud(clouds.host(
+    'one', clouds.node(0, threads=1), clouds.node(1, threads=1)))
+#: Hosts of SINGLE and of CLOUD.
+BOTH = dataclasses.replace(
+    CLOUD, hosts=CLOUD.hosts + (dataclasses.replace(
+        SINGLE.hosts[0], name='three', uuid=SINGLE.hosts[0].uuid.replace(
+            '0000-4000', '0001-4000'), providers=()),))
+
+
+def without_labels(*physnets):
+    """Hosts that declare nothing but some physical networks."""
+    return dataclasses.replace(CLOUD, hosts=tuple([
+        dataclasses.replace(host, nodes=tuple([
+            dataclasses.replace(node, physnets=frozenset(physnets))
+            for node in host.nodes])) for host in CLOUD.hosts]))
+
+
+PINNED = {'hw:cpu_policy': 'dedicated'}
+MIXED = {'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '^0'}
+STRICT = {'nfv:vswitch_numa_affinity': 'strict', 'hw:mem_page_size': '1GB',
+          **PINNED}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Case:
+    """A flavor, and what is found of it.
+
+    :ivar found: severity and key, or part of it; None if the rule finds
+        nothing
+    """
+
+    specs: dict
+    found: tuple[str, str] | None = None
+    vcpus: int = 4
+    memory: int = 4096
+    image: dict = dataclasses.field(default_factory=dict)
+    cloud: snapshot.Cloud | None = None
+    servers: bool = False
+
+    @property
+    def flavor(self):
+        return snapshot.Flavor(
+            name='f', vcpus=self.vcpus, memory=self.memory,
+            extra_specs=self.specs)
+
+    def run(self):
+        cloud = self.cloud
+        if self.servers:
+            cloud = dataclasses.replace(CLOUD, servers=(snapshot.Server(
+                uuid='u', name='vm', host='one',
+                flavor=dataclasses.replace(self.flavor, extra_specs={})),))
+        return lint.lint([self.flavor], image=self.image, cloud=cloud,
+                         on_hosts=self.cloud is not None, used=self.servers)
+
+
+def broken(severity, key, specs, **fields):
+    return Case(specs=specs, found=(severity, key), **fields)
+
+
+def fine(specs, **fields):
+    return Case(specs=specs, **fields)
+
+
+E, W, N = values.ERROR, values.WARNING, values.NOTE
+
+CASES = {
+    'value refused': (
+        broken(E, 'nfv:vswitch_numa_affinity',
+               {'nfv:vswitch_numa_affinity': 'stritc'}),
+        broken(E, 'hw:numa_nodes', {'hw:numa_nodes': '0'}),
+        broken(E, 'hw:wrs:shared_vcpu', {'hw:wrs:shared_vcpu': 'x'}),
+        broken(E, 'hw:mem_page_size', {'hw:mem_page_size': 'huge'}),
+        fine(STRICT)),
+    'key refused': (
+        broken(E, 'hw:cpu_polcy', {'hw:cpu_polcy': 'dedicated'}),
+        broken(E, 'hw:numa_cpu.0', {'hw:numa_cpu.0': '0'}),
+        broken(E, 'hw:wrs:min_vcpus', {'hw:wrs:min_vcpus': '1'}),
+        broken(E, 'nfv:x', {'nfv:x': '1'}),
+        broken(E, 'trait:HW_CPU_X86_AVX51',
+               {'trait:HW_CPU_X86_AVX51': 'required'}),
+        fine({'trait:CUSTOM_X': 'required', 'mine:x': '1', 'plain': 'x'})),
+    'numbers of vCPUs': (
+        broken(E, 'hw:numa_cpus.0', {'hw:numa_cpus.0': '0-9999999999999'}),
+        broken(E, 'hw:cpu_dedicated_mask',
+               {'hw:cpu_dedicated_mask': '0-65536'}),
+        broken(E, 'hw_cpu_realtime_mask', {}, image={
+            'hw_cpu_realtime_mask': '^4000000000'}),
+        fine({**PINNED, 'hw:numa_cpus.0': '0-3', 'hw:numa_mem.0': '4096'})),
+    'contradictions': (
+        broken(E, 'nfv:vswitch_numa_affinity', {
+            'nfv:vswitch_numa_affinity': 'strict',
+            'hw:wrs:vswitch_numa_affinity': 'prefer'}),
+        broken(E, 'nfv:numa_node.0', {
+            'nfv:numa_node.0': '0', 'hw:numa_node.0': '1'}),
+        broken(E, 'nfv:pci_numa_affinity', {
+            'nfv:pci_numa_affinity': 'strict',
+            'hw:pci_numa_affinity_policy': 'preferred'}),
+        fine({**STRICT, 'hw:wrs:vswitch_numa_affinity': 'strict'})),
+    'refused by Nova': (
+        broken(E, 'hw:numa_nodes', {'hw:numa_nodes': '2'}, vcpus=5),
+        broken(E, 'hw:numa_cpus.0', {
+            'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-2',
+            'hw:numa_mem.0': '4096'}),
+        broken(E, 'hw:numa_mem.0', {
+            'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-3',
+            'hw:numa_mem.0': '4095'}),
+        broken(E, 'hw:cpu_thread_policy', {
+            'hw:cpu_thread_policy': 'require'}),
+        broken(E, 'hw:cpu_realtime_mask', {
+            **PINNED, 'hw:cpu_realtime': 'true'}),
+        broken(E, 'hw:cpu_realtime', {
+            'hw:cpu_realtime': 'true', 'hw:cpu_realtime_mask': '^0'}),
+        broken(E, 'hw:cpu_policy', {'hw:cpu_policy': 'mixed'}),
+        broken(E, 'hw:cpu_dedicated_mask', {
+            **PINNED, 'hw:cpu_dedicated_mask': '^0'}),
+        fine({**PINNED, 'hw:cpu_realtime': 'true',
+              'hw:cpu_realtime_mask': '^0'})),
+    'no host by rules': (
+        broken(E, 'nfv:shared_vcpu', {**PINNED, 'nfv:shared_vcpu': '0'}),
+        broken(E, 'hw:wrs:shared_vcpu', {
+            **MIXED, 'hw:wrs:shared_vcpu': '1'}),
+        # The only vCPU of its guest NUMA node.
+        broken(E, 'nfv:shared_vcpu', {
+            **MIXED, 'nfv:shared_vcpu': '0', 'hw:numa_nodes': '2',
+            'hw:numa_cpus.0': '0', 'hw:numa_cpus.1': '1-3',
+            'hw:numa_mem.0': '2048', 'hw:numa_mem.1': '2048'}),
+        broken(E, 'nfv:shared_vcpu', {
+            **MIXED, 'nfv:shared_vcpu': '0',
+            'hw:cpu_thread_policy': 'isolate'}),
+        broken(E, 'nfv:numa_node.1', {**PINNED, 'nfv:numa_node.1': '0'}),
+        fine({**MIXED, 'nfv:shared_vcpu': '0', 'nfv:numa_node.0': '1'})),
+    'page multiple': (
+        broken(E, 'hw:mem_page_size', {'hw:mem_page_size': '2MB'},
+               memory=4095),
+        broken(E, 'hw:mem_page_size', {
+            'hw:mem_page_size': '1GB', 'hw:numa_nodes': '2'}, memory=3072),
+        fine({'hw:mem_page_size': '2MB'}),
+        fine({'hw:mem_page_size': 'large'}, memory=4095)),
+    'absurd devices': (
+        broken(E, 'pci_passthrough:alias', {
+            'pci_passthrough:alias': 'nic:99999999999'}, cloud=CLOUD),
+        fine({'pci_passthrough:alias': 'nic:1'})),
+    'image value refused': (
+        broken(E, 'hw_vif_model', {}, image={'hw_vif_model': 'avp'}),
+        broken(E, 'hw_numa_cpus.0', {}, image={'hw_numa_cpus.0': 'x'}),
+        fine({}, image={'hw_vif_model': 'virtio'})),
+    'image conflict': (
+        broken(E, 'hw_pci_numa_affinity_policy', {
+            'hw:pci_numa_affinity_policy': 'required'},
+            image={'hw_pci_numa_affinity_policy': 'preferred'}),
+        broken(E, '', {'hw:numa_nodes': '2'}, image={'hw_numa_nodes': '1'}),
+        fine({'hw:numa_nodes': '2'}, image={'hw_vif_model': 'virtio'})),
+    'unknown alias': (
+        broken(E, 'pci_passthrough:alias', {
+            'pci_passthrough:alias': 'other:1'}, cloud=CLOUD),
+        fine({**PINNED, 'pci_passthrough:alias': 'nic:1'}, cloud=CLOUD)),
+    'page size of no host': (
+        broken(E, 'hw:mem_page_size', {'hw:mem_page_size': '2MB'},
+               cloud=CLOUD),
+        fine({**PINNED, 'hw:mem_page_size': '1GB'}, cloud=CLOUD),
+        fine({**PINNED, 'hw:mem_page_size': 'large'}, cloud=CLOUD)),
+    'threads of no host': (
+        broken(E, 'hw:cpu_thread_policy', {
+            **PINNED, 'hw:cpu_thread_policy': 'isolate'}, cloud=CLOUD),
+        broken(E, 'hw:cpu_thread_policy', {
+            **PINNED, 'hw:cpu_thread_policy': 'require'}, cloud=SINGLE),
+        fine({**PINNED, 'hw:cpu_thread_policy': 'isolate'}, cloud=BOTH),
+        fine({**PINNED, 'hw:cpu_thread_policy': 'require'}, cloud=CLOUD)),
+    'label of no host': (
+        broken(E, 'nfv:vswitch_numa_affinity', STRICT,
+               cloud=without_labels()),
+        broken(E, 'nfv:numa_affinity.osd', {
+            **PINNED, 'nfv:numa_affinity.osd': 'strict'}, cloud=PLACES),
+        # A host near all networks of a guest may take it.
+        broken(W, 'nfv:vswitch_numa_affinity', STRICT,
+               cloud=without_labels('physnet0')),
+        fine(STRICT, cloud=CLOUD),
+        fine({**PINNED, 'nfv:numa_affinity.osd': 'prefer'}, cloud=PLACES)),
+    'filter not enabled': (
+        broken(W, 'nfv:numa_affinity.osd', {
+            **PINNED, 'nfv:numa_affinity.osd': 'prefer'}, cloud=CLOUD),
+        broken(W, 'nfv:vswitch_numa_affinity', STRICT, cloud=STOCK),
+        broken(W, 'hw:numa_node.0', {**PINNED, 'hw:numa_node.0': '0'},
+               cloud=STOCK),
+        fine(STRICT, cloud=CLOUD), fine(PINNED, cloud=STOCK),
+        fine({**PINNED, 'nfv:numa_affinity.osd': 'prefer'}, cloud=PLACES)),
+    'node of no host': (
+        broken(E, 'nfv:numa_node.0', {**PINNED, 'nfv:numa_node.0': '2'},
+               cloud=CLOUD),
+        fine({**PINNED, 'nfv:numa_node.0': '1'}, cloud=CLOUD)),
+    'no host': (
+        broken(E, 'vCPUs', PINNED, vcpus=9, cloud=CLOUD),
+        broken(E, 'hw:mem_page_size', {**PINNED, 'hw:mem_page_size': '1GB'},
+               memory=17 * 1024, cloud=CLOUD),
+        broken(E, 'RAM', PINNED, memory=2 ** 20, cloud=CLOUD),
+        broken(E, 'trait:CUSTOM_X', {
+            **PINNED, 'trait:CUSTOM_X': 'required'}, cloud=CLOUD),
+        broken(E, 'pci_passthrough:alias', {
+            **PINNED, 'pci_passthrough:alias': 'nic:3'}, cloud=CLOUD),
+        broken(E, 'nfv:vswitch_numa_affinity', {
+            **STRICT, 'hw:numa_nodes': '2'}, cloud=CLOUD),
+        broken(W, '-', PINNED, cloud=clouds.cloud()),
+        fine(PINNED, vcpus=8, cloud=CLOUD)),
+    'key unchecked': (
+        broken(W, 'nvf:shared_vcpu', {'nvf:shared_vcpu': '0'}),
+        broken(W, 'sw:wrs:vtpm', {'sw:wrs:vtpm': 'true'}),
+        fine({'mine:something': 'x', 'aggregate': 'x'})),
+    'no topology': (
+        broken(W, 'nfv:vswitch_numa_affinity', {
+            'nfv:vswitch_numa_affinity': 'strict'}),
+        broken(W, 'hw:wrs:pci_numa_affinity', {
+            'hw:wrs:pci_numa_affinity': 'prefer'}),
+        broken(W, 'nfv:numa_affinity.osd', {
+            'nfv:numa_affinity.osd': 'strict'}),
+        broken(W, 'nfv:numa_node.0', {'nfv:numa_node.0': '0'}),
+        broken(E, 'nfv:numa_node.1', {'nfv:numa_node.1': '0'}),
+        fine(STRICT), fine({}),
+        fine({'nfv:vswitch_numa_affinity': 'strict'}, image={
+            'hw_numa_nodes': '1'})),
+    'switch without huge pages': (
+        broken(W, 'nfv:vswitch_numa_affinity', {
+            **PINNED, 'nfv:vswitch_numa_affinity': 'prefer'}),
+        broken(W, 'nfv:vswitch_numa_affinity', {
+            **STRICT, 'hw:mem_page_size': 'small'}),
+        fine(STRICT)),
+    'any pages': (
+        broken(W, 'hw:mem_page_size', {'hw:mem_page_size': 'any'}),
+        broken(W, 'hw:mem_page_size', {'hw:mem_page_size': 'large'}),
+        fine({'hw:mem_page_size': '1GB'})),
+    'odd threads': (
+        broken(W, 'hw:cpu_thread_policy', {
+            **PINNED, 'hw:cpu_thread_policy': 'require'}, vcpus=5),
+        fine({**PINNED, 'hw:cpu_thread_policy': 'require'}),
+        fine(PINNED, vcpus=5)),
+    'isolate': (
+        broken(W, 'hw:cpu_thread_policy', {
+            **PINNED, 'hw:cpu_thread_policy': 'isolate'}),
+        fine({**PINNED, 'hw:cpu_thread_policy': 'prefer'})),
+    'many devices': (
+        broken(W, 'pci_passthrough:alias', {
+            'pci_passthrough:alias': 'a:4,b:5'}),
+        fine({'pci_passthrough:alias': 'a:4,b:4'})),
+    'alias without policy': (
+        broken(W, 'pci_passthrough:alias', {
+            **PINNED, 'pci_passthrough:alias': 'nic:1'}),
+        broken(W, 'pci_passthrough:alias', {'pci_passthrough:alias': 'a:1'}),
+        fine({**PINNED, 'pci_passthrough:alias': 'nic:1',
+              'nfv:pci_numa_affinity': 'strict'}),
+        fine({**PINNED, 'pci_passthrough:alias': 'nic:1'}, image={
+            'hw_pci_numa_affinity_policy': 'required'})),
+    'ignored': (
+        broken(W, 'hw:cpu_realtime_mask', {
+            **PINNED, 'hw:cpu_realtime_mask': '^0'}),
+        broken(W, 'hw:numa_cpus.0', {'hw:numa_cpus.0': '0-3'}),
+        broken(W, 'hw:numa_mem.2', {
+            'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-3',
+            'hw:numa_mem.0': '4096', 'hw:numa_mem.2': '1'}),
+        fine({'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-3',
+              'hw:numa_mem.0': '4096'})),
+    'image dropped': (
+        broken(W, 'hw_numa_node.0', {}, image={'hw_numa_node.0': '1'}),
+        broken(W, 'hw_cpu_model', {}, image={'hw_cpu_model': 'Haswell'}),
+        broken(W, 'sw_wrs_auto_recovery', {}, image={
+            'sw_wrs_auto_recovery': 'true'}),
+        broken(W, 'hw_wrs_live_migration_timeout', {}, image={
+            'hw_wrs_live_migration_timeout': '180'}),
+        fine({}, image={
+            'hw_numa_nodes': '1', 'hw_numa_cpus.0': '0-3',
+            'hw_numa_mem.0': '4096', 'os_type': 'linux', 'hypervisor_type':
+            'kvm', 'os_hash_algo': 'sha512', 'mine': 'x',
+            'trait:CUSTOM_X': 'required'})),
+    'image differs': (
+        broken(W, 'hw_cpu_realtime_mask', {
+            **PINNED, 'hw:cpu_realtime': 'true',
+            'hw:cpu_realtime_mask': '^0'}, image={
+                'hw_cpu_realtime_mask': '^0-1'}),
+        broken(W, 'hw_cpu_policy', PINNED, image={
+            'hw_cpu_policy': 'shared'}),
+        fine(PINNED, image={'hw_cpu_policy': 'dedicated'})),
+    'straddles': (
+        broken(W, 'hw:numa_nodes', {}, vcpus=9, cloud=CLOUD),
+        broken(W, 'hw:numa_nodes', {}, memory=33000, cloud=CLOUD),
+        fine({}, vcpus=8, cloud=CLOUD),
+        fine(PINNED, vcpus=9, cloud=CLOUD)),
+    'in use': (
+        broken(W, '-', PINNED, servers=True), fine(PINNED)),
+    'packs badly': (
+        broken(N, 'vCPUs', PINNED, vcpus=5, cloud=CLOUD),
+        broken(N, 'vCPUs', {**PINNED, 'hw:numa_nodes': '2'}, vcpus=12,
+               cloud=CLOUD),
+        fine(PINNED, vcpus=4, cloud=CLOUD),
+        fine(PINNED, vcpus=7, cloud=CLOUD),
+        fine(PINNED, vcpus=5)),
+}
+
+
+class RulesTest(base.TestCase):
+
+    def test_each_rule_has_cases(self):
+        names = [rule.name for rule in lint.RULES]
+        self.assertEqual(sorted(CASES), sorted(names))
+        for name, cases in CASES.items():
+            self.assertEqual({True, False}, {
+                case.found is None for case in cases}, name)
+
+    def test_each_function_is_a_rule(self):
+        found = {
+            function for module in (hosts, images, keys, whole)
+            for _name, function in inspect.getmembers(
+                module, inspect.isfunction)
+            if function.__module__ == module.__name__ and
+            'Iterator[nfv_sched.advice.lint.values.Finding]' in str(
+                inspect.signature(function).return_annotation)}
+        self.assertEqual({rule.find for rule in lint.RULES}, found)
+
+    def test_rules(self):
+        for name, cases in CASES.items():
+            for case in cases:
+                found = [each for each in case.run() if each.rule == name]
+                what = f'{name}: {case}'
+                if case.found is None:
+                    self.assertEqual([], found, what)
+                    continue
+                severity, key = case.found
+                self.assertEqual(
+                    [severity], list({each.severity for each in found}),
+                    what)
+                self.assertIn(key, found[0].key, what)
+                for each in found:
+                    self.assertTrue(each.finding and each.do, what)
+
+    def test_nothing_is_found_of_good_flavors(self):
+        for specs in ({}, STRICT, {**MIXED, 'nfv:shared_vcpu': '0'},
+                      {'hw:numa_nodes': '2'}, {
+                          **PINNED, 'pci_passthrough:alias': 'nic:2',
+                          'nfv:pci_numa_affinity': 'strict',
+                          'hw:pci_numa_affinity_policy': 'required'}):
+            self.assertEqual([], fine(specs).run())
+        self.assertEqual([], fine(STRICT, cloud=CLOUD).run())
+
+    def test_once(self):
+        """What is wrong with a value is not told in other words, too."""
+        for specs, rules in (
+            ({'hw:cpu_policy': 'dedicatd'}, ['value refused']),
+            ({'nfv:vswitch_numa_affinity': 'x'}, ['value refused']),
+            ({'nfv:x': 'x'}, ['key refused']),
+            ({**PINNED, 'hw:mem_page_size': '2MB'},
+             ['page size of no host']),
+        ):
+            self.assertEqual(rules, [each.rule for each in fine(
+                specs, cloud=CLOUD).run() if each.severity == E])
+
+    def test_errors_first(self):
+        found = fine({
+            'nfv:vswitch_numa_affinity': 'strict', 'hw:x': '1', **PINNED},
+            vcpus=5, cloud=CLOUD).run()
+        self.assertEqual([E, W], [each.severity for each in found][:2])
+
+    def test_hosts_out_of_service(self):
+        """Flavors are not to blame for them."""
+        cloud = dataclasses.replace(CLOUD, hosts=tuple([
+            dataclasses.replace(
+                host, enabled=False, up=False, providers=tuple([
+                    dataclasses.replace(
+                        provider, traits=frozenset(
+                            ['COMPUTE_STATUS_DISABLED']))
+                    for provider in host.providers]))
+            for host in CLOUD.hosts]))
+        self.assertEqual([], fine(STRICT, cloud=cloud).run())
+
+    def test_image_makes_it_right(self):
+        specs = {'hw:cpu_thread_policy': 'require'}
+        self.assertEqual([E], [each.severity for each in fine(specs).run()])
+        self.assertEqual([], fine(specs, image={
+            'hw_cpu_policy': 'dedicated'}).run())
+
+    def test_image_on_hosts(self):
+        """It counts there, too."""
+        nine = fine({}, vcpus=9, image={'hw_cpu_policy': 'dedicated'},
+                    cloud=CLOUD)
+        self.assertIn(('no host', 'vCPUs'), [
+            (each.rule, each.key) for each in nine.run()])
+
+    def test_used(self):
+        """How many servers have it, and how many as it was before."""
+        found, = fine(PINNED, servers=True).run()
+        self.assertIn('in use by 1 server', found.finding)
+        self.assertIn('for 1 it was another', found.finding)
+
+
+class NearTest(base.TestCase):
+
+    def test_near(self):
+        for key, near in (
+            ('hw:cpu_polcy', 'hw:cpu_policy'),
+            ('hw:cpu_ploicy', 'hw:cpu_policy'),
+            ('hw:numa_cpu.3', 'hw:numa_cpus.{num}'),
+            ('nvf:vswitch_numa_affinity', 'nfv:vswitch_numa_affinity'),
+            ('trait:HW_CPU_X86_AVX512', 'trait:HW_CPU_X86_AVX512F'),
+            ('hw:cpu_plcx', None), ('hw', None), ('x' * 300, None),
+        ):
+            found = keys.nearest(key, flavors.specs())
+            if near == 'trait:HW_CPU_X86_AVX512F':
+                self.assertTrue(found.startswith('trait:HW_CPU_X86_AVX'))
+            else:
+                self.assertEqual(near, found, key)
