@@ -1,0 +1,196 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Read flavors, and properties of images, from files.
+
+JSON or YAML: what ``openstack flavor list --long`` and ``openstack flavor
+show`` print, what Nova's API answers, or the section ``flavors`` of a cloud
+file of the simulator.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import json
+import typing as ty
+
+from nfv_sched.cloud import codec
+from nfv_sched.cloud import snapshot
+from nfv_sched.cmd import source
+from nfv_sched import policy
+
+# What the sources call a field.
+_NAMES = {
+    'name': ('name', 'Name'),
+    'id': ('id', 'ID', 'flavorid'),
+    'vcpus': ('vcpus', 'VCPUs'),
+    'memory': ('memory', 'ram', 'RAM', 'memory_mb'),
+    'disk': ('disk', 'Disk', 'root_gb'),
+    'ephemeral': ('ephemeral', 'Ephemeral', 'OS-FLV-EXT-DATA:ephemeral'),
+    'swap': ('swap', 'Swap'),
+    'public': ('public', 'Is Public', 'os-flavor-access:is_public',
+               'is_public'),
+    'disabled': ('disabled', 'OS-FLV-DISABLED:disabled'),
+    'extra_specs': ('extra_specs', 'properties', 'Properties'),
+}
+_MOST = 1 << 31
+
+
+def flavors(path: str) -> list[snapshot.Flavor]:
+    """The flavors in a file.
+
+    :param path: the file
+    :raises nfv_sched.cmd.source.UnreadError: if it cannot be read, or is no
+        such file
+    """
+    data = _read(path)
+    found = []
+    for where, name, each in _each(data, path):
+        found.append(_flavor(each, name, f'{path}: {where}'))
+    names = [each.name for each in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise source.UnreadError(f'{path}: several flavors are named '
+                                     f'{name!r}')
+    return found
+
+
+def image(path: str) -> tuple[str, dict[str, str]]:
+    """An image in a file: its name, empty if it says none, and properties.
+
+    :param path: the file: what ``openstack image show`` prints, or properties
+        with their values
+    :raises nfv_sched.cmd.source.UnreadError: if it cannot be read, or is no
+        such file
+    """
+    data, name = _read(path), ''
+    if isinstance(data, Mapping) and isinstance(
+            data.get('properties'), Mapping):
+        name = str(data.get('name') or data.get('id') or '')
+        data = data['properties']
+    return name, _texts(data, f'{path}: properties', lenient=True)
+
+
+def _read(path: str) -> ty.Any:
+    """The document in a file."""
+    from nfv_sched.simulator.cloud_file import problems
+    from nfv_sched.simulator.cloud_file import text as cloud_text
+    try:
+        text = cloud_text.read(path)
+        if text.lstrip()[:1] in ('{', '['):
+            try:
+                return json.loads(text)
+            except ValueError:
+                pass  # YAML may begin so, too
+        return cloud_text.parse(text, path)[0]
+    except problems.InputError as exc:
+        raise source.UnreadError(str(exc)) from exc
+    except RecursionError as exc:
+        raise source.UnreadError(f'{path}: nested too deeply') from exc
+
+
+def _each(data: ty.Any, path: str) -> Iterator[tuple[
+        str, str | None, Mapping[str, ty.Any]]]:
+    """Where each flavor is, its name if that is a key, and its fields."""
+    if isinstance(data, Mapping):
+        if isinstance(data.get('flavor'), Mapping):
+            data = data['flavor']
+        elif isinstance(data.get('flavors'), (list, Mapping)):
+            data = data['flavors']
+    if isinstance(data, Mapping):
+        if any(name in data for name in _NAMES['vcpus']):
+            data = [data]
+        else:
+            for name, each in data.items():
+                if not isinstance(each, Mapping):
+                    raise source.UnreadError(
+                        f'{path}: {name!r} is no flavor: an object with '
+                        'vcpus, ram and properties is needed')
+                yield repr(name), str(name), each
+            return
+    if not isinstance(data, list):
+        raise source.UnreadError(f'{path}: no flavors in it')
+    for number, each in enumerate(data):
+        if not isinstance(each, Mapping):
+            raise source.UnreadError(f'{path}: [{number}] is no flavor')
+        yield f'[{number}]', None, each
+
+
+def _flavor(data: Mapping[str, ty.Any], name: str | None,
+            where: str) -> snapshot.Flavor:
+    fields = {field: next((data[key] for key in keys if key in data), None)
+              for field, keys in _NAMES.items()}
+    name = name if fields['name'] is None else str(fields['name'])
+    if not name:
+        raise source.UnreadError(f'{where}: it has no name')
+    specs = fields['extra_specs']
+    return snapshot.Flavor(
+        name=name, id=str(fields['id'] or ''),
+        vcpus=_number(fields['vcpus'], where, 'vcpus', 1, codec.MOST_CPUS),
+        memory=_size(fields['memory'], where),
+        disk=_size(fields['disk'], where, 'disk'),
+        ephemeral=_size(fields['ephemeral'], where, 'ephemeral'),
+        swap=_size(fields['swap'], where, 'swap'),
+        public=fields['public'] is not False,
+        disabled=fields['disabled'] is True,
+        extra_specs=_texts({} if specs is None else specs,
+                           f'{where}: properties'))
+
+
+def _number(value: ty.Any, where: str, what: str, least: int,
+            most: int) -> int:
+    if isinstance(value, str) and value.isdecimal() and len(value) < 20:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not (
+            least <= value < most):
+        raise source.UnreadError(
+            f'{where}: {what} must be a number from {least} to {most - 1}, '
+            f'not {policy.shown(value)}')
+    return value
+
+
+def _size(value: ty.Any, where: str, what: str = '') -> int:
+    """Memory in MiB; with ``what``, something else, 0 if it is not there."""
+    from nfv_sched.simulator.cloud_file import values
+    if what and value in (None, ''):
+        return 0
+    if isinstance(value, str) and not value.isdecimal():
+        try:
+            value = (values.parse_gib if what in ('disk', 'ephemeral')
+                     else values.parse_mib)(value)
+        except ValueError as exc:
+            raise source.UnreadError(
+                f'{where}: {what or "ram"}: {exc}') from exc
+    return _number(value, where, what or 'ram', 0 if what else 1, _MOST)
+
+
+def _texts(data: ty.Any, where: str, lenient: bool = False,
+           ) -> dict[str, str]:
+    """Keys with their values, as texts.
+
+    :param lenient: leave out what is no text, as lists of Glance
+    """
+    if not isinstance(data, Mapping):
+        raise source.UnreadError(
+            f'{where} must be an object with a value for each key, not '
+            f'{policy.shown(data)}')
+    found = {}
+    for key, value in data.items():
+        if isinstance(value, bool):
+            value = 'true' if value else 'false'
+        elif isinstance(value, (int, float)):
+            value = str(value)
+        elif not isinstance(value, str):
+            if lenient:
+                continue
+            raise source.UnreadError(
+                f'{where}: {key} must be a text, not {policy.shown(value)}')
+        found[str(key)] = value
+    return found

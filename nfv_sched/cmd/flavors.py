@@ -1,0 +1,215 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The commands ``nfv-sched flavor lint`` and ``flavor translate``."""
+
+import argparse
+from collections.abc import Sequence
+
+from nfv_sched.cloud import snapshot
+from nfv_sched.cmd import planning
+from nfv_sched.cmd import source
+from nfv_sched.simulator import progress
+
+_FILES = """\
+A file of flavors is JSON or YAML: what "openstack flavor list --long -f json"
+or "openstack flavor show -f json" print, what Nova's API answers, or flavors
+by name with vcpus, ram (MiB) and properties.
+"""
+
+_LINT_EPILOG = f"""\
+The usual client asks for a microversion at which Nova's API checks no extra
+specs: a misspelt key or value does nothing, or leaves servers without a host.
+Here all validators that the installed Nova has are run, those of nfv-sched and
+of other packages among them, and Nova's own check of the flavor as a whole.
+
+An error means that the API refuses the flavor from microversion 2.86, or that
+no host takes it; with --hosts, that no host of the cloud does, even if it is
+empty and in service. A server that has a flavor keeps it as it was then:
+--used says of which flavors there are any.
+
+With an image: where flavor and image contradict each other, and what Nova
+drops of the image without a word.
+
+{_FILES}
+A file of an image is what "openstack image show -f json" prints, or its
+properties with their values.
+
+examples:
+  nfv-sched flavor lint --all
+  nfv-sched flavor lint vrouter.16 'fw.*' --hosts --used
+  nfv-sched flavor lint --all --hosts --from cloud.json.gz -f json
+  nfv-sched flavor lint --file flavors.json --image image.json
+
+exit code: 0, also with warnings and notes; 1 if something could not be read,
+and is named; 2 if the command line is wrong; 3 if there are errors.
+"""
+
+_TRANSLATE_EPILOG = f"""\
+What the keys of a flavor of Helion / Titanium Carrier Grade, or of Intel's
+guide to Enhanced Platform Awareness, are in Nova and nfv-sched. Keys of Nova
+stay. Nothing is changed. "Class" is one of:
+
+  same           the same key
+  renamed        another key that means the same
+  combination    several keys together, or one that comes close
+  host option    an option of hosts, not of a flavor
+  other service  something that another service does
+  none           nothing
+  unknown        a key that Nova refuses
+
+{_FILES}
+{planning.COMMANDS_HELP}
+examples:
+  nfv-sched flavor translate vrouter.16
+  nfv-sched flavor translate --file flavors.json -f commands
+  nfv-sched flavor translate --all --from cloud.json.gz -f json
+  nfv-sched flavor translate --image image.json
+
+exit code: 0; 1 if something could not be read, and is named; 2 if the command
+line is wrong; 3 if a key has no counterpart that could be set.
+"""
+
+
+def _add_flavors(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose flavors."""
+    parser.add_argument(
+        'names', metavar='NAME', nargs='*',
+        help='names of flavors; * and ? stand for anything')
+    parser.add_argument(
+        '--all', action='store_true', help='all flavors')
+    parser.add_argument(
+        '--file', metavar='FILE',
+        help='flavors of this file, not of the cloud (all, without NAME)')
+
+
+def _add_image(parser: argparse.ArgumentParser) -> None:
+    """Add the options for properties of an image."""
+    parser.add_argument(
+        '--image', metavar='FILE', help='properties of an image')
+    parser.add_argument(
+        '--image-property', action='append', default=[],
+        dest='properties', metavar='KEY=VALUE',
+        help='a property of the image; can be repeated')
+
+
+def _image(parsed_args: argparse.Namespace) -> tuple[str, dict[str, str]]:
+    """Name of the image, and its properties."""
+    from nfv_sched.cmd import flavor_file
+    name, found = '', {}
+    if parsed_args.image is not None:
+        name, found = flavor_file.image(parsed_args.image)
+    for text in parsed_args.properties:
+        key, equals, value = text.partition('=')
+        if not (key and equals):
+            raise source.UsageError(
+                f'--image-property {text}: KEY=VALUE needed')
+        found[key] = value
+    return name or 'IMAGE', found
+
+
+def _flavors(known: Sequence[snapshot.Flavor],
+             parsed_args: argparse.Namespace) -> list[snapshot.Flavor]:
+    """The flavors that are asked for, of those that there are."""
+    patterns = () if parsed_args.all else parsed_args.names
+    names = set(source.chosen([each.name for each in known], patterns,
+                              'flavor'))
+    return [each for each in known if each.name in names]
+
+
+def _check(parsed_args: argparse.Namespace) -> None:
+    """Refuse a command line that names no flavors, or names them twice."""
+    if parsed_args.all and parsed_args.names:
+        raise source.UsageError('either NAME or --all')
+    if not (parsed_args.all or parsed_args.names or parsed_args.file):
+        raise source.UsageError('NAME, --all or --file needed')
+
+
+class Lint(planning.Report):
+    """Say what is wrong with flavors, and what could be better."""
+
+    epilog = _LINT_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        _add_flavors(parser)
+        _add_image(parser)
+        parser.add_argument(
+            '--hosts', action='store_true',
+            help='also look whether hosts of the cloud take them')
+        parser.add_argument(
+            '--used', action='store_true',
+            help='also look whether servers of the cloud have them')
+        return parser
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        """What is found."""
+        _check(parsed_args)
+        from nfv_sched.cmd import flavor_file
+        _name, image = _image(parsed_args)
+        cloud = None
+        if parsed_args.file is None or parsed_args.hosts or parsed_args.used:
+            cloud = self.cloud(parsed_args)
+        known = (cloud.flavors if cloud is not None and
+                 parsed_args.file is None
+                 else flavor_file.flavors(parsed_args.file))
+        chosen = _flavors(known, parsed_args)
+        # Importing Nova takes seconds, which --help must not take.
+        from nfv_sched.advice.lint import lint
+        from nfv_sched.advice.lint import values
+        from nfv_sched.render import lint as render
+        with progress.shown() as update:
+            found = lint.lint(
+                chosen, image=image, cloud=cloud,
+                on_hosts=parsed_args.hosts, used=parsed_args.used,
+                update=lambda done, total: update(done, total, 'flavors'))
+        self.found = any(each.severity == values.ERROR for each in found)
+        return planning.Output(
+            text=render.text(found, len(chosen)), columns=render.COLUMNS,
+            rows=render.rows(found),
+            document=render.document(found, len(chosen)))
+
+
+class Translate(planning.Plan):
+    """Say what flavors of Helion or Titanium Carrier Grade become."""
+
+    epilog = _TRANSLATE_EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser; called by cliff."""
+        parser = super().get_parser(prog_name)
+        _add_flavors(parser)
+        _add_image(parser)
+        return parser
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        """What they become."""
+        name, image = _image(parsed_args)
+        if not image or parsed_args.names or parsed_args.all:
+            _check(parsed_args)
+        from nfv_sched.cmd import flavor_file
+        chosen: list[snapshot.Flavor] = []
+        if parsed_args.file is not None:
+            chosen = _flavors(flavor_file.flavors(parsed_args.file),
+                              parsed_args)
+        elif parsed_args.names or parsed_args.all:
+            chosen = _flavors(self.cloud(parsed_args).flavors, parsed_args)
+        from nfv_sched.advice import translate
+        from nfv_sched.render import translate as render
+        found = [translate.flavor(each) for each in chosen]
+        if image:
+            found.append(translate.image(name, image))
+        self.found = any(line.lost for each in found for line in each.lines)
+        return planning.Output(
+            text=render.text(found), columns=render.COLUMNS,
+            rows=render.rows(found), document=render.document(found),
+            commands=list(render.commands(found)))
