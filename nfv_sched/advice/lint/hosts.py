@@ -155,13 +155,13 @@ def no_host(subject: values.Subject) -> Iterator[values.Finding]:
         return
     if not hosts.cloud.hosts:
         yield values.Finding(
-            values.WARNING, '-', 'the cloud has no hosts to compare with',
-            'leave out --hosts')
+            values.WARNING, values.WHOLE, 'the cloud has no hosts to compare '
+            'with', 'leave out --hosts')
         return
     if hosts.capacity.error is not None:
         yield values.Finding(
-            values.ERROR, '-', 'Nova takes no server of it in this cloud: '
-            f'{" ".join(hosts.capacity.error.split())}',
+            values.ERROR, values.WHOLE, 'Nova takes no server of it in this '
+            f'cloud: {" ".join(hosts.capacity.error.split())}',
             'correct what Nova names')
         return
     found: dict[str, list[str]] = collections.defaultdict(list)
@@ -192,7 +192,7 @@ def _about(kind: str, subject: values.Subject) -> tuple[str, str]:
     if 'pci_passthrough:alias' in subject.flavor.extra_specs and (
             'near' in kind or kind.endswith('s')):
         return 'pci_passthrough:alias', 'ask for fewer devices'
-    return '-', ('"nfv-sched explain flavor" says more')
+    return values.WHOLE, '"nfv-sched explain flavor" says more'
 
 
 def _too_large(subject: values.Subject) -> str:

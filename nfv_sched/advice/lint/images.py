@@ -56,7 +56,7 @@ def conflicts(subject: values.Subject) -> Iterator[values.Finding]:
     for refusal in subject.image_refusals:
         found = _named(subject, refusal)
         yield values.Finding(
-            values.ERROR, found[0] if found else '-',
+            values.ERROR, found[0] if found else values.WHOLE,
             'Nova refuses the flavor with this image: '
             f'{" ".join(refusal.text.split()).rstrip(".")}',
             'leave it to the flavor, or to the image')

@@ -190,7 +190,7 @@ def read(flavor: snapshot.Flavor,
             meta = flavors.image({key: value for key, value in image.items()
                                   if key not in errors})
         except flavors.ImageError as exc:
-            errors['-'] = str(exc)
+            errors[values.WHOLE] = str(exc)
         # The image may also be what makes it right.
         with_image = flavors.refusals(nova_flavor, meta)
         refusals = [each for each in refusals if each in with_image]
@@ -214,8 +214,8 @@ def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
     error = nfv_request.note_of(spec).read(spec).error
     if error is None:
         return None
-    return (keys.key_in(error.policy, nova_flavor.extra_specs) or '-',
-            str(error))
+    return (keys.key_in(error.policy, nova_flavor.extra_specs) or
+            values.WHOLE, str(error))
 
 
 # On hosts
@@ -255,9 +255,10 @@ def _on_hosts(
 def _hosts(subject: values.Subject, cloud: snapshot.Cloud,
            counting: capacity.Counting, label: str) -> values.Hosts:
     """What the hosts make of a flavor."""
-    image = {key: value for key, value in subject.image.items()
-             if key not in subject.image_errors}
-    counted = counting.of(subject.flavor, image=image)
+    image = {} if values.WHOLE in subject.image_errors else {
+        key: value for key, value in subject.image.items()
+        if key not in subject.image_errors}
+    counted = _count(subject.flavor, image, counting)
     found = values.Hosts(
         cloud=cloud, capacity=counted, label=label,
         filters=frozenset(nova_scheduler.enabled_filters()))
@@ -274,6 +275,16 @@ def _hosts(subject: values.Subject, cloud: snapshot.Cloud,
                subject.flavor.extra_specs.items()
                if key not in (nfv_policy.VSWITCH_NUMA_AFFINITY, nfv_policy.
                               SYNONYMS[nfv_policy.VSWITCH_NUMA_AFFINITY])}
-    other = counting.of(dataclasses.replace(
-        subject.flavor, extra_specs=without), image=image)
+    other = _count(dataclasses.replace(
+        subject.flavor, extra_specs=without), image, counting)
     return dataclasses.replace(found, fits_with_networks=other.fits > 0)
+
+
+def _count(flavor: snapshot.Flavor, image: Mapping[str, str],
+           counting: capacity.Counting) -> capacity.FlavorCapacity:
+    """How many guests the hosts take; none if Nova's code cannot take it."""
+    try:
+        return counting.of(flavor, image=image)
+    except Exception as exc:
+        return capacity.FlavorCapacity(
+            flavor, 0, 0, {}, f'{type(exc).__name__}: {exc}')

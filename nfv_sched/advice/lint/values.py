@@ -30,6 +30,8 @@ WARNING = 'warning'
 #: It runs as it was meant, and could do better.
 NOTE = 'note'
 SEVERITIES = (ERROR, WARNING, NOTE)
+#: Stands for a key where it is the whole that something is about.
+WHOLE = '-'
 
 
 class Finding(ty.NamedTuple):

@@ -82,7 +82,7 @@ def refusals(subject: values.Subject) -> Iterator[values.Finding]:
             like = [each for each in specs if each.startswith(
                 key.removesuffix('0'))] if key.endswith('.0') else []
             key = (keys.key_in(refusal.text, specs) or
-                   (like[0] if like else key) or '-')
+                   (like[0] if like else key) or values.WHOLE)
         yield values.Finding(
             values.ERROR, key, f'Nova refuses it: {_line(refusal.text)}', do)
 
@@ -268,12 +268,11 @@ def used(subject: values.Subject) -> Iterator[values.Finding]:
     other = [server for server in subject.servers
              if dict(server.flavor.extra_specs) != now]
     yield values.Finding(
-        values.WARNING, '-', f'in use by '
-        f'{text.count(len(subject.servers), "server")}, which keep it as it '
-        'was when they were booted or resized' + (
-            f'; for {len(other)} it was another' if other else ''),
-        'a change reaches new servers only; resize the others to another '
-        'flavor')
+        values.WARNING, values.WHOLE, f'in use by '
+        f'{text.count(len(subject.servers), "server")}' + (
+            f', booted when it was different: {len(other)}' if other
+            else ''), 'a change reaches new servers only; to change these, '
+        'resize them to another flavor')
 
 
 def size(kib: int) -> str:

@@ -64,7 +64,9 @@ COMMANDS = (
     ('explain', 'flavor', 'vrouter.4'),
     ('capacity', 'list', '--empty', '--by', 'host'),
     ('capacity', 'show', 'vrouter.4'), ('audit',), ('metrics',),
-    ('simulate',), ('rebalance', 'plan'))
+    ('simulate',), ('rebalance', 'plan'),
+    ('flavor', 'lint', '--all', '--hosts', '--used'),
+    ('flavor', 'translate', '--all', '-f', 'commands'))
 #: What looks at agents of Neutron.
 OF_AGENTS = (
     ('metrics',), ('rebalance', 'plan'),

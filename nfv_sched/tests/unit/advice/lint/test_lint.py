@@ -419,7 +419,7 @@ class RulesTest(base.TestCase):
         """How many servers have it, and how many as it was before."""
         found, = fine(PINNED, servers=True).run()
         self.assertIn('in use by 1 server', found.finding)
-        self.assertIn('for 1 it was another', found.finding)
+        self.assertIn('booted when it was different: 1', found.finding)
 
 
 class NearTest(base.TestCase):
