@@ -35,7 +35,7 @@ TESTED = ('filters', 'numa', 'rules', 'weights')
 OPTIONAL = ('__init__', 'base')
 
 #: Folders that know nothing of those who use them.
-LOWER = ('ledger', 'network', 'numa', 'rules')
+LOWER = ('ledger', 'machine', 'network', 'numa', 'rules')
 UPPER = ('cmd', 'filters', 'weights')
 
 #: What is imported of Nova elsewhere than in the modules that are for that.
