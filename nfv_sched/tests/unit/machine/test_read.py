@@ -295,7 +295,7 @@ class FileTest(ReadTestCase):
         found = read.machine([], root, [1, 2])
         self.assertEqual([1, 2], [node.memory for node in found.nodes])
 
-    @hypothesis.settings(max_examples=150, deadline=None)
+    @hypothesis.settings(max_examples=80, deadline=None)
     @hypothesis.given(st.data())
     def test_cut_off_and_edited(self, data):
         """One error, or a sound machine, whatever has become of a file."""

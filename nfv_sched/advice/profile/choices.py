@@ -1,0 +1,111 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What an operator chooses about a host, and why a choice is refused."""
+
+from collections.abc import Mapping
+import dataclasses
+
+#: One core of node 0 for the platform: HPE Helion Carrier Grade.
+HCG = 'hcg'
+#: One core of each NUMA node for the platform: TripleO.
+EVERY_NODE = 'every-node'
+#: Guests share all CPUs with the platform: hyper-converged clouds.
+FLOATING = 'floating'
+LAYOUTS = (HCG, EVERY_NODE, FLOATING)
+
+SMALL = 4
+#: Name of each size of pages -> KiB.
+PAGE_SIZES = {'1G': 1048576, '2M': 2048, '4K': SMALL}
+
+HDD, SSD, NVME = 'hdd', 'ssd', 'nvme'
+OSD_TYPES = (HDD, SSD, NVME)
+
+#: Workloads of TripleO: name -> (GiB of a guest, utilisation of its CPUs).
+WORKLOADS: Mapping[str, tuple[float, float]] = {
+    'default': (2.0, 0.5),
+    'many_small_vms': (1.0, 0.2),
+    'few_large_vms': (4.0, 0.8),
+    'nfv_default': (8.0, 0.9),
+}
+
+
+class Refusal(Exception):
+    """The machine cannot be set up as it was chosen; says why."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchNIC:
+    """A NIC of the virtual switch.
+
+    :ivar name: of the interface, or its PCI address
+    :ivar physnet: physical network that it serves, or an empty text
+    """
+
+    name: str
+    physnet: str = ''
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ceph:
+    """The Ceph OSDs of a hyper-converged host, and its guests.
+
+    :ivar osds: type of disks -> number of OSDs on such disks
+    :ivar per_device: OSDs on each device; counts for NVMe only
+    :ivar gb_per_osd: memory of an OSD in GB
+    :ivar mb_per_gb: MB in a GB: 1024, or 1000 as in the older guide
+    :ivar node: NUMA node of the OSDs; None for all
+    """
+
+    osds: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    per_device: int = 1
+    gb_per_osd: float = 5.0
+    mb_per_gb: int = 1024
+    node: int | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of all OSDs."""
+        return sum(self.osds.values())
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """All that is chosen about a host.
+
+    :ivar layout: one of :data:`LAYOUTS`
+    :ivar switch_cores: physical cores for the virtual switch: for each of the
+        NUMA nodes of its NICs, or NUMA node -> cores; None for the default
+    :ivar switch_nics: the NICs of the virtual switch
+    :ivar mtus: MTUs of its networks, in bytes
+    :ivar shared: whether one core of each NUMA node is for shared vCPUs
+    :ivar pages: (KiB, part of the memory for guests) for each size of huge
+        pages; None for 1 GiB pages, or 2 MiB pages where there are none
+    :ivar network_node: whether DHCP servers or routers run on the host
+    :ivar ceph: the OSDs
+    :ivar guest_gb: memory of an average guest in GB, or None
+    :ivar utilisation: CPU utilisation of an average guest, from 0 to 1
+    :ivar vswitch_label: label of NUMA nodes with the virtual switch
+    :ivar node_label_prefix: prefix of the labels of single NUMA nodes
+    """
+
+    layout: str = HCG
+    switch_cores: int | Mapping[int, int] | None = None
+    switch_nics: tuple[SwitchNIC, ...] = ()
+    mtus: frozenset[int] = frozenset()
+    shared: bool = False
+    pages: tuple[tuple[int, float], ...] | None = None
+    network_node: bool = False
+    ceph: Ceph = Ceph()
+    guest_gb: float | None = None
+    utilisation: float = 1.0
+    vswitch_label: str = 'nfv_vswitch'
+    node_label_prefix: str = 'nfv_node'

@@ -1,0 +1,39 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What the nova.conf of a compute node says of its CPUs, memory and labels."""
+
+from collections.abc import Mapping
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Options of a compute node; of what is not set the value says nothing.
+
+    :ivar shared: ``[compute] cpu_shared_set``
+    :ivar dedicated: ``[compute] cpu_dedicated_set``
+    :ivar reserved_memory: ``reserved_host_memory_mb`` in MiB
+    :ivar reserved_pages: ``reserved_huge_pages``: (NUMA node, KiB) -> pages
+    :ivar cpu_ratio: ``cpu_allocation_ratio``, or None if it is not set
+    :ivar pin_set: ``vcpu_pin_set``, which Nova does not want any more
+    :ivar physnets: names of ``[neutron] physnets`` -> their NUMA nodes
+    """
+
+    shared: frozenset[int] = frozenset()
+    dedicated: frozenset[int] = frozenset()
+    reserved_memory: int = 512
+    reserved_pages: Mapping[tuple[int, int], int] = dataclasses.field(
+        default_factory=dict)
+    cpu_ratio: float | None = None
+    pin_set: str = ''
+    physnets: Mapping[str, frozenset[int]] = dataclasses.field(
+        default_factory=dict)
