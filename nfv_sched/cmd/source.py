@@ -50,40 +50,14 @@ class UsageError(Exception):
 EXPECTED = (UnreadError, UsageError, problems.InputError)
 
 
-class Looking:
-    """Part of a subcommand that looks at a cloud, before ``cli.Command``.
+class Telling:
+    """Part of a subcommand that reads something, before ``cli.Command``.
 
-    ``take_action`` gets the cloud from :meth:`cloud`; what could not be read
-    is told after the output.
+    Errors are told in a line each, and the exit code says what is wrong.
     """
 
-    #: Set by a command that has found something to do about the cloud.
+    #: Set by a command that has found something to do.
     found = False
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The parser with the options for the cloud."""
-        parser = super().get_parser(prog_name)
-        group = parser.add_argument_group('the cloud')
-        group.add_argument(
-            '--from', dest='source', metavar='FILE',
-            help='a snapshot, or a cloud file of the simulator, whose steps '
-                 'are run first; without it, the cloud of --config-file is '
-                 'read')
-        cli.add_configuration(group)
-        return parser
-
-    def cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
-        """Read the cloud.
-
-        :param parsed_args: those of the command line
-        :raises UnreadError: if there is nothing to look at
-        """
-        if parsed_args.source is not None:
-            cloud = load(parsed_args.source)
-        else:
-            cloud = read(cli.configuration(parsed_args))
-        self._missing = list(cloud.missing)
-        return cloud
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; called by cliff.
@@ -126,6 +100,39 @@ class Looking:
             raise UsageError(f'no column {", ".join(wanted)}; there are: '
                              f'{", ".join(column_names)}')
         return super().produce_output(parsed_args, column_names, data)
+
+
+class Looking(Telling):
+    """Part of a subcommand that looks at a cloud, before ``cli.Command``.
+
+    ``take_action`` gets the cloud from :meth:`cloud`; what could not be read
+    is told after the output.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser with the options for the cloud."""
+        parser = super().get_parser(prog_name)
+        group = parser.add_argument_group('the cloud')
+        group.add_argument(
+            '--from', dest='source', metavar='FILE',
+            help='a snapshot, or a cloud file of the simulator, whose steps '
+                 'are run first; without it, the cloud of --config-file is '
+                 'read')
+        cli.add_configuration(group)
+        return parser
+
+    def cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
+        """Read the cloud.
+
+        :param parsed_args: those of the command line
+        :raises UnreadError: if there is nothing to look at
+        """
+        if parsed_args.source is not None:
+            cloud = load(parsed_args.source)
+        else:
+            cloud = read(cli.configuration(parsed_args))
+        self._missing = list(cloud.missing)
+        return cloud
 
 
 def load(path: str) -> snapshot.Cloud:

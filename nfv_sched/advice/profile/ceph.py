@@ -83,13 +83,14 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
     # As fractions: 0.5 GB for each guest must not become 0.499.
     left = Fraction(memory - kept, 1024)
     for_osds = _exact(ceph.gb_per_osd) * ceph.count
-    if for_osds > left:
+    if ceph.count and for_osds > left:
         raise choices.Refusal(
             f'{ceph.count} OSDs need {float(for_osds):g} GB of memory, but '
             f'{float(left):.0f} GB are there')
     found = Plan(osd_memory=int(for_osds * ceph.mb_per_gb))
     if guest_gb is not None:
-        guests = int((left - for_osds) / (_exact(guest_gb) + OVERHEAD))
+        guests = max(int(
+            (left - for_osds) / (_exact(guest_gb) + OVERHEAD)), 0)
         if osd_cpus is None:
             osd_cpus = vcpus_per_osd(ceph) * ceph.count
         vcpus = (cpus - osd_cpus) / _exact(utilisation)

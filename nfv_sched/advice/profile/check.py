@@ -46,6 +46,14 @@ def page_size(size: int) -> str:
     return _KIB.get(size, str(size))
 
 
+def ratio(number: float) -> str:
+    """A CPU allocation ratio with all digits that count.
+
+    :param number: the ratio
+    """
+    return f'{number:.6f}'.rstrip('0').rstrip('.')
+
+
 def reserved_pages(pages: Mapping[tuple[int, int], int]) -> list[str]:
     """The values of ``reserved_huge_pages``.
 
@@ -90,8 +98,8 @@ def differences(has: settings.Settings, wants: settings.Settings,
             or abs(has.cpu_ratio - wants.cpu_ratio) > _CLOSE):
         yield Difference(
             'cpu_allocation_ratio',
-            _NOT_SET if has.cpu_ratio is None else f'{has.cpu_ratio:g}',
-            f'{wants.cpu_ratio:g}')
+            _NOT_SET if has.cpu_ratio is None else ratio(has.cpu_ratio),
+            ratio(wants.cpu_ratio))
     for name in sorted({*has.physnets, *wants.physnets}):
         ours = name == vswitch_label or name.startswith(node_label_prefix)
         one, other = has.physnets.get(name), wants.physnets.get(name)

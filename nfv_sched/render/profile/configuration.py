@@ -50,7 +50,7 @@ def _nova_conf(profile: profiles.Profile) -> Iterator[str]:
     for value in check.reserved_pages(settings.reserved_pages):
         yield f'reserved_huge_pages = {value}'
     if settings.cpu_ratio is not None:
-        yield f'cpu_allocation_ratio = {settings.cpu_ratio:g}'
+        yield f'cpu_allocation_ratio = {check.ratio(settings.cpu_ratio)}'
     yield ''
     yield '[compute]'
     for name, numbers in (('cpu_shared_set', settings.shared),

@@ -78,7 +78,7 @@ def _settings(profile: profiles.Profile) -> Iterator[str]:
     for value in check.reserved_pages(settings.reserved_pages):
         yield f'reserved_huge_pages = {value}'
     if settings.cpu_ratio is not None:
-        yield f'cpu_allocation_ratio = {settings.cpu_ratio:g}'
+        yield f'cpu_allocation_ratio = {check.ratio(settings.cpu_ratio)}'
     options = configuration.ovs_options(profile)
     for name in ('pmd-cpu-mask', 'dpdk-socket-mem'):
         if name in options:

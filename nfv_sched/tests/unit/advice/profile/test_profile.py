@@ -167,6 +167,12 @@ class RefusalTest(base.TestCase):
             '1024 MiB are for the switch',
             self.refused(machines.machine(memory=8192)))
 
+    def test_little_memory_without_osds(self):
+        for chosen in ({}, {'guest_gb': 2.0}):
+            self.assertIn('NUMA node 0 has 2048 MiB of memory', self.refused(
+                machines.machine(memory=2048), layout=choices.FLOATING,
+                network_node=True, **chosen))
+
     def test_nothing_usable(self):
         self.assertIn('no NUMA node has both', self.refused(
             machines.machine(memory=0)))
