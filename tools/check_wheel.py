@@ -17,8 +17,9 @@ outside the source tree::
 
     python check_wheel.py /path/to/source/tree
 
-Every file of the package and of etc/nfv_sched must be installed, every
-module outside the tests must import, and every entry point must load.
+Every file of the package and of etc must be installed where it belongs, byte
+for byte, every module outside the tests must import, and every entry point
+must load.
 """
 
 import configparser
@@ -29,6 +30,8 @@ import sys
 
 DISTRIBUTION = 'nfv-sched'
 PACKAGE = 'nfv_sched'
+# Where pip puts the folder etc: into the environment.
+PREFIX = pathlib.Path(sys.prefix).resolve()
 
 # Entry-point groups of which every member must load.
 GROUPS = (
@@ -48,7 +51,7 @@ def expected_files(tree):
     :returns: set of paths relative to the root, with forward slashes
     """
     found = set()
-    for top in (PACKAGE, 'etc/nfv_sched'):
+    for top in (PACKAGE, 'etc'):
         for path in (tree / top).rglob('*'):
             if (path.is_file() and '__pycache__' not in path.parts
                     and path.suffix not in ('.pyc', '.sample', '.swp')):
@@ -60,21 +63,33 @@ def installed_files(distribution):
     """Files that are installed.
 
     :param distribution: the installed distribution
-    :returns: set of paths relative to site-packages, or for data files to
-        the prefix
+    :returns: dict of paths relative to site-packages, or for data files to
+        the prefix, to where they are
     """
-    found = set()
+    found = {}
     for path in distribution.files or ():
-        parts = [part for part in path.parts if part != '..']
-        if path.locate().exists():
-            found.add('/'.join(parts))
+        where = pathlib.Path(path.locate()).resolve()
+        if '..' in path.parts:
+            if not where.is_relative_to(PREFIX):
+                continue
+            name = where.relative_to(PREFIX).as_posix()
+        else:
+            name = path.as_posix()
+        if where.exists():
+            found[name] = where
     return found
 
 
-def missing_files(tree, distribution):
-    """Complaints about files of the tree that are not installed."""
-    missing = expected_files(tree) - installed_files(distribution)
-    return [f'not installed: {path}' for path in sorted(missing)]
+def wrong_files(tree, distribution):
+    """Complaints about files that are missing, or differ from the tree."""
+    installed = installed_files(distribution)
+    errors = []
+    for name in sorted(expected_files(tree)):
+        if name not in installed:
+            errors.append(f'not installed: {name}')
+        elif installed[name].read_bytes() != (tree / name).read_bytes():
+            errors.append(f'differs: {name}: {installed[name]}')
+    return errors
 
 
 def broken_modules(tree):
@@ -133,7 +148,7 @@ def main(argv):
               'wheel', file=sys.stderr)
         return 2
 
-    errors = (missing_files(tree, distribution) + broken_modules(tree) +
+    errors = (wrong_files(tree, distribution) + broken_modules(tree) +
               broken_entry_points(tree, distribution))
     for error in errors:
         print(error, file=sys.stderr)
