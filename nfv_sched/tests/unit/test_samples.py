@@ -1,0 +1,240 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The samples for systemd and logrotate do what they say.
+
+Command lines are read by the commands themselves, units by systemd, and the
+log is turned by logrotate, where these are installed.
+"""
+
+import configparser
+import os
+import pathlib
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+
+import fixtures
+import testtools
+
+from nfv_sched.cmd import cli
+from nfv_sched.tests import base
+
+ROOT = pathlib.Path(base.__file__).parents[2]
+ETC = ROOT / 'etc' / 'nfv_sched'
+UNITS = sorted((ETC / 'systemd').iterdir())
+LOGROTATE = ETC / 'logrotate.d' / 'nfv-sched-ledger'
+
+#: Where the samples have the configuration.
+NOVA_CONF = '/etc/nova/nova.conf'
+
+#: A program as pip makes it.
+PROGRAM = """\
+import sys
+from nfv_sched.cmd.ledger import main
+sys.exit(main())
+"""
+
+#: Logs as the service does, and turns the log in between.
+TURNING = """\
+import subprocess, sys
+from oslo_config import cfg
+from oslo_log import log
+conf = cfg.ConfigOpts()
+log.register_options(conf)
+conf(['--log-file', sys.argv[1]], project='nova', default_config_files=[])
+log.setup(conf, 'nfv-sched-ledger')
+log.getLogger('nfv_sched').warning('before')
+subprocess.run(sys.argv[2:], check=True)
+log.getLogger('nfv_sched').warning('after')
+"""
+
+
+class _Unit(configparser.RawConfigParser):
+    """Reads a unit, whose keys may be there several times."""
+
+    def __init__(self, path):
+        super().__init__(delimiters=('=',), strict=False)
+        self.optionxform = str
+        self.read(path)
+
+
+def commands(path):
+    """The commands of nfv-sched in a unit, as lists of words."""
+    unit = _Unit(path)
+    if not unit.has_section('Service'):
+        return []
+    found = [shlex.split(value) for key, value in unit.items('Service')
+             if key.startswith('Exec')]
+    return [words for words in found if 'nfv-sched' in words[0]]
+
+
+class UnitsTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.top = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.conf = self.top / 'nova.conf'
+        self.conf.write_text('[DEFAULT]\ntransport_url = fake:/\n'
+                             f'state_path = {self.top}\n')
+
+    def run_ledger(self, words, **variables):
+        """Start the ledger with a nova.conf of its own."""
+        program = self.top / 'nfv-sched-ledger'
+        program.write_text(PROGRAM)
+        return subprocess.Popen(
+            [sys.executable, '-W', 'ignore', program] + [
+                str(self.conf) if word == NOVA_CONF else word
+                for word in words],
+            env=dict(os.environ, PYTHONPATH=str(ROOT), **variables),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def test_there_are_commands(self):
+        programs = [words[0] for path in UNITS for words in commands(path)]
+        self.assertEqual(
+            ['/usr/bin/nfv-sched', '/usr/bin/nfv-sched-ledger',
+             '/usr/bin/nfv-sched'], programs)
+
+    def test_subcommands(self):
+        """nfv-sched has the subcommand, and that the options."""
+        for path in UNITS:
+            for words in commands(path):
+                if words[0].endswith('/nfv-sched'):
+                    factory, _, rest = (
+                        cli.NFVSched().command_manager.find_command(
+                            words[1:]))
+                    parsed = factory(None, None).get_parser(
+                        'nfv-sched').parse_args(rest)
+                    self.assertEqual([NOVA_CONF], parsed.config_file)
+
+    def test_ledger(self):
+        """It takes its options, and would begin."""
+        for path in UNITS:
+            for words in commands(path):
+                if words[0].endswith('ledger'):
+                    process = self.run_ledger([*words[1:], '--dry-run'])
+                    # It is asked for nothing to do, once it has read all.
+                    self.assertEqual(
+                        'nfv-sched-ledger: --dry-run needs --once\n',
+                        process.communicate(timeout=300)[0])
+                    return
+        self.fail('there is no ledger')
+
+    def test_ledger_notifies(self):
+        """systemd learns that it has begun, and SIGTERM ends it."""
+        unit = _Unit(ETC / 'systemd' / 'nfv-sched-ledger.service')
+        self.assertEqual('notify', unit['Service']['Type'])
+        words, = commands(ETC / 'systemd' / 'nfv-sched-ledger.service')
+        logs = self.top / 'log'
+        logs.mkdir()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(str(self.top / 'notify'))
+            manager.settimeout(300)
+            process = self.run_ledger(
+                [*words[1:], '--log-dir', str(logs)],
+                NOTIFY_SOCKET=str(self.top / 'notify'))
+            self.addCleanup(process.kill)
+            self.assertEqual(b'READY=1', manager.recv(100))
+        process.terminate()
+        process.communicate(timeout=300)
+        self.assertEqual(0, process.returncode)
+        # The one that the sample for logrotate takes.
+        self.assertEqual(['nfv-sched-ledger.log'], os.listdir(logs))
+        self.assertIn(f'/{os.listdir(logs)[0]} {{', LOGROTATE.read_text())
+
+    def test_timers_have_services(self):
+        for path in UNITS:
+            if path.suffix == '.timer':
+                self.assertNotIn('Unit', _Unit(path)['Timer'])
+                unit = _Unit(path.with_suffix('.service'))
+                self.assertEqual('oneshot', unit['Service']['Type'])
+
+    @testtools.skipUnless(shutil.which('systemd-analyze'), 'no systemd')
+    def test_systemd(self):
+        """It knows all settings."""
+        self.assertEqual('', self.verify())
+
+    @testtools.skipUnless(shutil.which('systemd-analyze'), 'no systemd')
+    def test_systemd_finds_errors(self):
+        self.assertIn('Unknown', self.verify(('Restart=', 'Resart=')))
+        self.assertIn('Failed to parse',
+                      self.verify(('TimeoutStopSec=90', 'TimeoutStopSec=x')))
+
+    def verify(self, *replacements):
+        """What systemd says of the units."""
+        program = self.top / 'program'
+        program.write_text('#!/bin/sh\n')
+        program.chmod(0o755)
+        copies = []
+        for path in UNITS:
+            text = path.read_text()
+            for words in commands(path):
+                text = text.replace(words[0], str(program))
+            for old, new in replacements:
+                text = text.replace(old, new)
+            copies.append(self.top / path.name)
+            copies[-1].write_text(text)
+        return subprocess.run(
+            ['systemd-analyze', 'verify', *copies], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+
+    def test_documented(self):
+        """Each is named where operators read of it."""
+        text = ''.join(path.read_text() for path in (
+            ROOT / 'doc' / 'source').rglob('*.rst'))
+        self.assertEqual([], [
+            path.name for path in [*UNITS, LOGROTATE]
+            if path.relative_to(ROOT).as_posix() not in text])
+
+
+@testtools.skipUnless(shutil.which('logrotate'), 'no logrotate')
+class LogrotateTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.top = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.log = self.top / 'nfv-sched-ledger.log'
+
+    def command(self, *options):
+        """logrotate, on a log of these tests."""
+        text = LOGROTATE.read_text()
+        for old, new in (
+                ('/var/log/nova/nfv-sched-ledger.log', str(self.log)),
+                # There may be no such user, and the tests are not root's.
+                ('    su nova nova\n', '')):
+            self.assertEqual(1, text.count(old))
+            text = text.replace(old, new)
+        sample = self.top / 'sample'
+        sample.write_text(text)
+        sample.chmod(0o600)
+        self.top.chmod(0o700)
+        return [shutil.which('logrotate'), *options,
+                '--state', self.top / 'state', sample]
+
+    def test_understood(self):
+        done = subprocess.run(
+            self.command('--debug'), text=True, check=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertNotIn('error:', done.stdout)
+        self.assertIn('(8 rotations)', done.stdout)
+
+    def test_turned(self):
+        """No line is lost, and none is written into the old log."""
+        subprocess.run(
+            [sys.executable, '-W', 'ignore', '-c', TURNING, self.log,
+             *self.command('--force')],
+            check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        old = self.top / f'{self.log.name}.1'
+        for path, line in (old, 'before'), (self.log, 'after'):
+            self.assertEqual(1, len(path.read_text().splitlines()))
+            self.assertTrue(path.read_text().rstrip().endswith(line))
