@@ -12,8 +12,8 @@
 #    under the License.
 """Check the source distribution of nfv-sched, and wheels that are built.
 
-Run it in a git clone, where Python's ``build`` is installed; files that git does
-not know are left alone::
+Run it in a git clone, where Python's ``build`` is installed; files that git
+does not know are left alone::
 
     python tools/check_sdist.py .
 
