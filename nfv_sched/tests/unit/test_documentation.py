@@ -9,19 +9,32 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Commands in the documentation that make or change flavors.
+"""What readers of the documentation copy: commands, and configuration.
 
 The usual client asks for a microversion at which Nova's API checks no extra
-specs, unless it is told another one.
+specs, unless it is told another one.  Options of nova.conf are those that Nova
+and nfv-sched know, with values that they take.
 """
 
 import pathlib
 import re
+import textwrap
 
+import fixtures
+from keystoneauth1 import loading
+from nova.conf import neutron as neutron_conf
+from nova.scheduler import filters as nova_filters
+from oslo_config import cfg
+from oslo_config import iniparser
+from placement.conf import placement as placement_conf
 import testtools
+import yaml
 
 import nfv_sched
 from nfv_sched.checks import flavors
+from nfv_sched import filters
+from nfv_sched.tests import base
+from nfv_sched.tests.tempest import config as tempest_config
 
 _ROOT = pathlib.Path(nfv_sched.__file__).parents[1]
 _PLACES = ('*.md', '*.rst', 'devstack/*', 'doc/source/**/*.rst',
@@ -78,3 +91,175 @@ class FlavorCommandsTest(testtools.TestCase):
             'openstack aggregate set --property x=1 rack',
         ):
             self.assertEqual([], list(_unchecked(text)), text)
+
+
+class _Sections(iniparser.BaseParser):
+    """Reads a file as oslo.config does."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.options = []
+        self._section = 'DEFAULT'
+        self.parse(text.splitlines(keepends=True))
+
+    def new_section(self, section):
+        self._section = section
+
+    def assignment(self, key, value):
+        self.options.append((self._section, key, '\n'.join(value)))
+
+
+def blocks(text, language):
+    """The code blocks of a page that are in a language."""
+    return [textwrap.dedent(found) for found in re.findall(
+        rf'^ *\.\. code-block:: {language}\n\n((?:(?: +.*)?\n)+)', text,
+        re.MULTILINE)]
+
+
+def as_ini(overrides):
+    """What OpenStack-Ansible makes of overrides, as an ini file.
+
+    Its README says it: a set becomes several lines, a list one with commas.
+    """
+    lines = []
+    for section, options in overrides.items():
+        lines.append(f'[{section}]')
+        for option, value in options.items():
+            if isinstance(value, dict):
+                lines += [f'{option} = {word}' for word in value]
+            elif isinstance(value, list):
+                lines.append(f'{option} = {",".join(map(str, value))}')
+            else:
+                lines.append(f'{option} = {value}')
+    return '\n'.join(lines) + '\n'
+
+
+class ConfigurationTest(base.TestCase):
+    """Examples of configuration."""
+
+    #: By their first section, what is not for Nova.
+    FOREIGN = re.compile(
+        r'\[\[local\|localrc\]\]|\[(Unit|Service|Timer)\]'
+        r'|\[nova-base-plugin-')
+    #: In the place of others, and of the package that contributors write.
+    EXAMPLES = {'...', 'EvenNodesFilter'}
+    #: What roles of OpenStack-Ansible have variables for.
+    VARIABLES = {
+        'nova_user_pip_packages', 'nova_scheduler_default_filters',
+        'nova_scheduler_extra_filters', 'nova_nova_conf_overrides',
+        'placement_placement_conf_overrides'}
+    #: What Kolla-Ansible merges; a name of a host is compute1.
+    MERGED = {
+        '/etc/kolla/config/nova/nova-scheduler.conf',
+        '/etc/kolla/config/nova/nova-compute.conf',
+        '/etc/kolla/config/nova/compute1/nova.conf',
+        '/etc/kolla/config/placement.conf'}
+
+    def wrong(self, text, tempest=False):
+        """Complaints about what Nova, or Placement, does not take.
+
+        :param tempest: whether it is for Tempest
+        """
+        options = _Sections(text).options
+        if tempest:
+            conf = cfg.ConfigOpts()
+            conf.register_opts(tempest_config.OPTIONS, tempest_config.GROUP)
+            conf.register_opt(tempest_config.SERVICE_OPTION,
+                              group='service_available')
+        elif {section for section, _, _ in options} == {'placement'} and (
+                'allocation_conflict_retry_count' in text):
+            conf = cfg.ConfigOpts()
+            placement_conf.register_opts(conf)
+        else:
+            conf = base.CONF
+        path = pathlib.Path(self.useFixture(
+            fixtures.TempDir()).path) / 'nova.conf'
+        path.write_text(text)
+        conf(['--config-file', str(path)], project='nova',
+             default_config_files=[], default_config_dirs=[])
+        errors = []
+        if conf is base.CONF:
+            try:
+                neutron_conf.register_dynamic_opts(conf)
+            except cfg.Error as exc:
+                errors.append(str(exc))
+        # Registered by who authenticates, and when.
+        credentials = {
+            (section, more.dest) for section, option, value in options
+            if option == 'auth_type'
+            for more in loading.get_auth_plugin_conf_options(value)}
+        for section, option, _ in options:
+            if (section, option) in credentials:
+                continue
+            try:
+                group = conf if section == 'DEFAULT' else conf[section]
+                group[option.replace('-', '_')]
+            except (cfg.Error, KeyError, ValueError) as exc:
+                errors.append(f'[{section}] {option}: {exc}')
+        return errors + self.unknown_filters(options)
+
+    def unknown_filters(self, options):
+        known = self.EXAMPLES | {cls.__name__ for cls in (
+            *nova_filters.all_filters(), *filters.all_filters())}
+        return [f'there is no {name}' for _, option, value in options
+                if option == 'enabled_filters' for name in value.split(',')
+                if name.strip() not in known]
+
+    def pages(self):
+        for path in sorted((_ROOT / 'doc' / 'source').rglob('*.rst')):
+            yield path, path.read_text(encoding='utf-8')
+
+    def test_nova_conf(self):
+        found = 0
+        for path, text in self.pages():
+            for block in blocks(text, 'ini'):
+                if not self.FOREIGN.match(block):
+                    self.assertEqual([], self.wrong(
+                        block, tempest=path.name == 'tempest.rst'), path)
+                    found += 1
+        self.assertGreater(found, 10)
+
+    def test_openstack_ansible(self):
+        found = set()
+        for path, text in self.pages():
+            if path.name != 'deployment.rst':
+                continue
+            for block in blocks(text, 'yaml'):
+                variables = yaml.safe_load(block)
+                found |= set(variables)
+                for name, value in variables.items():
+                    if name.endswith('_conf_overrides'):
+                        self.assertEqual([], self.wrong(as_ini(value)), name)
+                    elif name.endswith('_filters'):
+                        self.assertEqual([], self.unknown_filters(
+                            [('', 'enabled_filters', ','.join(value))]))
+        self.assertEqual(self.VARIABLES, found)
+
+    def test_kolla(self):
+        text = (_ROOT / 'doc' / 'source' / 'install' / 'deployment.rst'
+                ).read_text(encoding='utf-8')
+        self.assertEqual(self.MERGED, set(re.findall(
+            r'/etc/kolla/config/[\w/.-]+\.conf', text)))
+        # What its template knows by the name of the image.
+        self.assertIn(' nova_base_pip_packages_append ', text)
+
+    def test_what_is_found(self):
+        for text in (
+            '[nfv_sched]\nlegder = placement\n',
+            '[nfv_sched]\nledger = database\n',
+            '[nvf_sched]\nledger = placement\n',
+            '[filter_scheduler]\nenabled_filters = NFVTopologieFilter\n',
+            '[neutron_physnet_b]\nnuma_nodes = 0\n',
+            '[neutron]\nphysnets = a\n[neutron_physnet_a]\nnuma = 0\n',
+            '[DEFAULT]\nenabled_filters = ComputeFilter\n',
+            '[neutron]\nauth_type = password\nuser = neutron\n',
+            '[placement]\nallocation_conflict_retry_count = x\n',
+        ):
+            self.assertNotEqual([], self.wrong(text), text)
+        for text in (
+            '[nfv_sched]\nledger = placement\n',
+            '[neutron]\nauth_type = password\nusername = neutron\n',
+            '[DEFAULT]\nreserved_host_memory_mb = 1024\n',
+            '[neutron]\nphysnets = a\n[neutron_physnet_a]\nnuma_nodes = 0\n',
+        ):
+            self.assertEqual([], self.wrong(text), text)
