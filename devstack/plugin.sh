@@ -46,6 +46,10 @@ _NFV_SCHED_OPTIONS=(
 # Commands for operators.
 _NFV_SCHED_COMMANDS=(nfv-sched nfv-sched-status)
 
+# The driver of made-up compute nodes, as Nova knows it: it looks for drivers
+# below nova.virt only, so that is where a link to it is.
+_NFV_SCHED_FAKE_DRIVER=nfv_sched_live.LiveDriver
+
 # Stands in placement.conf above a section that was added here.
 _NFV_SCHED_PLACEMENT_MARK="# Section added by the DevStack plugin nfv-sched."
 
@@ -103,6 +107,31 @@ function _nfv_sched_check_limits {
     done
 }
 
+# Die if compute nodes cannot be made up, or if settings of this machine are
+# given as well: the description says all that.
+function _nfv_sched_check_fake_hosts {
+    local name
+    if [[ ! -r $NFV_SCHED_FAKE_HOSTS ]]; then
+        die $LINENO "NFV_SCHED_FAKE_HOSTS: there is no file" \
+            "$NFV_SCHED_FAKE_HOSTS"
+    fi
+    if [[ ${VIRT_DRIVER:-} != fake ]]; then
+        die $LINENO "NFV_SCHED_FAKE_HOSTS needs VIRT_DRIVER=fake"
+    fi
+    if [[ $NFV_SCHED_VSWITCH_LABEL != nfv_vswitch || \
+            $NFV_SCHED_NODE_LABEL_PREFIX != nfv_node ]]; then
+        die $LINENO "NFV_SCHED_FAKE_HOSTS needs the labels nfv_vswitch and" \
+            "nfv_node"
+    fi
+    for name in VSWITCH_NUMA_NODES CPU_DEDICATED_SET CPU_SHARED_SET; do
+        name=NFV_SCHED_$name
+        if [[ -n ${!name} ]]; then
+            die $LINENO "$name is of this machine; with" \
+                "NFV_SCHED_FAKE_HOSTS, $NFV_SCHED_FAKE_HOSTS says it"
+        fi
+    done
+}
+
 # Die early if the settings are wrong, and say what is wrong.
 function nfv_sched_check_settings {
     local reasons=${NFV_SCHED_EXPOSE_REASONS:-none}
@@ -115,7 +144,12 @@ function nfv_sched_check_settings {
             "must be none, policy, summary or hosts"
     fi
     _nfv_sched_check_limits
-    if is_service_enabled n-cpu; then
+    if ! is_service_enabled n-cpu; then
+        return 0
+    fi
+    if [[ -n $NFV_SCHED_FAKE_HOSTS ]]; then
+        _nfv_sched_check_fake_hosts
+    else
         _nfv_sched_check_vswitch_nodes
         _nfv_sched_check_cpu_sets
     fi
@@ -247,10 +281,42 @@ function _nfv_sched_divide_cpus {
     done
 }
 
+# Whether the compute nodes of this machine are made up.
+function _nfv_sched_is_fake {
+    is_service_enabled n-cpu && [[ -n $NFV_SCHED_FAKE_HOSTS ]]
+}
+
+# Give each nova-compute that DevStack will start its description, in its own
+# state directory. DevStack makes that, too, but for root.
+function configure_nfv_sched_fake_hosts {
+    local number name
+    local -a names=()
+    for (( number = 1; number <= NUMBER_FAKE_NOVA_COMPUTE; number++ )); do
+        name=$HOSTNAME$number
+        sudo install -d -o "$STACK_USER" "$NOVA_STATE_PATH" \
+            "$NOVA_STATE_PATH/$name"
+        names+=("$name")
+    done
+    "$NOVA_BIN_DIR/python3" "$NFV_SCHED_DIR/devstack/lib/fake_hosts.py" \
+        "$NFV_SCHED_FAKE_HOSTS" "$NOVA_STATE_PATH" "${names[@]}" ||
+        die $LINENO "NFV_SCHED_FAKE_HOSTS=$NFV_SCHED_FAKE_HOSTS cannot be used"
+    ln -sf "$NFV_SCHED_DIR/nfv_sched/tests/live/bed/virt/live.py" \
+        "$NOVA_DIR/nova/virt/${_NFV_SCHED_FAKE_DRIVER%.*}.py"
+    nfv_conf_set DEFAULT compute_driver "$_NFV_SCHED_FAKE_DRIVER"
+}
+
+function cleanup_nfv_sched_fake_hosts {
+    rm -f "$NOVA_DIR/nova/virt/${_NFV_SCHED_FAKE_DRIVER%.*}.py"
+}
+
 # nova-compute reads a copy of nova.conf that DevStack makes when it starts it.
 function configure_nfv_sched_compute {
-    _nfv_sched_label_nodes
-    _nfv_sched_divide_cpus
+    if _nfv_sched_is_fake; then
+        configure_nfv_sched_fake_hosts
+    else
+        _nfv_sched_label_nodes
+        _nfv_sched_divide_cpus
+    fi
 }
 
 function configure_nfv_sched {
@@ -444,7 +510,7 @@ function configure_nfv_sched_tempest {
     if [[ -n $value ]]; then
         iniset "$TEMPEST_CONFIG" nfv_sched vnics_per_guest "${value%%.*}"
     fi
-    if is_service_enabled n-cpu; then
+    if is_service_enabled n-cpu && ! _nfv_sched_is_fake; then
         _nfv_sched_describe_compute
     fi
 }
@@ -461,6 +527,9 @@ case "${1:-}/${2:-}" in
             echo_summary "Installing nfv-sched"
             setup_develop "$NFV_SCHED_DIR"
             link_nfv_sched_commands
+        elif _nfv_sched_is_fake; then
+            # The driver is a part of it.
+            setup_develop "$NFV_SCHED_DIR"
         fi
         ;;
     stack/post-config)
@@ -478,7 +547,7 @@ case "${1:-}/${2:-}" in
             nfv_sched_check_filters
             start_nfv_sched_ledger
         fi
-        if is_service_enabled n-cpu; then
+        if is_service_enabled n-cpu && ! _nfv_sched_is_fake; then
             nfv_sched_check_labels
         fi
         if is_service_enabled n-api && [[ $NFV_SCHED_FLAVORS == True ]]; then
@@ -500,6 +569,7 @@ case "${1:-}/${2:-}" in
         nfv_conf_undo
         cleanup_nfv_sched_placement
         unlink_nfv_sched_commands
+        cleanup_nfv_sched_fake_hosts
         ;;
 esac
 

@@ -17,6 +17,7 @@ DevStack, on copies of nova.conf; what comes out is read by Nova.
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -71,6 +72,11 @@ class TestCase(base.TestCase):
             self.useFixture(fixtures.TempDir()).path)
         self.nova_conf = self.directory / 'etc' / 'nova' / 'nova.conf'
         self.nova_conf.parent.mkdir(parents=True)
+        # Nova's source; of it, where drivers are.
+        self.drivers = self.directory / 'nova' / 'nova' / 'virt'
+        self.drivers.mkdir(parents=True)
+        # Of a local.conf, before the settings.
+        self.localrc = ''
         # What DevStack calls the directory of Nova's programs.
         self.bin = self.directory / 'bin'
         self.bin.mkdir()
@@ -109,6 +115,21 @@ class TestCase(base.TestCase):
         shutil.copy(HERE / 'files' / name, self.nova_conf)
         self.settings.update(ENABLED_SERVICES=services, **settings)
 
+    def given_sample(self, name):
+        """Take the localrc of a sample.
+
+        :param name: of a local.conf
+        :returns: what it adds to nova.conf
+        """
+        text = (REPOSITORY / 'devstack' / name).read_text()
+        parts = re.split(r'^\[\[(.*)\]\]\n', text, flags=re.MULTILINE)
+        sections = dict(zip(parts[1::2], parts[2::2]))
+        self.localrc = sections.pop('local|localrc').replace(
+            '<URL of nfv-sched>', 'https://example.org/nfv-sched')
+        added = sections.pop('post-config|$NOVA_CONF')
+        self.assertEqual({}, sections)
+        return added
+
     def run_phases(self, *phases, fails=False):
         """Run phases of the plugin.
 
@@ -116,7 +137,7 @@ class TestCase(base.TestCase):
         """
         lines = [f"{name}='{value}'\n"
                  for name, value in self.settings.items()]
-        (self.directory / 'localrc').write_text(''.join(lines))
+        (self.directory / 'localrc').write_text(self.localrc + ''.join(lines))
         done = subprocess.run(
             [HERE / 'standin' / 'run', self.directory, *phases],
             env=self.environment, cwd=self.directory, text=True,

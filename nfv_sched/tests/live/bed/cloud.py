@@ -44,7 +44,8 @@ _SCHEMA = {
     'properties': {'hosts': {
         'type': 'object',
         'minProperties': 1,
-        'propertyNames': {'pattern': '^[a-z][a-z0-9-]*$'},
+        # As hosts can be called.
+        'propertyNames': {'pattern': '^[A-Za-z0-9][A-Za-z0-9.-]*$'},
         'additionalProperties': {
             'type': 'object',
             'required': ['numa_nodes'],

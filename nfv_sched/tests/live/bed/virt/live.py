@@ -13,7 +13,8 @@
 
 It is loaded as ``nova.virt.live.LiveDriver``: Nova looks for drivers below
 ``nova.virt`` only, which :mod:`nfv_sched.tests.live.bed.compute` extends by
-this directory.  Guests are entries in a file, so that they outlive the process
+this directory.  In DevStack a link there, ``nova.virt.nfv_sched_live``, leads
+to it.  Guests are entries in a file, so that they outlive the process
 of nova-compute; resource tracker, claims and RPC are Nova's own.
 """
 

@@ -1,0 +1,55 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""Prepare made-up compute nodes.
+
+usage: fake_hosts.py DESCRIPTION STATE HOST...
+
+DESCRIPTION is a file like devstack/fake-hosts.yaml. Its first compute node is
+what HOST, the first one, is to report, and so on: in STATE/HOST is written
+what the driver reads there. Guests that the driver has recorded are forgotten.
+"""
+
+import pathlib
+import sys
+
+import yaml
+
+from nfv_sched.tests.live.bed import cloud
+from nfv_sched.tests.live.bed import errors
+
+
+def main(argv):
+    if len(argv) < 4:
+        print(__doc__, file=sys.stderr)
+        return 2
+    description, state = map(pathlib.Path, argv[1:3])
+    names = argv[3:]
+    try:
+        described = len(cloud.load(description))
+        if described < len(names):
+            raise errors.BedError(
+                f'{description} describes {described} compute nodes, and '
+                f'there are to be {len(names)}')
+    except errors.BedError as exc:
+        print(exc, file=sys.stderr)
+        return 1
+    hosts = yaml.safe_load(description.read_text())['hosts']
+    for name, host in zip(names, hosts.values()):
+        directory = state / name
+        (directory / 'cloud.yaml').write_text(
+            yaml.safe_dump({'hosts': {name: host}}))
+        (directory / 'guests.json').unlink(missing_ok=True)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))
