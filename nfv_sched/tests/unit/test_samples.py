@@ -171,7 +171,7 @@ class UnitsTest(base.TestCase):
                       self.verify(('TimeoutStopSec=90', 'TimeoutStopSec=x')))
 
     def verify(self, *replacements):
-        """What systemd says of the units."""
+        """What systemd says of the units, and not of others that it has."""
         program = self.top / 'program'
         program.write_text('#!/bin/sh\n')
         program.chmod(0o755)
@@ -184,9 +184,11 @@ class UnitsTest(base.TestCase):
                 text = text.replace(old, new)
             copies.append(self.top / path.name)
             copies[-1].write_text(text)
-        return subprocess.run(
+        done = subprocess.run(
             ['systemd-analyze', 'verify', *copies], text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return ''.join(line for line in done.stdout.splitlines(keepends=True)
+                       if 'nfv-sched' in line)
 
     def test_documented(self):
         """Each is named where operators read of it."""
