@@ -230,7 +230,7 @@ class ConfigurationTest(base.TestCase):
                 for name, value in variables.items():
                     if name.endswith('_conf_overrides'):
                         self.assertEqual([], self.wrong(as_ini(value)), name)
-                    elif name.endswith('_filters'):
+                    elif name.endswith('filters'):
                         self.assertEqual([], self.unknown_filters(
                             [('', 'enabled_filters', ','.join(value))]))
         self.assertEqual(self.VARIABLES, found)
