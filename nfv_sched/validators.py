@@ -22,6 +22,9 @@ from nfv_sched import policy
 
 ExtraSpecValidator = scheduler.extra_spec_validator_class()
 
+#: Values that are numbers, of a vCPU or of a NUMA node.
+NUMBER = r'[0-9]{1,4}'
+
 _AFFINITY = {
     'type': str,
     'enum': list(policy.AFFINITIES),
@@ -49,9 +52,10 @@ _DESCRIPTIONS = {
         'on a host NUMA node with the place, or the guest is not scheduled. '
         '``prefer``: so if any host of the cloud has room for it.'),
     policy.NUMA_ANTI_AFFINITY: (
-        'The same the other way round. ``strict``: no NUMA node of the guest '
-        'is on a host NUMA node with the place, or the guest is not '
-        'scheduled. ``prefer``: so if any host of the cloud has room for it.'),
+        'That the guest runs away from a place that hosts declare by the '
+        'label ``nfv_{place}``. ``strict``: no NUMA node of the guest is on a '
+        'host NUMA node with the place, or the guest is not scheduled. '
+        '``prefer``: so if any host of the cloud has room for it.'),
 }
 
 
@@ -73,7 +77,7 @@ def _affinity(key: str) -> list[ExtraSpecValidator]:
 def _shared_vcpu(name: str, description: str) -> ExtraSpecValidator:
     return ExtraSpecValidator(
         name=name, description=description,
-        value={'type': str, 'pattern': r'[0-9]{1,4}'})
+        value={'type': str, 'pattern': NUMBER})
 
 
 def _numa_node(prefix: str, description: str) -> ExtraSpecValidator:
@@ -82,10 +86,10 @@ def _numa_node(prefix: str, description: str) -> ExtraSpecValidator:
         description=description,
         parameters=[{
             'name': 'id',
-            'pattern': r'[0-9]{1,4}',
+            'pattern': NUMBER,
             'description': 'The guest NUMA node.',
         }],
-        value={'type': str, 'pattern': r'[0-9]{1,4}',
+        value={'type': str, 'pattern': NUMBER,
                'description': 'The host NUMA node.'})
 
 

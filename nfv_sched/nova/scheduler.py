@@ -340,6 +340,17 @@ def known_extra_specs() -> set[str]:
     return set(validators.VALIDATORS)
 
 
+def extra_spec_validator(name: str):
+    """What the installed Nova API knows of an extra spec.
+
+    :param name: as Nova has it, such as ``hw:numa_cpus.{num}``
+    :returns: ``nova.api.validation.extra_specs.base.ExtraSpecValidator``
+    :raises KeyError: if there is none of that name
+    """
+    from nova.api.validation.extra_specs import validators
+    return validators.VALIDATORS[name]
+
+
 def enabled_filters() -> list[str]:
     """Names of the enabled filters, in the order in which Nova runs them."""
     return CONF.filter_scheduler.enabled_filters

@@ -1,0 +1,88 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The command ``nfv-sched metadefs save``."""
+
+import argparse
+import os
+import re
+
+from nfv_sched.cmd import cli
+from nfv_sched import policy
+
+_EPILOG = """\
+The files are those in etc/nfv_sched/metadefs, and with --place have keys of
+more places. Nothing is read, and Glance is not asked. Load them with:
+
+  glance-manage db load_metadefs --path DIRECTORY --merge --prefer_new
+
+or in Horizon, a file at a time: Admin, System, Metadata Definitions, Import
+Namespace.
+
+examples:
+  nfv-sched metadefs save /tmp/metadefs
+  nfv-sched metadefs save /tmp/metadefs --place osd --place nvme
+
+exit code: 0; 1 if a file cannot be written; 2 if the command line is wrong.
+"""
+
+
+def _place(text: str) -> str:
+    """The name of a place, as an argument."""
+    if not re.fullmatch(policy.PLACE_NAME, text):
+        raise argparse.ArgumentTypeError(
+            f'{policy.shown(text)} is no name of a place: 1 to 64 letters, '
+            'digits, "_" and "-"')
+    return text
+
+
+class Save(cli.Command):
+    """Save the metadata definitions of our keys, for Glance and Horizon.
+
+    Horizon then offers them, with what they mean and which values they take,
+    for flavors, images and host aggregates.
+    """
+
+    epilog = _EPILOG
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'directory', metavar='DIRECTORY',
+            help='where to write the files; made if it is missing, and files '
+                 'of these names that are there are replaced')
+        parser.add_argument(
+            '--place', action='append', default=[], metavar='NAME',
+            type=_place,
+            help='a place that hosts declare by the label nfv_NAME, for '
+                 'nfv:numa_affinity.NAME and nfv:numa_anti_affinity.NAME; can '
+                 'be repeated')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Write the files.
+
+        :returns: exit code
+        """
+        from nfv_sched import metadefs
+        places = dict.fromkeys([*metadefs.PLACES, *parsed_args.place])
+        try:
+            os.makedirs(parsed_args.directory, exist_ok=True)
+            for namespace in metadefs.namespaces(tuple(places)):
+                path = os.path.join(parsed_args.directory, namespace.file)
+                with open(path, 'w', encoding='utf-8') as file:
+                    file.write(namespace.text())
+                self.app.stdout.write(
+                    f'{path}: {namespace.name}, '
+                    f'{len(namespace.properties)} properties\n')
+        except OSError as exc:
+            return self.tell(exc)
+        return 0
