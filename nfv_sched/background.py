@@ -43,6 +43,8 @@ class Repeated(metaclass=abc.ABCMeta):
     :ivar failures: number of failed attempts since the last successful one
     :ivar failing_since: when the first of them began, seconds of
         ``time.monotonic()``
+    :ivar last_error: what the last failure was, also after a success; empty if
+        there was none
     """
 
     #: Pause after a first failure, in seconds; it doubles with each further
@@ -56,6 +58,7 @@ class Repeated(metaclass=abc.ABCMeta):
     def __init__(self):
         self.failures = 0
         self.failing_since = 0.0
+        self.last_error = ''
 
     @abc.abstractmethod
     def interval(self) -> float:
@@ -202,6 +205,10 @@ class Refresher(Repeated, ty.Generic[Value]):
             thread.start()
             self._thread = thread
 
+    def _keep_error(self, exc: Exception) -> None:
+        # Not the exception, which would keep all that it was about.
+        self.last_error = f'{type(exc).__name__}: {exc}'
+
     def _tell(self, function: Callable[..., None], *args) -> None:
         """Call a function; log its exception, so that the thread goes on."""
         try:
@@ -221,6 +228,7 @@ class Refresher(Repeated, ty.Generic[Value]):
                 break
             except Exception as exc:
                 self._count_failure(began)
+                self._tell(self._keep_error, exc)
                 self._tell(self.close)
                 self._tell(self.failed, exc)
             else:
@@ -260,6 +268,10 @@ class PerProcess(ty.Generic[Value]):
                     self._values.pop(parent, None)
             value = self._values.setdefault(pid, self._make())
         return value
+
+    def peek(self) -> Value | None:
+        """The value of this process; None if there is none yet."""
+        return self._values.get(os.getpid())
 
     def pop(self) -> Value | None:
         """Forget the value of this process; None if there is none."""
@@ -305,6 +317,10 @@ class Source(ty.Generic[Value], metaclass=abc.ABCMeta):
         refresher = self._refreshers.pop()
         if refresher is not None:
             refresher.stop()
+
+    def peek(self) -> Refresher[Value] | None:
+        """The refresher of this process; None before its first use."""
+        return self._refreshers.peek()
 
     def refresher(self) -> Refresher[Value]:
         """The refresher of this process; made on first use."""

@@ -17,8 +17,10 @@ must not be raised once a server of the request has been claimed.  The journal
 gets all, if there is one.
 """
 
+import collections
 import functools
 import time
+import typing as ty
 
 from nova import exception
 from oslo_context import context as oslo_context
@@ -39,6 +41,25 @@ CONF = scheduler.CONF
 conf.register_opts(CONF)
 
 _LOGGED_HOSTS_BYTES = 4096
+
+
+class Told(ty.NamedTuple):
+    """A refusal as it was logged.
+
+    :ivar seconds: when, since the epoch
+    :ivar server: UUID; None if not known
+    :ivar filter: class name of the filter that refused the last host
+    :ivar text: the summary
+    """
+
+    seconds: float
+    server: str | None
+    filter: str
+    text: str
+
+
+#: The last refusals of this process.
+LATEST: collections.deque[Told] = collections.deque(maxlen=20)
 
 
 def resolve(reason: reasons.Lazy) -> reasons.Reason:
@@ -67,10 +88,14 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
     rejected = [(host, resolve(reason))
                 for host, reason in request_note.rejected]
     plain = [reason for _host, reason in rejected]
-    if CONF.nfv_sched.decision_journal:
-        _note(name, request_note, rejected)
+    summary = reasons.summary_text(plain)
+    if _is_real(request_note):
+        LATEST.append(
+            Told(time.time(), request_note.instance, name, summary))
+        if CONF.nfv_sched.decision_journal:
+            _note(name, request_note, rejected)
     LOG.info('%s refused the last host for server %s: %s', name,
-             request_note.instance, reasons.summary_text(plain))
+             request_note.instance, summary)
     if LOG.isEnabledFor(logging.DEBUG):
         LOG.debug('Refused hosts: %s', reasons.hosts_text(
             rejected, _LOGGED_HOSTS_BYTES))
@@ -86,21 +111,25 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
     raise exception.NoValidHost(reason=text)
 
 
+def _is_real(request_note: RequestNote) -> bool:
+    """Whether a server was refused.
+
+    Not in a simulated request, nor where the server was placed and Nova looks
+    for alternates: its filters have run before.
+    """
+    return request_note.sources is None and len(
+        {each[0] for each in request_note.passes}) == len(request_note.passes)
+
+
 def _note(name: str, request_note: RequestNote,
           rejected: list[tuple[str, reasons.Reason]]) -> None:
     """Have a refusal written to the journal; never raises.
-
-    Not that of a simulated request, nor of one whose server was placed and for
-    which Nova looks for alternates: its filters have run before.
 
     :param name: class name of the filter that refused the last host
     :param request_note: the note of the request
     :param rejected: (host, reason) of the refusals
     """
     passes = tuple(request_note.passes)
-    if request_note.sources is not None or len(
-            {each[0] for each in passes}) < len(passes):
-        return
     try:
         current = oslo_context.get_current()
         writer.PROCESS.put(

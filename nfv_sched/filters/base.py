@@ -18,11 +18,13 @@ log and the tenant when no host is left, and turns exceptions into refusals.
 
 import abc
 import threading
+import time
 
 from nova.scheduler import filters
 from oslo_log import log as logging
 
 from nfv_sched import conf
+from nfv_sched import meditation
 from nfv_sched.network import turn
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
@@ -33,6 +35,7 @@ from nfv_sched import refusals
 from nfv_sched import request as nfv_request
 from nfv_sched.rules import base as rules_base
 from nfv_sched import terms as nfv_terms
+from nfv_sched import times
 from nfv_sched import visit
 
 LOG = logging.getLogger(__name__)
@@ -54,6 +57,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
     def __init__(self):
         super().__init__()
         self._pass = threading.local()
+        meditation.register()
 
     @abc.abstractmethod
     def decide(
@@ -113,6 +117,7 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         self._pass.index = None
         if not host_states or scheduler.request_is_rebuild(spec_obj):
             return host_states
+        began = time.perf_counter()
         request_note = nfv_request.note_of(spec_obj)
         request_note.begin(index, spec_obj)
         request = self._read(request_note, spec_obj)
@@ -125,6 +130,8 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         request_note.passes.append((
             type(self).__name__, len(host_states), len(passed),
             len(request_note.rejected)))
+        times.PROCESS.add(type(self).__name__, len(host_states),
+                          time.perf_counter() - began)
         if not passed:
             turn.give_back(request_note)
             refusals.tell(type(self).__name__, request_note, index)

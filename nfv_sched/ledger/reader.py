@@ -66,6 +66,23 @@ class Reading:
             return None
 
 
+class Latest:
+    """The last answer of Placement to a request of this process.
+
+    :ivar answered: when it came, seconds of ``time.monotonic()``; None if
+        there was none
+    :ivar providers: how many summaries it had
+    """
+
+    __slots__ = ('answered', 'providers')
+
+    def __init__(self) -> None:
+        self.answered: float | None = None
+        self.providers = 0
+
+
+LATEST = Latest()
+
 #: Set once an error has been logged, so that it is logged only once.
 MISSING_TOLD = threading.Event()
 MALFORMED_TOLD = threading.Event()

@@ -356,6 +356,18 @@ class Memory:
         """
         return self._hosts.keys()
 
+    def counts(self) -> tuple[int, int]:
+        """How many servers were placed, and how many are being placed.
+
+        :returns: entries of servers that Nova has placed and readings may not
+            show yet; entries of room that is taken for a claim
+        """
+        now = time.monotonic()
+        entries = [entry for of_host in list(self._hosts.values())
+                   for entry in of_host.values()]
+        return (sum(entry.holder is None for entry in entries),
+                sum(entry.in_flight(now) for entry in entries))
+
     def servers_on(self, host: str) -> Set[str]:
         """UUIDs of the servers with an entry on a host.
 

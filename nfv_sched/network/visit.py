@@ -158,6 +158,9 @@ def placement_answered(spec_obj, summaries: Mapping | None) -> None:
     now = time.monotonic()
     note.ledgers = None if summaries is None else reader.Reading(
         summaries, now if note.asked is None else note.asked, now)
+    if summaries is not None:
+        reader.LATEST.answered = now
+        reader.LATEST.providers = len(summaries)
     note.network = None
 
 

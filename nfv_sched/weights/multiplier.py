@@ -16,6 +16,7 @@ import functools
 from nova.scheduler import weights
 
 from nfv_sched import conf
+from nfv_sched import meditation
 from nfv_sched.nova import scheduler
 
 CONF = scheduler.CONF
@@ -38,6 +39,7 @@ class MultipliedWeigher(weights.BaseHostWeigher):
     def __init__(self):
         super().__init__()
         self._multipliers: scheduler.PerAggregates[float] | None = None
+        meditation.register()
 
     def _read(self) -> scheduler.PerAggregates[float]:
         return scheduler.PerAggregates(functools.partial(
