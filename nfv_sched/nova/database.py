@@ -21,6 +21,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 from oslo_log import log as logging
+from oslo_utils import importutils
 import sqlalchemy as sa
 
 from nfv_sched.nova import scheduler
@@ -79,8 +80,19 @@ def parse_configuration(args: list[str], prog: str, description: str) -> None:
     from nova import version
     logging.register_options(CONF)
     config.set_lib_defaults()
+    register_profiler()
     CONF(args, project='nova', prog=prog, description=description,
          version=version.version_string())
+
+
+def register_profiler() -> None:
+    """Register the options of osprofiler, where that is installed.
+
+    Nova asks for them then when it prepares its databases.
+    """
+    profiler = importutils.try_import('osprofiler.opts')
+    if profiler is not None:
+        profiler.set_defaults(CONF)
 
 
 def limit_waiting() -> None:

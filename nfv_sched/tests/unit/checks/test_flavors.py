@@ -18,6 +18,7 @@ from oslo_db.sqlalchemy import test_fixtures
 from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import flavors
+from nfv_sched.nova import database
 from nfv_sched.tests import base
 
 SUCCESS = upgradecheck.Code.SUCCESS
@@ -31,6 +32,7 @@ class FlavorsTest(base.TestCase):
         self.flags('api_database', connection='sqlite://')
         self.useFixture(test_fixtures.ReplaceEngineFacadeFixture(
             api_db.context_manager, enginefacade.transaction_context()))
+        database.register_profiler()
         api_db.configure(base.CONF)
         self.engine = api_db.get_engine()
         self.addCleanup(self.engine.dispose)
