@@ -152,9 +152,12 @@ class FaultsTest(AuditTestCase):
 
         def body(change):
             found = self._placement(path)
-            return {**found, 'allocations': change({
-                provider: {'resources': dict(each['resources'])}
-                for provider, each in found['allocations'].items()})}
+            # Nova does not say what it is, and Placement does not take back
+            # the 'unknown' that it shows for that.
+            return {**found, 'consumer_type': 'INSTANCE',
+                    'allocations': change({
+                        provider: {'resources': dict(each['resources'])}
+                        for provider, each in found['allocations'].items()})}
 
         before = body(lambda found: found)['allocations']
         self.addCleanup(lambda: self.put(
