@@ -81,7 +81,7 @@ class CompleteTest(base.TestCase):
             commands, set(self.proposed('nfv-sched', '')))
 
     def test_subcommands(self):
-        self.assertEqual(['list', 'map', 'show'],
+        self.assertEqual(['list', 'map', 'profile', 'show'],
                          self.proposed('nfv-sched', 'host', ''))
         self.assertEqual(['map'], self.proposed('nfv-sched', 'host', 'm'))
 
