@@ -237,10 +237,15 @@ class PartsTest(MeditationTestCase):
         reader.LATEST.answered = time.monotonic() - 7
         reader.LATEST.providers = 3
         self.flags(ledger='placement')
-        self.assertEqual(
-            ['[nfv_sched] ledger = placement',
-             'last answer of Placement: 7 s ago, 3 providers'],
-            self.parts()['Ledger'])
+        for told in (reader.MISSING_TOLD, reader.MALFORMED_TOLD):
+            self.addCleanup(told.clear)
+            told.clear()
+        lines = ['[nfv_sched] ledger = placement',
+                 'last answer of Placement: 7 s ago, 3 providers']
+        self.assertEqual(lines, self.parts()['Ledger'])
+        reader.MALFORMED_TOLD.set()
+        lines.append('malformed answers of Placement; see the log')
+        self.assertEqual(lines, self.parts()['Ledger'])
 
     def test_refusals(self):
         """The last twenty, the newest first."""

@@ -11,6 +11,7 @@
 #    under the License.
 """Metadata definitions: that they are of what Nova and the filters know."""
 
+import inspect
 import json
 import math
 import pathlib
@@ -187,7 +188,8 @@ class TestAggregates(base.TestCase):
     def test_all(self):
         """What the code looks up in aggregates."""
         self.assertEqual(
-            {*limits.Limits._fields, 'shared_vcpus_per_core',
+            {*inspect.signature(limits.Limits).parameters,
+             'shared_vcpus_per_core',
              *(weigher.multiplier for weigher in all_weighers())},
             set(self.metadata))
 
