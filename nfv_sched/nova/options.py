@@ -17,6 +17,7 @@ configuration of this process.
 
 from collections.abc import Mapping
 from collections.abc import Sequence
+import re
 
 from nova.conf import compute
 from nova.conf import neutron
@@ -25,6 +26,7 @@ from nova.virt import hardware
 from oslo_config import cfg
 from oslo_utils import strutils
 
+from nfv_sched.cloud import codec
 from nfv_sched.machine import settings
 
 
@@ -62,7 +64,14 @@ def read(paths: Sequence[str]) -> settings.Settings:
 
 
 def _cpus(text: str | None) -> frozenset[int]:
-    """The CPUs of a set, as Nova reads it."""
+    """The CPUs of a set, as Nova reads it.
+
+    :raises ValueError: if it has numbers that no CPU has: Nova would fill the
+        memory with all up to them
+    """
+    for number in re.findall(r'\d+', text or ''):
+        if int(number) >= codec.MOST_CPUS:
+            raise ValueError(f'{text[:40]!r} has CPUs that no host has')
     return frozenset(hardware.parse_cpu_spec(text)) if text else frozenset()
 
 

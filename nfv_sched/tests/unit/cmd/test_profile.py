@@ -252,6 +252,8 @@ class ProfileTest(base.CommandTestCase):
         for content in ('cpu_shared_set', '[DEFAULT]\n'
                         'reserved_host_memory_mb = much\n',
                         '[compute]\ncpu_shared_set = 3-x\n',
+                        '[compute]\ncpu_shared_set = 3-99999999999\n',
+                        '[compute]\ncpu_dedicated_set = 3-65536\n',
                         '[DEFAULT]\nreserved_huge_pages = size:1GB\n',
                         '[DEFAULT]\nreserved_huge_pages = nothing\n',
                         '[neutron]\nphysnets = a\n'
