@@ -63,8 +63,9 @@ def read(found: Mapping[str, ty.Any]) -> facts.Facts:
         memory={_whole(entry, 'numa_node'): _whole(entry, 'size_kb') // 1024
                 for entry in ram},
         nics=tuple(values.NIC(
-            name=str(entry['name']), node=_whole(entry, 'numa_node'))
-            for entry in nics if _is_near(entry)),
+            name=str(entry['name']), node=_nic_node(entry))
+            for entry in nics if isinstance(entry, dict) and (
+                'name' in entry)),
         page_sizes=facts.page_sizes(map(str, flags)) if isinstance(
             flags, list) else None,
         vendor=facts.vendor(str(processor.get('model_name', ''))))
@@ -83,10 +84,10 @@ def _whole(entry: ty.Any, name: str) -> int:
     return value
 
 
-def _is_near(entry: ty.Any) -> bool:
-    """Whether a NIC is on a NUMA node; its node is -1 if it is on none."""
-    return (isinstance(entry, dict) and 'name' in entry
-            and _whole(entry, 'numa_node') >= 0)
+def _nic_node(entry: ty.Any) -> int | None:
+    """The NUMA node of a NIC; None if the kernel does not know it: -1."""
+    node = _whole(entry, 'numa_node')
+    return None if node < 0 else node
 
 
 def _cpus(entries: list):
