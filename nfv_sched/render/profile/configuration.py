@@ -161,12 +161,15 @@ def tuned(profile: profiles.Profile) -> str:
 def ovs_options(profile: profiles.Profile) -> dict[str, str]:
     """``other_config`` of OVS-DPDK; empty without cores for the switch.
 
+    A switch that runs begins with DPDK as soon as ``dpdk-init`` is set, with
+    what is set by then, so it is last.
+
     :param profile: the profile
     """
     switch = profile.cpus(cpus.SWITCH)
     if not switch:
         return {}
-    found = {'dpdk-init': 'true'}
+    found = {}
     memory = {node.number: node.memory.switch for node in profile.nodes}
     # One number for each NUMA node from 0 on, also where there is none.
     found['dpdk-socket-mem'] = ','.join(
@@ -175,6 +178,7 @@ def ovs_options(profile: profiles.Profile) -> dict[str, str]:
     if platform:
         found['dpdk-lcore-mask'] = mask(platform)
     found['pmd-cpu-mask'] = mask(switch)
+    found['dpdk-init'] = 'true'
     return found
 
 
@@ -188,7 +192,8 @@ def ovs(profile: profiles.Profile) -> str:
         return '# The virtual switch has no cores of its own.\n'
     return ''.join(
         f'ovs-vsctl --no-wait set Open_vSwitch . other_config:{name}='
-        f'{value}\n' for name, value in options.items())
+        f'{value}\n' for name, value in options.items()) + (
+        '# If DPDK was on before: restart ovs-vswitchd.\n')
 
 
 def variables(profile: profiles.Profile) -> dict[str, ty.Any]:

@@ -165,8 +165,10 @@ class ProfileTest(base.CommandTestCase):
     def test_ovs(self):
         prefix = 'ovs-vsctl --no-wait set Open_vSwitch . other_config:'
         self.assertEqual(''.join(f'{prefix}{each}\n' for each in (
-            'dpdk-init=true', 'dpdk-socket-mem=1024,3072',
-            'dpdk-lcore-mask=0x10000001', 'pmd-cpu-mask=0xc000000c000')),
+            'dpdk-socket-mem=1024,3072', 'dpdk-lcore-mask=0x10000001',
+            # Last: a switch that runs takes no more of the others then.
+            'pmd-cpu-mask=0xc000000c000', 'dpdk-init=true')) + (
+                '# If DPDK was on before: restart ovs-vswitchd.\n'),
             self.profile('--vswitch-nic', 'ens6f0', '--mtu', '9000',
                          '-f', 'ovs'))
         self.assertIn('no cores of its own', self.profile(
