@@ -99,18 +99,23 @@ def _warnings(profile: profiles.Profile) -> Iterator[str]:
 
 
 def rows(profile: profiles.Profile) -> list[Sequence[ty.Any]]:
-    """A row for each function and NUMA node that has CPUs for it.
+    """A row for each function and NUMA node that has CPUs or memory for it.
 
     :param profile: the profile
     """
-    return [
-        (function, node.number, codec.cpu_list(node.cpus[function]),
-         node.memory.kept if function == cpus.PLATFORM else '',
-         ' '.join(f'{_NAMES[size]}:{node.memory.guest_pages(size)}'
-                  for size in sorted(node.memory.pages))
-         if function == cpus.GUESTS else '')
-        for node in profile.nodes for function in cpus.FUNCTIONS
-        if node.cpus[function]]
+    found = []
+    for node in profile.nodes:
+        for function in cpus.FUNCTIONS:
+            numbers = codec.cpu_list(node.cpus[function])
+            kept = (node.memory.kept or '') if (
+                function == cpus.PLATFORM) else ''
+            pages = ' '.join(
+                f'{_NAMES[size]}:{node.memory.guest_pages(size)}'
+                for size in sorted(node.memory.pages)) if (
+                    function == cpus.GUESTS) else ''
+            if numbers or kept or pages:
+                found.append((function, node.number, numbers, kept, pages))
+    return found
 
 
 def document(profile: profiles.Profile) -> dict[str, ty.Any]:

@@ -124,6 +124,9 @@ class ProfileTest(base.CommandTestCase):
     def test_rows(self):
         rows = list(csv.reader(io.StringIO(self.profile('-f', 'csv'))))
         self.assertIn(['guests', '1', '14-27,42-55', '', '1G:125'], rows)
+        # All memory that is kept, also where the platform has no CPUs.
+        self.assertEqual([['0', '0,28', '8192'], ['1', '', '2048']], [
+            row[1:4] for row in rows if row[0] == 'platform'])
         self.assertEqual(
             '0,28\n', self.profile('-f', 'value', '-c', 'CPUs').splitlines(
                 keepends=True)[0])
