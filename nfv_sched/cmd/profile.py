@@ -35,6 +35,8 @@ _CONFIGURATION = {
 _ANSIBLE = 'ansible'
 _TABLE = 'table'
 
+# What nova.conf can have in a list and in the name of a section.
+_NETWORK = re.compile(r'''[^\s,=$'"\[\]]+''')
 _MOST_MTU = 65536
 _MOST_CORES = 1024
 _MOST_OSDS = 10000
@@ -120,7 +122,7 @@ def _switch_cores(text: str) -> int | dict[int, int]:
 def _nic(text: str) -> choices.SwitchNIC:
     """A NIC: ``ens1f0``, or ``physnet0=ens1f0``."""
     physnet, equals, name = text.rpartition('=')
-    if not name or equals and not re.fullmatch(r'[^\s,=]+', physnet):
+    if not name or equals and not _NETWORK.fullmatch(physnet):
         raise argparse.ArgumentTypeError(
             f'{text!r} is not NIC or PHYSNET=NIC')
     return choices.SwitchNIC(name=name, physnet=physnet)
@@ -172,7 +174,7 @@ def _memory(text: str) -> tuple[int, ...]:
 
 
 def _label(text: str) -> str:
-    if not re.fullmatch(r'[^\s,=]+', text):
+    if not _NETWORK.fullmatch(text):
         raise argparse.ArgumentTypeError(f'{text!r} is no label')
     return text
 

@@ -198,8 +198,13 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
             machine, chosen.ceph).items() if count)
     # nova-compute does not report with a label of a node that libvirt may
     # leave out: one without memory or CPUs.
-    labels |= {f'{chosen.node_label_prefix}{node.number}':
-               frozenset((node.number,)) for node in machine.usable}
+    of_nodes = {f'{chosen.node_label_prefix}{node.number}':
+                frozenset((node.number,)) for node in machine.usable}
+    if chosen.vswitch_label in (OSD_LABEL, *of_nodes):
+        raise choices.Refusal(
+            f'{chosen.vswitch_label} cannot be the label of the switch: it '
+            'is that of OSDs or of a NUMA node')
+    labels |= of_nodes
     for name in labels.keys() & found.keys():
         raise choices.Refusal(f'{name} is the name of a label, not of a '
                               'physical network')

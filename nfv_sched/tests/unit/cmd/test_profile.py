@@ -307,6 +307,8 @@ class ProfileTest(base.CommandTestCase):
             (('--guest-gb', '0'), "'0' is no memory in GB"),
             (('--node-memory', '128,inf'), "'inf' is no memory in GiB"),
             (('--vswitch-label', 'a,b'), "'a,b' is no label"),
+            (('--node-label-prefix', 'a]'), "'a]' is no label"),
+            (('--vswitch-nic', 'a$b=ens1f0'), 'is not NIC or PHYSNET=NIC'),
         ):
             err = self.refused(2, *args)
             self.assertIn(told, err, args)
@@ -317,3 +319,11 @@ class ProfileTest(base.CommandTestCase):
             '-f', 'json'))
         self.assertEqual({'sw': [0], 'n0': [0], 'n1': [1]},
                          found['nova']['physnets'])
+
+    def test_labels_with_the_same_name(self):
+        for label, more in (('nfv_node1', ()), ('n0', (
+                '--node-label-prefix', 'n')), ('nfv_osd', ('--osds', '2'))):
+            self.assertIn(
+                f'{label} cannot be the label of the switch', self.refused(
+                    2, '--facts', self.facts, '--vswitch-label', label,
+                    *more))
