@@ -113,7 +113,10 @@ def image(name: str, properties: Mapping[str, str]) -> Translated:
 def _line(where: str, key: str, value: str,
           specs: Mapping[str, str]) -> Line:
     found = translations.of(where, key)
-    if found is not None:
+    # The table stands for several keys in one line; Nova knows all of them.
+    known = where != translations.FLAVOR or (
+        flavors.refusal(key, value) is None or _is_known(key))
+    if found is not None and (known or found.kind != translations.SAME):
         becomes = translations.becomes(found, key, value, specs)
         if found.is_harmless(value):
             return Line(key=key, value=value, kind=found.kind,
@@ -122,8 +125,7 @@ def _line(where: str, key: str, value: str,
             key=key, value=value, kind=found.kind, becomes=becomes,
             do=translations.advice(found, value),
             lost=found.kind in translations.LOST or not becomes)
-    refused = flavors.refusal(key, value)
-    if refused is None or _is_known(key):
+    if known:
         # What is wrong with a value, "flavor lint" says.
         return Line(key=key, value=value, becomes={key: value},
                     kind=translations.SAME)

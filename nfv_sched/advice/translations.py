@@ -97,9 +97,17 @@ def _to(key: str) -> Becomes:
 
 
 def _if_true(**keys: str) -> Becomes:
-    """Keys with fixed values, if the value is true; ``__`` for a colon."""
+    """Keys with fixed values, if the value is true; ``__`` for a colon.
+
+    A flavor that has some of them already keeps these as they are.
+    """
     found = {key.replace('__', ':'): value for key, value in keys.items()}
-    return lambda value, specs: found if is_true(value) else {}
+
+    def becomes(value: str, specs: Specs) -> Specs:
+        if not is_true(value):
+            return {}
+        return {key: specs[key] for key in found if key in specs} or found
+    return becomes
 
 
 def is_true(value: str) -> bool:

@@ -193,6 +193,25 @@ class TableTest(base.TestCase):
 
 class TranslateTest(base.TestCase):
 
+    def test_what_nova_has_already_stays(self):
+        """Such as a flavor that somebody began to translate by hand."""
+        for specs in (
+            {'sw:wrs:guest:heartbeat': 'true', 'hw:watchdog_action': 'pause'},
+            {'sw:wrs:vtpm': 'true', 'hw:tpm_version': '1.2'},
+        ):
+            (_old, _yes), (key, value) = specs.items()
+            for each in (specs, dict(reversed(specs.items()))):
+                found = translate.flavor(flavor(extra_specs=each))
+                self.assertEqual({key: value}, found.extra_specs)
+                self.assertEqual([], [line for line in found.lines
+                                      if line.lost])
+
+    def test_misspelt(self):
+        """A line of the table for several keys takes those of Nova only."""
+        line, = translate.flavor(flavor(
+            extra_specs={'quota:disk_read_byte_sec': '1'})).lines
+        self.assertEqual((translate.UNKNOWN, True), (line.kind, line.lost))
+
     def becomes(self, **specs):
         """All keys of a flavor after that; ``__`` for a colon."""
         found = translate.flavor(flavor(extra_specs={
