@@ -32,6 +32,8 @@ objects.register_all()
 #: Highest number of a vCPU that is looked at; Nova makes a set of all numbers
 #: that a text such as 0-4000000000 stands for.
 MOST_VCPUS = 1 << 16
+#: Linux takes no host with more NUMA nodes.
+MOST_NODES = 1 << 10
 
 # Names of Nova's checks of flavor and image, in the order of the API. Some are
 # not in each release.
@@ -108,6 +110,23 @@ def refusal(key: str, value: str) -> str | None:
         return exc.format_message()
     except Exception as exc:  # of somebody else's validator
         return f'{type(exc).__name__}: {exc}'
+    return None
+
+
+def misshapen(key: str, value: str) -> str | None:
+    """Why the API takes no extra spec of this form, at any microversion.
+
+    :param key: of the extra spec
+    :param value: its value
+    :returns: None if it takes the form
+    """
+    from nova.api.validation import parameter_types
+    (pattern, form), = parameter_types.metadata['patternProperties'].items()
+    if not re.fullmatch(pattern, key):
+        return f'the API takes only keys of the form {pattern}'
+    if len(value) > form['maxLength']:
+        return (f'the API takes no value of more than {form["maxLength"]} '
+                f'characters, this one has {len(value)}')
     return None
 
 

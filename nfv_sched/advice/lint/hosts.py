@@ -36,7 +36,8 @@ _BOUND = (
     ('Placement PCPU', 'vCPUs', _SMALLER),
     ('Placement VCPU', 'vCPUs', 'floating guests need hosts with shared '
      'CPUs; or take fewer vCPUs'),
-    ('Placement', 'RAM', _SMALLER),
+    ('Placement MEMORY_MB', 'RAM', _SMALLER),
+    ('Placement DISK_GB', 'disk', 'take a smaller disk'),
     ('pages', 'hw:mem_page_size', 'reserve such pages on the hosts, or ' +
      _SMALLER),
     ('memory', 'RAM', _SMALLER),
@@ -186,6 +187,10 @@ def _about(kind: str, subject: values.Subject) -> tuple[str, str]:
         return kind.replace(' ', ':', 1), 'remove it, or take hosts with it'
     if kind == bindings.TOO_SMALL:
         return _too_large(subject), _SMALLER
+    what, _space, name = kind.partition(' ')
+    resource = f'resources:{name}'
+    if what == 'Placement' and resource in subject.flavor.extra_specs:
+        return resource, 'ask for less of it, or take hosts that have it'
     for begin, about, do in _BOUND:
         if kind.startswith(begin):
             return about, do

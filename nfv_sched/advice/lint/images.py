@@ -51,6 +51,17 @@ def refused(subject: values.Subject) -> Iterator[values.Finding]:
             known.do if known is not None and known.do else 'correct it')
 
 
+def needed(subject: values.Subject) -> Iterator[values.Finding]:
+    """What an image must have, where none was given."""
+    if subject.image_needed:
+        pairs = ', '.join(f'{key}={value}' for key, value in
+                          subject.image_needed.items())
+        yield values.Finding(
+            values.WARNING, next(iter(subject.image_needed)),
+            f'Nova takes the flavor only with an image that has {pairs}',
+            'look with --image, too')
+
+
 def conflicts(subject: values.Subject) -> Iterator[values.Finding]:
     """What Nova refuses of flavor and image, and takes of the flavor alone."""
     for refusal in subject.image_refusals:

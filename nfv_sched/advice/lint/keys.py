@@ -45,6 +45,15 @@ def is_list(key: str) -> bool:
     return _VCPUS.fullmatch(key) is not None
 
 
+def misshapen(subject: values.Subject) -> Iterator[values.Finding]:
+    """Keys with characters, and values of a length, that no API takes."""
+    for key, value in subject.flavor.extra_specs.items():
+        message = flavors.misshapen(key, value)
+        if message is not None:
+            yield values.Finding(
+                values.ERROR, key, message, 'correct or remove it')
+
+
 def values_refused(subject: values.Subject) -> Iterator[values.Finding]:
     """Values that the API refuses, of keys that it knows."""
     for key, message in subject.refused.items():
@@ -62,7 +71,8 @@ def keys_refused(subject: values.Subject) -> Iterator[values.Finding]:
             continue
         do = f'remove it: {_unset(key)}'
         near = nearest(key, subject.specs) or _meant(key, subject.faults)
-        if translations.of(translations.FLAVOR, key) is not None:
+        known = translations.of(translations.FLAVOR, key)
+        if known is not None and known.kind != translations.SAME:
             do = _TRANSLATE
         elif near is not None:
             do = f'did you mean {near}?'
@@ -121,6 +131,29 @@ def is_huge(key: str, value: str) -> bool:
     return is_list(key) and any(
         len(number) > 9 or int(number) >= flavors.MOST_VCPUS
         for number in re.findall('[0-9]+', value))
+
+
+def huge_nodes(subject: values.Subject) -> Iterator[values.Finding]:
+    """More guest NUMA nodes than any host has."""
+    for source in (subject.flavor.extra_specs, subject.image):
+        for key, value in source.items():
+            if is_many_nodes(key, value):
+                yield values.Finding(
+                    values.ERROR, key, 'more guest NUMA nodes than hosts can '
+                    f'have, {flavors.MOST_NODES}', 'set a small number')
+
+
+def is_many_nodes(key: str, value: str) -> bool:
+    """Whether a value is a number of NUMA nodes that no host has.
+
+    Nova would take minutes to read and to place such a guest.
+
+    :param key: of an extra spec, or name of an image property
+    :param value: its value
+    """
+    return key in ('hw:numa_nodes', 'hw_numa_nodes') and (
+        value.isdecimal() and (len(value) > 9 or
+                               int(value) > flavors.MOST_NODES))
 
 
 def key_in(text: str, keys) -> str:

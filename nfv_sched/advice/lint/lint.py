@@ -39,9 +39,11 @@ from nfv_sched import rules as nfv_rules
 
 #: All rules.
 RULES = (
+    values.Rule('form refused', keys.misshapen),
     values.Rule('value refused', keys.values_refused),
     values.Rule('key refused', keys.keys_refused),
     values.Rule('numbers of vCPUs', keys.huge_lists),
+    values.Rule('numbers of NUMA nodes', keys.huge_nodes),
     values.Rule('contradictions', keys.contradictions),
     values.Rule('refused by Nova', whole.refusals),
     values.Rule('no host by rules', whole.unplaceable),
@@ -65,6 +67,7 @@ RULES = (
     values.Rule('many devices', whole.many_devices),
     values.Rule('alias without policy', whole.alias_policy),
     values.Rule('ignored', whole.ignored),
+    values.Rule('image needed', images.needed),
     values.Rule('image dropped', images.dropped),
     values.Rule('image differs', images.differ),
     values.Rule('straddles', hosts.straddles),
@@ -76,7 +79,13 @@ RULES = (
 # same in other words.
 _LAST = ('no host', 'no host by rules')
 # What is told of a key only if no rule before it has found an error there.
-_ONCE = ('contradictions', 'refused by Nova', *_LAST)
+_ONCE = ('value refused', 'key refused', 'contradictions',
+         'refused by Nova', *_LAST)
+
+# Images of the kinds that a flavor can be made for: memory encryption takes
+# UEFI, and of some models firmware without a state.
+_IMAGES = ({'hw_firmware_type': 'uefi'},
+           {'hw_firmware_type': 'uefi', 'hw_firmware_stateless': 'true'})
 
 _NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 
@@ -168,7 +177,7 @@ def read(flavor: snapshot.Flavor,
         flavor=flavor, image=dict(image), specs=flavors.specs(),
         refused=refused, policy=nfv_policy.parse(flavor.extra_specs),
         faults=tuple(nfv_rules.faults(flavor.extra_specs)))
-    if any(keys.is_huge(key, value)
+    if any(keys.is_huge(key, value) or keys.is_many_nodes(key, value)
            for source in (flavor.extra_specs, image)
            for key, value in source.items()) or (
                flavor.vcpus >= flavors.MOST_VCPUS):
@@ -185,6 +194,11 @@ def read(flavor: snapshot.Flavor,
     refusals = flavors.refusals(nova_flavor, bare)
     with_image: list[flavors.Refusal] = []
     meta = bare
+    needed: Mapping[str, str] = _NO_IMAGE
+    if refusals and not image:
+        needed = _needed(nova_flavor)
+        if needed:
+            meta, refusals = flavors.image(needed), []
     if image:
         try:
             meta = flavors.image({key: value for key, value in image.items()
@@ -199,12 +213,19 @@ def read(flavor: snapshot.Flavor,
         numa_topology = flavors.numa_topology(nova_flavor, meta)
     return dataclasses.replace(
         subject, refusals=tuple(refusals), image_errors=errors,
+        image_needed=needed,
         image_refusals=tuple([
             each for each in with_image if each not in refusals]),
         policy=nfv_policy.parse(flavor.extra_specs, meta.properties),
         guest=topology.guest(numa_topology),
         unplaceable=None if refusals or with_image else _unplaceable(
             nova_flavor, meta, numa_topology))
+
+
+def _needed(nova_flavor: ty.Any) -> Mapping[str, str]:
+    """Properties of an image that Nova takes the flavor with; or none."""
+    return next((each for each in _IMAGES if not flavors.refusals(
+        nova_flavor, flavors.image(each))), _NO_IMAGE)
 
 
 def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
@@ -258,6 +279,7 @@ def _hosts(subject: values.Subject, cloud: snapshot.Cloud,
     image = {} if values.WHOLE in subject.image_errors else {
         key: value for key, value in subject.image.items()
         if key not in subject.image_errors}
+    image.update(subject.image_needed)
     counted = _count(subject.flavor, image, counting)
     found = values.Hosts(
         cloud=cloud, capacity=counted, label=label,

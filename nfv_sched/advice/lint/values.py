@@ -92,6 +92,8 @@ class Subject:
     :ivar refusals: why Nova takes no server of the flavor
     :ivar image_refusals: the same, if that is so only with this image
     :ivar image_errors: image property that Nova cannot read -> its message
+    :ivar image_needed: properties of an image that Nova takes no server of
+        the flavor without; empty if an image was given
     :ivar guest: NUMA nodes of a guest; None if it has none, or Nova refuses
         the flavor
     :ivar policy: its policies by the keys of nfv-sched
@@ -110,6 +112,7 @@ class Subject:
     refusals: tuple[flavors.Refusal, ...] = ()
     image_refusals: tuple[flavors.Refusal, ...] = ()
     image_errors: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    image_needed: Mapping[str, str] = dataclasses.field(default_factory=dict)
     guest: topology.Guest | None = None
     policy: nfv_policy.NFVPolicy = nfv_policy.NO_POLICY
     faults: tuple[str, ...] = ()

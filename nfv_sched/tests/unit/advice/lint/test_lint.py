@@ -98,6 +98,14 @@ def fine(specs, **fields):
 E, W, N = values.ERROR, values.WARNING, values.NOTE
 
 CASES = {
+    'form refused': (
+        broken(E, 'mine:gr\xf6\xdfe', {'mine:gr\xf6\xdfe': '1'}),
+        broken(E, 'hw:gr\xf6\xdfe', {'hw:gr\xf6\xdfe': '1'}),
+        broken(E, 'a/b', {'a/b': '1'}),
+        broken(E, '', {'': '1'}),
+        broken(E, 'x' * 256, {'x' * 256: '1'}),
+        broken(E, 'mine:x', {'mine:x': 'x' * 256}),
+        fine({'mine:x': 'x' * 255, 'x' * 255: '', 'a b-c.d_e:F': '1'})),
     'value refused': (
         broken(E, 'nfv:vswitch_numa_affinity',
                {'nfv:vswitch_numa_affinity': 'stritc'}),
@@ -120,6 +128,13 @@ CASES = {
         broken(E, 'hw_cpu_realtime_mask', {}, image={
             'hw_cpu_realtime_mask': '^4000000000'}),
         fine({**PINNED, 'hw:numa_cpus.0': '0-3', 'hw:numa_mem.0': '4096'})),
+    'numbers of NUMA nodes': (
+        broken(E, 'hw:numa_nodes', {'hw:numa_nodes': '1025'}, vcpus=65535,
+               memory=1025, cloud=CLOUD),
+        broken(E, 'hw:numa_nodes', {'hw:numa_nodes': '65535'}, vcpus=65535,
+               memory=65535, cloud=CLOUD),
+        broken(E, 'hw_numa_nodes', {}, image={'hw_numa_nodes': '9' * 30}),
+        fine({'hw:numa_nodes': '1024'}, vcpus=1024, memory=1024)),
     'contradictions': (
         broken(E, 'nfv:vswitch_numa_affinity', {
             'nfv:vswitch_numa_affinity': 'strict',
@@ -227,6 +242,9 @@ CASES = {
         broken(E, 'hw:mem_page_size', {**PINNED, 'hw:mem_page_size': '1GB'},
                memory=17 * 1024, cloud=CLOUD),
         broken(E, 'RAM', PINNED, memory=2 ** 20, cloud=CLOUD),
+        broken(E, 'resources:VGPU', {**PINNED, 'resources:VGPU': '1'},
+               cloud=CLOUD),
+        broken(E, '-', {**PINNED, 'hw:pmem': '6GB'}, cloud=CLOUD),
         broken(E, 'trait:CUSTOM_X', {
             **PINNED, 'trait:CUSTOM_X': 'required'}, cloud=CLOUD),
         broken(E, 'pci_passthrough:alias', {
@@ -291,6 +309,15 @@ CASES = {
             'hw:numa_mem.0': '4096', 'hw:numa_mem.2': '1'}),
         fine({'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-3',
               'hw:numa_mem.0': '4096'})),
+    'image needed': (
+        broken(W, 'hw_firmware_type', {'hw:mem_encryption': 'true'}),
+        broken(W, 'hw_firmware_type', {'hw:mem_encryption': 'true'},
+               cloud=CLOUD),
+        fine({'hw:mem_encryption': 'true'}, image={
+            'hw_firmware_type': 'uefi'}),
+        fine({'hw:mem_encryption': 'false'}),
+        # An image does not make it right.
+        fine({'hw:mem_encryption': 'true', 'hw:numa_nodes': '3'})),
     'image dropped': (
         broken(W, 'hw_numa_node.0', {}, image={'hw_numa_node.0': '1'}),
         broken(W, 'hw_cpu_model', {}, image={'hw_cpu_model': 'Haswell'}),
@@ -378,11 +405,17 @@ class RulesTest(base.TestCase):
             ({'hw:cpu_policy': 'dedicatd'}, ['value refused']),
             ({'nfv:vswitch_numa_affinity': 'x'}, ['value refused']),
             ({'nfv:x': 'x'}, ['key refused']),
+            ({'nfv:\xdf': 'x'}, ['form refused']),
             ({**PINNED, 'hw:mem_page_size': '2MB'},
              ['page size of no host']),
         ):
             self.assertEqual(rules, [each.rule for each in fine(
                 specs, cloud=CLOUD).run() if each.severity == E])
+
+    def test_misspelt_key_of_nova(self):
+        """Also where a line of the table stands for several keys."""
+        found, = fine({'quota:disk_read_byte_sec': '1'}).run()
+        self.assertEqual('did you mean quota:disk_read_bytes_sec?', found.do)
 
     def test_errors_first(self):
         found = fine({
@@ -408,6 +441,18 @@ class RulesTest(base.TestCase):
         self.assertEqual([], fine(specs, image={
             'hw_cpu_policy': 'dedicated'}).run())
 
+    def test_image_that_is_needed(self):
+        """A flavor for such images is no error; one is without them."""
+        specs = {'hw:mem_encryption': 'true'}
+        self.assertEqual([W], [each.severity for each in fine(specs).run()])
+        self.assertEqual(
+            [(E, 'hw:mem_encryption')],
+            [(each.severity, each.key) for each in fine(specs, image={
+                'hw_firmware_type': 'bios'}).run()])
+        on_hosts = fine(specs, cloud=CLOUD).run()
+        self.assertNotIn('UEFI', str(on_hosts))
+        self.assertNotIn('image metadata', str(on_hosts))
+
     def test_image_on_hosts(self):
         """It counts there, too."""
         nine = fine({}, vcpus=9, image={'hw_cpu_policy': 'dedicated'},
@@ -431,6 +476,7 @@ class NearTest(base.TestCase):
             ('hw:numa_cpu.3', 'hw:numa_cpus.{num}'),
             ('nvf:vswitch_numa_affinity', 'nfv:vswitch_numa_affinity'),
             ('trait:HW_CPU_X86_AVX512', 'trait:HW_CPU_X86_AVX512F'),
+            ('quota:disk_read_byte_sec', 'quota:disk_read_bytes_sec'),
             ('hw:cpu_plcx', None), ('hw', None), ('x' * 300, None),
         ):
             found = keys.nearest(key, flavors.specs())
