@@ -27,6 +27,9 @@ from nfv_sched.simulator import placement
 #: If a request asks for nothing.
 MANY = 10 ** 6
 
+#: How a lack begins of which it is not known whether there is one.
+UNSURE = 'not worked out'
+
 
 class Lack(ty.NamedTuple):
     """Why Placement grants no more on a host.
@@ -169,7 +172,7 @@ class Grants:
         if not tree:
             return [Lack('Placement', 'no resource provider in Placement')]
         if best.unsupported:
-            return [Lack('Placement', 'not worked out: a query with '
+            return [Lack('Placement', f'{UNSURE}: a query with '
                          + ', '.join(best.unsupported))]
         provider, group = tree[0], best.root
         found = [Lack(f'trait {trait}', f'without the trait {trait}')

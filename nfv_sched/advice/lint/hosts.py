@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import re
 
 from nfv_sched.advice import binding as bindings
+from nfv_sched.advice import grants
 from nfv_sched.advice.lint import values
 from nfv_sched.advice.lint import whole
 from nfv_sched.nova import flavors
@@ -169,6 +170,13 @@ def no_host(subject: values.Subject) -> Iterator[values.Finding]:
     for each in hosts.capacity.hosts.values():
         if each.binding:
             found[each.binding[0].kind].append(each.binding[0].text)
+    unsure = next((each for texts in found.values() for each in texts
+                   if each.startswith(grants.UNSURE)), None)
+    if unsure is not None:
+        yield values.Finding(
+            values.WARNING, values.WHOLE, 'whether a host takes it is '
+            f'{unsure}', 'boot a server of it to see')
+        return
     kinds = sorted(found.items(), key=lambda item: -len(item[1]))
     said = [f'{kind} ({texts[0]}) on {text.count(len(texts), "host")}'
             for kind, texts in kinds[:_KINDS]]

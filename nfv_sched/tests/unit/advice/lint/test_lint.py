@@ -252,6 +252,9 @@ CASES = {
         broken(E, 'nfv:vswitch_numa_affinity', {
             **STRICT, 'hw:numa_nodes': '2'}, cloud=CLOUD),
         broken(W, '-', PINNED, cloud=clouds.cloud()),
+        # What cannot be worked out is no error.
+        broken(W, '-', {**PINNED, 'trait1:CUSTOM_X': 'required'},
+               cloud=CLOUD),
         fine(PINNED, vcpus=8, cloud=CLOUD)),
     'key unchecked': (
         broken(W, 'nvf:shared_vcpu', {'nvf:shared_vcpu': '0'}),
