@@ -226,10 +226,7 @@ examples:
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('flavor', metavar='NAME', help='the flavor')
-        parser.add_argument(
-            '--image-property', action='append', default=[],
-            dest='properties', metavar='KEY=VALUE',
-            help='a property of the image; can be repeated')
+        source.add_image_properties(parser)
         parser.add_argument(
             '--zone', metavar='ZONE', help='availability zone')
         parser.add_argument(
@@ -245,14 +242,8 @@ examples:
         if not 1 <= parsed_args.count <= _MOST_SERVERS:
             raise source.UsageError(
                 f'--count: 1 to {_MOST_SERVERS} needed')
-        image = {}
-        for text in parsed_args.properties:
-            key, equals, value = text.partition('=')
-            if not (key and equals):
-                raise source.UsageError(
-                    f'--image-property {text}: KEY=VALUE needed')
-            image[key] = value
         return subject.flavor(
-            found, state, parsed_args.flavor, image=image,
+            found, state, parsed_args.flavor,
+            image=source.image_properties(parsed_args),
             networks=parsed_args.networks, zone=parsed_args.zone,
             group=parsed_args.group, count=parsed_args.count)

@@ -95,10 +95,7 @@ def _add_image(parser: argparse.ArgumentParser) -> None:
     """Add the options for properties of an image."""
     parser.add_argument(
         '--image', metavar='FILE', help='properties of an image')
-    parser.add_argument(
-        '--image-property', action='append', default=[],
-        dest='properties', metavar='KEY=VALUE',
-        help='a property of the image; can be repeated')
+    source.add_image_properties(parser)
 
 
 def _image(parsed_args: argparse.Namespace) -> tuple[str, dict[str, str]]:
@@ -107,13 +104,7 @@ def _image(parsed_args: argparse.Namespace) -> tuple[str, dict[str, str]]:
     name, found = '', {}
     if parsed_args.image is not None:
         name, found = flavor_file.image(parsed_args.image)
-    for text in parsed_args.properties:
-        key, equals, value = text.partition('=')
-        if not (key and equals):
-            raise source.UsageError(
-                f'--image-property {text}: KEY=VALUE needed')
-        found[key] = value
-    return name or 'IMAGE', found
+    return name or 'IMAGE', {**found, **source.image_properties(parsed_args)}
 
 
 def _flavors(known: Sequence[snapshot.Flavor],

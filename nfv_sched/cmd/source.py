@@ -251,6 +251,32 @@ def positive(text: str) -> int:
     return number(text, 1)
 
 
+def add_image_properties(parser: argparse.ArgumentParser) -> None:
+    """Add the option for properties of an image.
+
+    :param parser: of the command
+    """
+    parser.add_argument(
+        '--image-property', action='append', default=[],
+        dest='properties', metavar='KEY=VALUE',
+        help='a property of the image; can be repeated')
+
+
+def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
+    """The properties of an image on the command line.
+
+    :param parsed_args: with the option of :func:`add_image_properties`
+    :raises UsageError: if one has no key or no value
+    """
+    found = {}
+    for text in parsed_args.properties:
+        key, equals, value = text.partition('=')
+        if not (key and equals):
+            raise UsageError(f'--image-property {text}: KEY=VALUE needed')
+        found[key] = value
+    return found
+
+
 def add_hosts(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose hosts.
 
