@@ -92,18 +92,26 @@ def _flavor(found: translate.Translated) -> Iterator[str]:
     start = ('openstack', '--os-compute-api-version', VERSION, 'flavor')
     if found.set:
         yield shlex.join((*start, 'set', *_properties(found.set),
-                          found.name))
+                          *_named(found)))
     if found.unset:
-        yield shlex.join((*start, 'unset', *_keys(found.unset), found.name))
+        yield shlex.join((*start, 'unset', *_keys(found.unset),
+                          *_named(found)))
 
 
 def _image(found: translate.Translated) -> Iterator[str]:
     if found.set:
         yield shlex.join(('openstack', 'image', 'set',
-                          *_properties(found.set), found.name))
+                          *_properties(found.set), *_named(found)))
     if found.unset:
         yield shlex.join(('openstack', 'image', 'unset',
-                          *_keys(found.unset), found.name))
+                          *_keys(found.unset), *_named(found)))
+
+
+def _named(found: translate.Translated) -> Iterator[str]:
+    """Its name, which the client must not take for an option."""
+    if found.name.startswith('-'):
+        yield '--'
+    yield found.name
 
 
 def _properties(pairs: Mapping[str, str]) -> Iterator[str]:
