@@ -19,7 +19,10 @@ file of the simulator.
 from collections.abc import Iterator
 from collections.abc import Mapping
 import json
+import types
 import typing as ty
+
+from oslo_utils import units
 
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
@@ -62,20 +65,43 @@ def flavors(path: str) -> list[snapshot.Flavor]:
     return found
 
 
-def image(path: str) -> tuple[str, dict[str, str]]:
-    """An image in a file: its name, empty if it says none, and properties.
+class Image(ty.NamedTuple):
+    """An image.
+
+    :ivar name: empty if the file says none
+    :ivar properties: its properties
+    :ivar memory: MiB that a flavor must have
+    :ivar disk: GiB that the root disk of a flavor must have
+    """
+
+    name: str = ''
+    properties: Mapping[str, str] = types.MappingProxyType({})
+    memory: int = 0
+    disk: int = 0
+
+
+def image(path: str) -> Image:
+    """The image in a file.
 
     :param path: the file: what ``openstack image show`` prints, or properties
         with their values
     :raises nfv_sched.cmd.source.UnreadError: if it cannot be read, or is no
         such file
     """
-    data, name = _read(path), ''
-    if isinstance(data, Mapping) and isinstance(
+    data = _read(path)
+    where = f'{path}: properties'
+    if not isinstance(data, Mapping) or not isinstance(
             data.get('properties'), Mapping):
-        name = str(data.get('name') or data.get('id') or '')
-        data = data['properties']
-    return name, _texts(data, f'{path}: properties', lenient=True)
+        return Image(properties=_texts(data, where, lenient=True))
+    memory, disk, size = (
+        0 if data.get(key) in (None, '') else
+        _number(data[key], path, key, 0, most)
+        for key, most in (('min_ram', _MOST), ('min_disk', _MOST),
+                          ('size', _MOST * units.Gi)))
+    return Image(
+        str(data.get('name') or data.get('id') or ''),
+        _texts(data['properties'], where, lenient=True),
+        memory, max(disk, -(-size // units.Gi)))
 
 
 def _read(path: str) -> ty.Any:

@@ -15,6 +15,7 @@ import argparse
 from collections.abc import Sequence
 
 from nfv_sched.cloud import snapshot
+from nfv_sched.cmd import flavor_file
 from nfv_sched.cmd import planning
 from nfv_sched.cmd import source
 from nfv_sched.simulator import progress
@@ -36,8 +37,8 @@ no host takes it; with --hosts, that no host of the cloud does, even if it is
 empty and in service. A server that has a flavor keeps it as it was then:
 --used says of which flavors there are any.
 
-With an image: where flavor and image contradict each other, and what Nova
-drops of the image without a word.
+With an image: where flavor and image contradict each other, whether the image
+needs more, and what Nova drops of the image without a word.
 
 {_FILES}
 A file of an image is what "openstack image show -f json" prints, or its
@@ -98,13 +99,15 @@ def _add_image(parser: argparse.ArgumentParser) -> None:
     source.add_image_properties(parser)
 
 
-def _image(parsed_args: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """Name of the image, and its properties."""
-    from nfv_sched.cmd import flavor_file
-    name, found = '', {}
+def _image(parsed_args: argparse.Namespace) -> flavor_file.Image:
+    """The image that is asked for; its name stands for one without."""
+    found = flavor_file.Image()
     if parsed_args.image is not None:
-        name, found = flavor_file.image(parsed_args.image)
-    return name or 'IMAGE', {**found, **source.image_properties(parsed_args)}
+        found = flavor_file.image(parsed_args.image)
+    return found._replace(
+        name=found.name or 'IMAGE',
+        properties={**found.properties,
+                    **source.image_properties(parsed_args)})
 
 
 def _flavors(known: Sequence[snapshot.Flavor],
@@ -145,8 +148,7 @@ class Lint(planning.Report):
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         """What is found."""
         _check(parsed_args)
-        from nfv_sched.cmd import flavor_file
-        _name, image = _image(parsed_args)
+        image = _image(parsed_args)
         cloud = None
         if parsed_args.file is None or parsed_args.hosts or parsed_args.used:
             cloud = self.cloud(parsed_args)
@@ -160,7 +162,8 @@ class Lint(planning.Report):
         from nfv_sched.render import lint as render
         with progress.shown() as update:
             found = lint.lint(
-                chosen, image=image, cloud=cloud,
+                chosen, image=image.properties, cloud=cloud,
+                needs=values.Needs(image.memory, image.disk),
                 on_hosts=parsed_args.hosts, used=parsed_args.used,
                 update=lambda done, total: update(done, total, 'flavors'))
         self.found = any(each.severity == values.ERROR for each in found)
@@ -184,10 +187,9 @@ class Translate(planning.Plan):
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         """What they become."""
-        name, image = _image(parsed_args)
-        if not image or parsed_args.names or parsed_args.all:
+        image = _image(parsed_args)
+        if not image.properties or parsed_args.names or parsed_args.all:
             _check(parsed_args)
-        from nfv_sched.cmd import flavor_file
         chosen: list[snapshot.Flavor] = []
         if parsed_args.file is not None:
             chosen = _flavors(flavor_file.flavors(parsed_args.file),
@@ -197,8 +199,8 @@ class Translate(planning.Plan):
         from nfv_sched.advice import translate
         from nfv_sched.render import translate as render
         found = [translate.flavor(each) for each in chosen]
-        if image:
-            found.append(translate.image(name, image))
+        if image.properties:
+            found.append(translate.image(image.name, image.properties))
         self.found = any(line.lost for each in found for line in each.lines)
         return planning.Output(
             text=render.text(found), columns=render.COLUMNS,

@@ -220,6 +220,40 @@ def _refusals(of: objects.Flavor,
             yield Refusal(type(exc).__name__, exc.format_message())
         except Exception as exc:  # the API would answer 400 or 500
             yield Refusal(type(exc).__name__, str(exc))
+    try:
+        _check_limits(of, meta)
+    except exception.ImageVCPULimitsRangeImpossible as exc:
+        yield Refusal(type(exc).__name__, exc.format_message())
+
+
+def _check_limits(of: objects.Flavor, meta: objects.ImageMeta) -> None:
+    """Refuse limits of sockets, cores and threads that no topology keeps.
+
+    The API does not look; the compute host does, when the server is started:
+    at each product of three numbers, which would take minutes for hundreds of
+    vCPUs.  Here only divisors are looked at.
+
+    :raises nova.exception.ImageVCPULimitsRangeImpossible: as the host does
+    """
+    from nova.virt import hardware
+    try:
+        _preferred, most = hardware.get_cpu_topology_constraints(of, meta)
+    except Exception:  # told already
+        return
+    for sockets in _divisors(of.vcpus, most.sockets):
+        for cores in _divisors(of.vcpus // sockets, most.cores):
+            if of.vcpus // sockets // cores <= most.threads:
+                return
+    raise exception.ImageVCPULimitsRangeImpossible(
+        vcpus=of.vcpus, **{
+            part: min(of.vcpus, getattr(most, part))
+            for part in ('sockets', 'cores', 'threads')})
+
+
+def _divisors(number: int, most: int) -> list[int]:
+    """The divisors of a number, up to one that may be less."""
+    return [each for each in range(1, min(number, most) + 1)
+            if number % each == 0]
 
 
 def numa_topology(of: objects.Flavor, meta: objects.ImageMeta) -> ty.Any:

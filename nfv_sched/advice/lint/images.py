@@ -62,6 +62,22 @@ def needed(subject: values.Subject) -> Iterator[values.Finding]:
             'look with --image, too')
 
 
+def too_small(subject: values.Subject) -> Iterator[values.Finding]:
+    """Flavors with less than the image needs."""
+    flavor, needs = subject.flavor, subject.needs
+    if flavor.memory < needs.memory:
+        yield values.Finding(
+            values.ERROR, 'RAM', f'Nova refuses it: the image needs '
+            f'{needs.memory} MiB (min_ram), the flavor has {flavor.memory}',
+            'take a larger flavor')
+    # Nova does not look where the flavor has no root disk.
+    if 0 < flavor.disk < needs.disk:
+        yield values.Finding(
+            values.WARNING, 'disk', f'Nova takes servers with a volume only: '
+            f'the image needs {needs.disk} GiB, the flavor has '
+            f'{flavor.disk}', 'take a larger flavor')
+
+
 def conflicts(subject: values.Subject) -> Iterator[values.Finding]:
     """What Nova refuses of flavor and image, and takes of the flavor alone."""
     for refusal in subject.image_refusals:

@@ -170,6 +170,8 @@ def key_in(text: str, keys) -> str:
 def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:
     """The known key that differs from one in at most :data:`DISTANCE` letters.
 
+    Capital letters for small ones, and the reverse, are no difference.
+
     :param key: the key
     :param specs: those that are known
     :returns: None if there is none
@@ -181,7 +183,8 @@ def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:
     found = []
     for known, shown in _stems(specs):
         if abs(len(known) - len(stem)) <= DISTANCE:
-            distance = utils.damerau_levenshtein(stem, known, _COST)
+            distance = utils.damerau_levenshtein(
+                stem.lower(), known.lower(), _COST)
             if distance <= DISTANCE:
                 found.append((distance, shown))
     return min(found)[1] if found else None

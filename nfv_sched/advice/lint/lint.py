@@ -51,6 +51,7 @@ RULES = (
     values.Rule('absurd devices', whole.absurd_devices),
     values.Rule('image value refused', images.refused),
     values.Rule('image conflict', images.conflicts),
+    values.Rule('smaller than the image', images.too_small),
     values.Rule('unknown alias', hosts.alias),
     values.Rule('page size of no host', hosts.pages),
     values.Rule('threads of no host', hosts.threads),
@@ -135,6 +136,7 @@ def findings(subject: values.Subject) -> list[Found]:
 def lint(
     found: Sequence[snapshot.Flavor], *,
     image: Mapping[str, str] = _NO_IMAGE,
+    needs: values.Needs = values.Needs(),
     cloud: snapshot.Cloud | None = None, on_hosts: bool = False,
     used: bool = False,
     update: Callable[[int, int], None] = lambda done, total: None,
@@ -143,6 +145,7 @@ def lint(
 
     :param found: the flavors
     :param image: properties of the image that servers are booted with
+    :param needs: what the image needs
     :param cloud: the cloud, for what follows
     :param on_hosts: whether to look for hosts that take the flavors
     :param used: whether to look for servers of the flavors
@@ -150,7 +153,8 @@ def lint(
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    subjects = [read(each, image) for each in found]
+    subjects = [dataclasses.replace(read(each, image), needs=needs)
+                for each in found]
     if cloud is not None and used:
         subjects = [dataclasses.replace(each, servers=tuple([
             server for server in cloud.servers

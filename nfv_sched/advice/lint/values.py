@@ -50,6 +50,17 @@ class Finding(ty.NamedTuple):
     do: str
 
 
+class Needs(ty.NamedTuple):
+    """What an image needs of a flavor.
+
+    :ivar memory: MiB
+    :ivar disk: GiB of the root disk
+    """
+
+    memory: int = 0
+    disk: int = 0
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Hosts:
     """What the hosts of a cloud make of a flavor.
@@ -86,6 +97,7 @@ class Subject:
 
     :ivar flavor: the flavor
     :ivar image: properties of the image, by name
+    :ivar needs: what the image needs
     :ivar specs: extra specs that the API knows
     :ivar refused: key of each extra spec that the API refuses -> its message
     :ivar unread: whether Nova was not asked about the flavor as a whole
@@ -106,6 +118,7 @@ class Subject:
 
     flavor: snapshot.Flavor
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    needs: Needs = Needs()
     specs: tuple[flavors.Spec, ...] = ()
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unread: bool = False

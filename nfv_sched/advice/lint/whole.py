@@ -62,6 +62,9 @@ _REFUSALS = {
         'hw:emulator_threads_policy', _DEDICATED),
     'InvalidEmulatorThreadsPolicy': (
         'hw:emulator_threads_policy', 'set share or isolate'),
+    'ImageVCPULimitsRangeImpossible': (
+        'hw:cpu_max_sockets', 'raise or remove a limit: the number of vCPUs '
+        'must be sockets x cores x threads'),
     'MemoryPageSizeInvalid': (
         'hw:mem_page_size', 'set small, 2MB or 1GB'),
     'InvalidPCINUMAAffinity': (

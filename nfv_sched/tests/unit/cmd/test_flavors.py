@@ -132,11 +132,22 @@ class FlavorFileTest(tests_base.TestCase):
                 'hw_cpu_policy': 'dedicated', 'min': 1, 'stores': []}},
              'cirros')):
             self.assertEqual(
-                (name, {'hw_cpu_policy': 'dedicated', 'min': '1'}),
+                (name, {'hw_cpu_policy': 'dedicated', 'min': '1'}, 0, 0),
                 flavor_file.image(self.files.write(content)))
-        for content in ('x', '[]', ''):
+        for content in ('x', '[]', '', {'properties': {}, 'min_ram': -1},
+                        {'properties': {}, 'size': 'x'}):
             self.assertRaises(source.UnreadError, flavor_file.image,
                               self.files.write(content))
+
+    def test_image_needs(self):
+        cases = (
+            ({'min_ram': 512, 'min_disk': 3, 'size': None}, (512, 3)),
+            ({'min_ram': '512', 'min_disk': 3, 'size': 3 << 30}, (512, 3)),
+            ({'min_disk': 3, 'size': (3 << 30) + 1}, (0, 4)))
+        for fields, needs in cases:
+            found = flavor_file.image(self.files.write(
+                {'properties': {}, **fields}))
+            self.assertEqual(needs, (found.memory, found.disk))
 
 
 class LintTest(base.CommandTestCase):
@@ -217,6 +228,10 @@ class LintTest(base.CommandTestCase):
             [('good', 'error', 'image value refused')],
             self.findings('good', '--image-property', 'hw_vif_model=avp',
                           code=3))
+        path = self.files.write({'properties': {}, 'min_ram': 1 << 20})
+        self.assertEqual(
+            [('good', 'error', 'smaller than the image')],
+            self.findings('good', '--image', path, code=3))
 
     def test_used(self):
         self.assertEqual([], self.findings('good', '--used'))
@@ -317,6 +332,14 @@ class TranslateTest(base.CommandTestCase):
             (old.command, old.flavor, old.properties))
         self.assertIn('\n# hw:wrs:min_vcpus=2: none; a server has all its '
                       'vCPUs', out)
+
+    def test_commands_for_a_name_like_an_option(self):
+        path = self.files.write({'--old': {
+            'vcpus': 1, 'ram': 1, 'properties': {'hw:numa_node.0': '1'}}})
+        out = self.translate('--file', path, '-f', 'commands', code=0)
+        (_version, new), (_version, old) = test_plans.parsed(
+            self.lines(out))
+        self.assertEqual(('--old', '--old'), (new.flavor, old.flavor))
 
     def test_commands_are_harmless(self):
         evil = "x\nreboot; `reboot` $(reboot) '\u2028reboot"

@@ -70,11 +70,13 @@ class Case:
     image: dict = dataclasses.field(default_factory=dict)
     cloud: snapshot.Cloud | None = None
     servers: bool = False
+    needs: values.Needs = values.Needs()
+    disk: int = 0
 
     @property
     def flavor(self):
         return snapshot.Flavor(
-            name='f', vcpus=self.vcpus, memory=self.memory,
+            name='f', vcpus=self.vcpus, memory=self.memory, disk=self.disk,
             extra_specs=self.specs)
 
     def run(self):
@@ -84,7 +86,8 @@ class Case:
                 uuid='u', name='vm', host='one',
                 flavor=dataclasses.replace(self.flavor, extra_specs={})),))
         return lint.lint([self.flavor], image=self.image, cloud=cloud,
-                         on_hosts=self.cloud is not None, used=self.servers)
+                         needs=self.needs, used=self.servers,
+                         on_hosts=self.cloud is not None)
 
 
 def broken(severity, key, specs, **fields):
@@ -162,6 +165,16 @@ CASES = {
         broken(E, 'hw:cpu_policy', {'hw:cpu_policy': 'mixed'}),
         broken(E, 'hw:cpu_dedicated_mask', {
             **PINNED, 'hw:cpu_dedicated_mask': '^0'}),
+        broken(E, 'hw:cpu_max_sockets', {
+            'hw:cpu_max_sockets': '1', 'hw:cpu_max_cores': '2',
+            'hw:cpu_max_threads': '1'}),
+        # A prime number, and limits whose product is larger.
+        broken(E, 'hw:cpu_max_sockets', {
+            'hw:cpu_max_sockets': '65520', 'hw:cpu_max_cores': '65520',
+            'hw:cpu_max_threads': '65520'}, vcpus=65521),
+        fine({'hw:cpu_max_sockets': '1', 'hw:cpu_max_cores': '2',
+              'hw:cpu_max_threads': '2'}),
+        fine({'hw:cpu_max_sockets': '3'}),
         fine({**PINNED, 'hw:cpu_realtime': 'true',
               'hw:cpu_realtime_mask': '^0'})),
     'no host by rules': (
@@ -193,11 +206,18 @@ CASES = {
         broken(E, 'hw_vif_model', {}, image={'hw_vif_model': 'avp'}),
         broken(E, 'hw_numa_cpus.0', {}, image={'hw_numa_cpus.0': 'x'}),
         fine({}, image={'hw_vif_model': 'virtio'})),
+    'smaller than the image': (
+        broken(E, 'RAM', {}, needs=values.Needs(4097, 20)),
+        broken(W, 'disk', {}, needs=values.Needs(0, 21), disk=20),
+        fine({}, needs=values.Needs(4096, 20), disk=20),
+        fine({}, needs=values.Needs(0, 21))),
     'image conflict': (
         broken(E, 'hw_pci_numa_affinity_policy', {
             'hw:pci_numa_affinity_policy': 'required'},
             image={'hw_pci_numa_affinity_policy': 'preferred'}),
         broken(E, '', {'hw:numa_nodes': '2'}, image={'hw_numa_nodes': '1'}),
+        broken(E, '', {'hw:cpu_max_cores': '2', 'hw:cpu_max_threads': '1'},
+               image={'hw_cpu_max_sockets': '1'}),
         fine({'hw:numa_nodes': '2'}, image={'hw_vif_model': 'virtio'})),
     'unknown alias': (
         broken(E, 'pci_passthrough:alias', {
@@ -258,6 +278,8 @@ CASES = {
         fine(PINNED, vcpus=8, cloud=CLOUD)),
     'key unchecked': (
         broken(W, 'nvf:shared_vcpu', {'nvf:shared_vcpu': '0'}),
+        broken(W, 'HW:CPU_POLICY', {'HW:CPU_POLICY': 'dedicated'}),
+        broken(W, 'Hw:numa_cpus.0', {'Hw:numa_cpus.0': '0'}),
         broken(W, 'sw:wrs:vtpm', {'sw:wrs:vtpm': 'true'}),
         fine({'mine:something': 'x', 'aggregate': 'x'})),
     'no topology': (
