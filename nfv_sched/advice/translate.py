@@ -121,6 +121,12 @@ def _line(where: str, key: str, value: str,
         if found.is_harmless(value):
             return Line(key=key, value=value, kind=found.kind,
                         becomes=becomes, do=HARMLESS)
+        other = _contradicted(key, becomes, specs)
+        if other is not None:
+            return Line(
+                key=key, value=value, kind=found.kind, becomes={}, lost=True,
+                do=f'{other}={specs[other]} contradicts it, and stays: '
+                   'correct it if this is what was meant')
         return Line(
             key=key, value=value, kind=found.kind, becomes=becomes,
             do=translations.advice(found, value),
@@ -132,6 +138,14 @@ def _line(where: str, key: str, value: str,
     return Line(key=key, value=value, becomes={}, kind=UNKNOWN, lost=True,
                 do='Nova knows no such key; "nfv-sched flavor lint" says '
                    'whether it is like another')
+
+
+def _contradicted(key: str, becomes: Mapping[str, str],
+                  specs: Mapping[str, str]) -> str | None:
+    """A policy that is there in both spellings, with another value."""
+    return next((each for each, value in becomes.items()
+                 if each.startswith(policy.NAMESPACE) and each != key and
+                 specs.get(each, value) != value), None)
 
 
 def _is_known(key: str) -> bool:

@@ -193,6 +193,9 @@ _PIECES = ('each guest NUMA node may have another size; 2MB or 1GB is the '
 
 _NO_AVP = 'set hw:mem_page_size in the flavor, too'
 
+# Of a key that is no number: another "no".
+_ZERO = ('0',)
+
 _FLAVORS = (
     ('hw:cpu_policy', SAME, _cpu_policy, ''),
     ('hw:cpu_thread_policy', SAME, None, ''),
@@ -216,9 +219,9 @@ _FLAVORS = (
     ('hw:wrs:nested_vmx', HOST,
      _if_true(trait__HW_CPU_X86_VMX='required'),
      'hosts must pass vmx to their guests, by [libvirt] cpu_mode or '
-     'cpu_model_extra_flags'),
-    ('hw:hpet', COMBINATION, _nothing, _HPET),
-    ('sw:wrs:guest:hpet', COMBINATION, _nothing, _HPET),
+     'cpu_model_extra_flags', _ZERO),
+    ('hw:hpet', COMBINATION, _nothing, _HPET, _ZERO),
+    ('sw:wrs:guest:hpet', COMBINATION, _nothing, _HPET, _ZERO),
     ('hw:cache_l3.N', NONE, _nothing, _NO_CACHE),
     ('hw:cache_l3_code.N', NONE, _nothing, _NO_CACHE),
     ('hw:cache_l3_data.N', NONE, _nothing, _NO_CACHE),
@@ -230,22 +233,22 @@ _FLAVORS = (
     ('hw:wrs:live_migration_max_downtime', HOST, _nothing,
      _HOST_WIDE + 'live_migration_downtime'),
     ('hw:wrs:live_migration_auto_converge', HOST, _nothing,
-     _HOST_WIDE + 'live_migration_permit_auto_converge'),
+     _HOST_WIDE + 'live_migration_permit_auto_converge', _ZERO),
     ('hw:wrs:live_migration_tunnel', HOST, _nothing,
      _HOST_WIDE + 'live_migration_with_native_tls (tunnelled migration is '
-     'deprecated)'),
-    ('sw:wrs:auto_recovery', SERVICE, _nothing, _MASAKARI),
+     'deprecated)', _ZERO),
+    ('sw:wrs:auto_recovery', SERVICE, _nothing, _MASAKARI, _ZERO),
     ('sw:wrs:guest:heartbeat', COMBINATION,
      _if_true(hw__watchdog_action='reset'),
      'the guest needs a watchdog daemon; other actions: poweroff, pause, '
-     'none'),
+     'none', _ZERO),
     ('sw:wrs:vtpm', COMBINATION,
      _if_true(hw__tpm_version='2.0', hw__tpm_model='tpm-crb'),
-     'hosts need [libvirt] swtpm_enabled and the key manager'),
+     'hosts need [libvirt] swtpm_enabled and the key manager', _ZERO),
     ('sw:wrs:srv_grp_messaging', NONE, _nothing,
-     'guests of a server group talk over a network'),
+     'guests of a server group talk over a network', _ZERO),
     ('hw:wrs:nic_isolation', NONE, _nothing,
-     'see hw:mem_page_size and port security'),
+     'see hw:mem_page_size and port security', _ZERO),
     ('aggregate_instance_extra_specs:storage', SAME, None,
      'needs AggregateInstanceExtraSpecsFilter, and storage in the metadata '
      'of aggregates'),
@@ -277,7 +280,7 @@ _IMAGES = (
     ('hw_wrs_live_migration_max_downtime', HOST, _nothing,
      _HOST_WIDE + 'live_migration_downtime'),
     ('hw_wrs_*', NONE, _nothing, 'remove it'),
-    ('sw_wrs_auto_recovery', SERVICE, _nothing, _MASAKARI),
+    ('sw_wrs_auto_recovery', SERVICE, _nothing, _MASAKARI, _ZERO),
     ('sw_wrs_*', NONE, _nothing, 'remove it'),
 )
 

@@ -206,6 +206,29 @@ class TranslateTest(base.TestCase):
                 self.assertEqual([], [line for line in found.lines
                                       if line.lost])
 
+    def test_contradictions(self):
+        """The newer key stays, in whatever order, and it is told."""
+        cases = (
+            ('hw:wrs:vswitch_numa_affinity', 'nfv:vswitch_numa_affinity',
+             ('strict', 'prefer')),
+            ('hw:wrs:pci_numa_affinity', 'nfv:pci_numa_affinity',
+             ('strict', 'prefer')),
+            ('hw:wrs:shared_vcpu', 'nfv:shared_vcpu', ('0', '1')),
+            ('hw:numa_node.0', 'nfv:numa_node.0', ('0', '1')))
+        for old, new, other in cases:
+            specs = {old: other[0], new: other[1], 'hw:numa_nodes': '1'}
+            for each in (specs, dict(reversed(specs.items()))):
+                found = translate.flavor(flavor(extra_specs=each))
+                self.assertEqual({new: other[1], 'hw:numa_nodes': '1'},
+                                 found.extra_specs)
+                line, = (line for line in found.lines if line.lost)
+                self.assertEqual(old, line.key)
+                self.assertIn(f'{new}={other[1]} contradicts it', line.do)
+            same = {old: other[0], new: other[0], 'hw:numa_nodes': '1'}
+            found = translate.flavor(flavor(extra_specs=same))
+            self.assertEqual([], [line for line in found.lines if line.lost])
+            self.assertEqual(other[0], found.extra_specs[new])
+
     def test_misspelt(self):
         """A line of the table for several keys takes those of Nova only."""
         line, = translate.flavor(flavor(
@@ -271,9 +294,12 @@ class TranslateTest(base.TestCase):
             ('hw:wrs:min_vcpus', '1', True), ('hw:hpet', 'true', True),
             ('hw:hpet', 'False', False), ('sw:wrs:vtpm', 'no', False),
             ('sw:wrs:vtpm', 'true', False), ('hw:cpu_model', 'x', True),
+            ('sw:wrs:vtpm', '0', False), ('hw:hpet', '0', False),
+            ('hw:wrs:live_migration_timeout', '0', True),
+            ('hw:wrs:shared_vcpu', '0', False),
             ('hw:numa_mempolicy', 'strict', False),
             ('hw:numa_mempolicy', 'prefer', True),
-            ('hw:wrs:shared_vcpu', '0', False), ('hw:x', '1', True),
+            ('hw:x', '1', True),
             ('hw:cpu_policy', 'shared', False),
             ('hw:cpu_policy', 'x', False), ('mine', '1', False),
         ):
