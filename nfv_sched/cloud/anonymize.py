@@ -202,13 +202,19 @@ class _Anonymizer:
             lambda found: f'A {found[1].lower()}', text.partition(':')[0]))
 
     def _options(self) -> Mapping[str, Mapping[str, ty.Any]]:
-        """The options; one of them may name an availability zone."""
+        """The options; some name an availability zone, hosts or images."""
         options = dict(self._cloud.options)
         defaults = options.get('DEFAULT', {})
         if defaults.get(_SCHEDULE_ZONE):
             options['DEFAULT'] = {
                 **defaults,
                 _SCHEDULE_ZONE: self._zone(defaults[_SCHEDULE_ZONE])}
+        scheduler = dict(options.get('filter_scheduler', {}))
+        for name, other in (('isolated_hosts', self._host),
+                            ('isolated_images', self._uuid)):
+            if scheduler.get(name):
+                scheduler[name] = list(map(other, scheduler[name]))
+                options['filter_scheduler'] = scheduler
         return options
 
     def _whole_host(self, host: snapshot.Host) -> snapshot.Host:

@@ -54,7 +54,9 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
         'image_properties_default_architecture',
         'aggregate_image_properties_isolation_namespace',
         'aggregate_image_properties_isolation_separator',
-        'restrict_isolated_hosts_to_isolated_images'),
+        'isolated_hosts', 'isolated_images',
+        'restrict_isolated_hosts_to_isolated_images',
+        'image_props_weight_setting'),
     'pci': ('alias',),
     'scheduler': (
         'max_placement_results', 'max_attempts',

@@ -67,7 +67,10 @@ CLOUD = snapshot.Cloud(
         'Host acme-3 is left out, its record is malformed: acme',
         'Neutron cannot be read: http://neutron.acme.example'),
     options={'nfv_sched': {'vswitch_label': 'nfv_vswitch'},
-             'DEFAULT': {'default_schedule_zone': 'acme-west'}},
+             'DEFAULT': {'default_schedule_zone': 'acme-west'},
+             'filter_scheduler': {
+                 'isolated_hosts': ['acme-2', 'acme-gone'],
+                 'isolated_images': [uuids.image], 'host_subset_size': 1}},
     hosts=(host('acme-1'), host('acme-2')),
     servers=(
         snapshot.Server(
@@ -209,6 +212,12 @@ class AnonymizeTest(base.TestCase):
                          cloud.options['nfv_sched'])
         self.assertEqual({'default_schedule_zone': cloud.hosts[0].zone},
                          cloud.options['DEFAULT'])
+        scheduler = cloud.options['filter_scheduler']
+        self.assertIn(scheduler['isolated_hosts'][0],
+                      [each.name for each in cloud.hosts])
+        self.assertEqual(cloud.moves[0].target, scheduler['isolated_hosts'][1])
+        self.assertNotIn(uuids.image, scheduler['isolated_images'])
+        self.assertEqual(1, scheduler['host_subset_size'])
         self.assertIn({'hw_numa_nodes': '1'},
                       [server.image for server in cloud.servers])
         self.assertEqual({'cell1', 'cell0'},
