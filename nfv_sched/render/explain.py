@@ -35,12 +35,14 @@ def text(explanation: values.Explanation, hosts: Sequence[str],
     :param everything: whether all of these are shown, however many
     :param all_filters: whether filters that refuse no host are shown
     """
-    parts = [
-        _head(explanation), _stages(explanation),
-        _requirements(explanation.placement),
-        _filters(explanation, all_filters),
-        _hosts(explanation, hosts, everything),
-        _weighing(explanation), _changes(explanation)]
+    parts = [_head(explanation)]
+    # Of what the API refuses, no host was looked at.
+    if explanation.placement.queries:
+        parts += [
+            _stages(explanation), _requirements(explanation.placement),
+            _filters(explanation, all_filters),
+            _hosts(explanation, hosts, everything), _weighing(explanation)]
+    parts.append(_changes(explanation))
     return '\n'.join(part for part in parts if part)
 
 
@@ -50,9 +52,10 @@ def _head(explanation: values.Explanation) -> str:
     if explanation.fits:
         lines.append('It fits.')
     else:
+        # If all were refused at once, the reason says which was the first.
         placed = len(explanation.places)
-        which = f' (server {placed + 1} of {explanation.wanted})' if (
-            explanation.wanted > 1) else ''
+        which = (f' (server {placed + 1} of {explanation.wanted})'
+                 if placed else '')
         lines.append(f'It does not fit{which}: {explanation.reason}')
     for place in explanation.places:
         lines.append(f'It would go to {_place(place)}.')

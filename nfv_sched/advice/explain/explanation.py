@@ -83,7 +83,7 @@ def explain(
         fits=not ran.reason, reason=ran.reason, placement=answer.stage,
         filters=tuple(_filters(verdicts, first)), hosts=hosts,
         weighing=weighing, places=tuple(ran.places), wanted=asked.count,
-        nearest=() if weighing else _nearest(hosts),
+        nearest=_nearest(hosts) if queries and not weighing else (),
         relaxations=outcome.relaxations, tried=outcome.tried,
         untried=outcome.untried, seconds=seconds)
 

@@ -27,6 +27,9 @@ def host(name, *texts, misses=(), rank=None, present=False):
         passed=rank is not None, rank=rank)
 
 
+ASKED = values.Placement(queries=('q',))
+
+
 class TextTest(testtools.TestCase):
 
     def text(self, found, **options):
@@ -38,7 +41,7 @@ class TextTest(testtools.TestCase):
             subject='Server s', request='4 vCPUs', reason='no room',
             assumed=('no networks',),
             placement=values.Placement(
-                hosts=3, left=2, requirements=(
+                queries=('q',), hosts=3, left=2, requirements=(
                     values.Requirement(text='PCPU=4', without=3, missing=1),
                     values.Requirement(text='trait X', without=2,
                                        missing=0)), limit=2, cut=1),
@@ -59,12 +62,13 @@ class TextTest(testtools.TestCase):
         self.assertLess(found.index('2 filters'),
                         found.index('Placement + 2 filters'))
         self.assertIn('AFilter', explain.text(values.Explanation(
-            subject='s', filters=(values.Filter(name='AFilter'),)), [],
-            all_filters=True))
+            subject='s', filters=(values.Filter(name='AFilter'),),
+            placement=ASKED), [], all_filters=True))
 
     def test_fits(self):
         found = self.text(values.Explanation(
             subject='Server s', request='4 vCPUs', fits=True,
+            placement=ASKED,
             places=(values.Place(host='h1', nodes=(0,),
                                  cpus=(1, 2, 3, 7, 9, 10)),),
             hosts=(host('h2', rank=2, present=True), host('h1', rank=1)),
@@ -84,14 +88,34 @@ class TextTest(testtools.TestCase):
         self.assertNotIn('Idle', found)
 
     def test_long_lists(self):
-        many = values.Explanation(subject='s', hosts=tuple(
-            host(f'h{number:03}', 'full ' * 60) for number in range(50)))
+        many = values.Explanation(
+            subject='s', placement=ASKED, hosts=tuple(
+                host(f'h{number:03}', 'full ' * 60) for number in range(50)))
         found = self.text(many)
         self.assertIn('30 hosts more', found)
         self.assertNotIn('h020', found)
         self.assertIn('h049', self.text(many, everything=True))
         self.assertTrue(all(len(line) <= tables.WIDTH
                             for line in found.splitlines()))
+
+    def test_refused_by_the_api(self):
+        """No host was looked at."""
+        found = self.text(values.Explanation(
+            subject='s', reason='the Nova API refuses the flavor',
+            hosts=(host('a'),), placement=values.Placement(hosts=1),
+            relaxations=(values.Relaxation(
+                text='without the PCI devices', hosts=1, host='a'),)))
+        self.assertNotIn('Placement', found)
+        self.assertNotIn('not considered', found)
+        self.assertIn('without the PCI devices', found)
+
+    def test_several_servers(self):
+        for places, text in (
+            ((), 'It does not fit: full'),
+            ((values.Place(host='a', nodes=None, cpus=()),),
+             'It does not fit (server 2 of 3): full')):
+            self.assertIn(text, self.text(values.Explanation(
+                subject='s', reason='full', wanted=3, places=places)))
 
 
 class DocumentTest(testtools.TestCase):
