@@ -88,7 +88,7 @@ def of(wanted: rooms.Wanted, room: rooms.Room,
     if found:
         return found
     texts = '; '.join(trial.text for trial in trials)
-    if room.host is not None and rooms.place(
+    if room.host is not None and request.guest is not None and rooms.place(
             _without_devices(wanted), _emptied(room), ratios) is None:
         return (Binding(
             TOO_SMALL, 'no room even without other guests: ' + texts, False),)

@@ -211,7 +211,8 @@ def _about(kind: str, subject: values.Subject) -> tuple[str, str]:
 def _too_large(subject: values.Subject) -> str:
     """What of a guest no NUMA node of the hosts has enough of."""
     need = max(cell.dedicated for cell in subject.guest.cells)
-    if need > max(len(node.dedicated) for node in subject.hosts.nodes):
+    if need > max((len(node.dedicated) for node in subject.hosts.nodes),
+                  default=0):
         return 'vCPUs'
     return 'hw:mem_page_size' if subject.guest.cells[0].pagesize else 'RAM'
 

@@ -204,9 +204,13 @@ class TestLint(base.TestCase):
         @hypothesis.settings(
             test_stock.SETTINGS,
             max_examples=max(1, test_stock.CASES // TOGETHER))
-        @hypothesis.given(st.lists(
-            flavors(), min_size=TOGETHER, max_size=TOGETHER))
-        def check(made):
+        @hypothesis.given(
+            st.lists(flavors(), min_size=TOGETHER, max_size=TOGETHER),
+            st.sets(st.sampled_from(CATALOGUE.hosts), min_size=1) |
+            st.just(set(CATALOGUE.hosts)))
+        def check(made, hosts):
+            cloud = dataclasses.replace(CATALOGUE, hosts=tuple([
+                host for host in CATALOGUE.hosts if host in hosts]))
             made = [dataclasses.replace(flavor, name=f'f{number}')
                     for number, flavor in enumerate(made)]
             alone, on_hosts = (
@@ -214,8 +218,8 @@ class TestLint(base.TestCase):
                     each for each in found if each.flavor == flavor.name and
                     each.severity == values.ERROR] for flavor in made}
                 for found in (lint.lint(made), lint.lint(
-                    made, cloud=CATALOGUE, on_hosts=True)))
-            with start.started(CATALOGUE) as state:
+                    made, cloud=cloud, on_hosts=True)))
+            with start.started(cloud) as state:
                 for flavor in made:
                     check_one(flavor, alone[flavor.name],
                               on_hosts[flavor.name], state)

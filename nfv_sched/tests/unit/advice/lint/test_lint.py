@@ -460,6 +460,37 @@ class RulesTest(base.TestCase):
             for host in CLOUD.hosts]))
         self.assertEqual([], fine(STRICT, cloud=cloud).run())
 
+    def test_several_policies_without_topology(self):
+        """On hosts with several NUMA nodes."""
+        cloud = clouds.cloud(clouds.host('one'), clouds.host(
+            'two'), filters=(*clouds.FILTERS, 'PlaceNUMAAffinityFilter'))
+        cloud = dataclasses.replace(cloud, hosts=tuple([
+            dataclasses.replace(
+                host, nodes=tuple([dataclasses.replace(
+                    node, physnets=node.physnets | {'nfv_osd'} if node.number
+                    else node.physnets) for node in host.nodes]),
+                providers=(dataclasses.replace(
+                    host.providers[0], inventories={
+                        **host.providers[0].inventories,
+                        'VCPU': snapshot.Inventory(total=16, max_unit=16)}),))
+            for host in cloud.hosts]))
+        for specs in (
+            {'nfv:numa_affinity.osd': 'strict', 'nfv:numa_node.0': '0'},
+            {'nfv:numa_affinity.osd': 'strict'}, {'nfv:numa_node.0': '0'},
+            {'nfv:pci_numa_affinity': 'strict', 'nfv:numa_node.0': '0',
+             'pci_passthrough:alias': 'nic:1'}):
+            specs['nfv:vswitch_numa_affinity'] = 'strict'
+            self.assertIn(('no host', E), [
+                (each.rule, each.severity)
+                for each in fine(specs, cloud=cloud).run()], specs)
+
+    def test_hosts_without_nodes(self):
+        cloud = dataclasses.replace(CLOUD, hosts=tuple([
+            dataclasses.replace(host, nodes=()) for host in CLOUD.hosts]))
+        for specs in (STRICT, PINNED, {'hw:numa_nodes': '1'}):
+            self.assertIn(E, [each.severity for each in fine(
+                specs, cloud=cloud).run()])
+
     def test_image_makes_it_right(self):
         specs = {'hw:cpu_thread_policy': 'require'}
         self.assertEqual([E], [each.severity for each in fine(specs).run()])
