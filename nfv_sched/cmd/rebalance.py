@@ -43,7 +43,8 @@ examples:
   nfv-sched rebalance plan -f commands > moves.sh
 
 exit code: 0 if nothing is to be moved; 1 if something could not be read, and
-is named; 2 if the command line is wrong; 3 if there are moves to be made.
+is named; 2 if the command line is wrong; 3 if there are moves to be made, or
+something ought to be moved and cannot be.
 """
 
 
@@ -89,7 +90,7 @@ class Plan(source.Looking, cli.Lister):
             cloud, kinds if parsed_args.kind is None else [parsed_args.kind],
             threshold=parsed_args.threshold or rebalance.THRESHOLD,
             by_ports=parsed_args.ports, room=view.free_ports(cloud))
-        self.found = any(plan.moves for plan in self._plans)
+        self.found = any(plan.moves or plan.stays for plan in self._plans)
         self._render = render
         if parsed_args.formatter == commands.NAME:
             return ('Command',), [

@@ -85,6 +85,8 @@ GAUGES = (
            'one.'),
     Metric('nfv_sched_rebalance_moves', ('kind',),
            'Moves of DHCP servers or routers that are due.'),
+    Metric('nfv_sched_rebalance_stuck', ('kind',),
+           'DHCP servers or routers that ought to be moved and cannot be.'),
     Metric('nfv_sched_failover_stranded_guests', ('host',),
            'Guests of a host that would find no place if it were lost.'),
     Metric('nfv_sched_flavor_fits', ('flavor', 'aggregate'),
@@ -193,6 +195,8 @@ def families(
     for plan in plans:
         found.add('nfv_sched_imbalance', (plan.kind,), plan.imbalance)
         found.add('nfv_sched_rebalance_moves', (plan.kind,), len(plan.moves))
+        found.add('nfv_sched_rebalance_stuck', (plan.kind,), sum(
+            len(stay.services) for stay in plan.stays))
     for loss in losses:
         found.add('nfv_sched_failover_stranded_guests', (loss.host,),
                   len(loss.stranded))

@@ -110,7 +110,7 @@ def _of_plan(plan: rebalance.Plan) -> Iterator[str]:
     elif plan.moves:
         yield f'{head} -> {after} in {_counted(len(plan.moves), "move")}.'
     else:
-        yield f'{head}; nothing to move.'
+        yield f'{head}; nothing {"can be moved" if plan.stays else "to move"}.'
     for load, later in zip(plan.before, plan.after):
         if not rebalance.in_use(load.agent) and load.number:
             yield (f'{_word(load.agent.host)}: the agent is '

@@ -212,13 +212,24 @@ class FamiliesTest(base.TestCase):
             network_services=tuple(map(test_rebalance.service, 'rstuvw')))
         found = exposed(cloud, plans=rebalance.plans(cloud))
         for name, counts in (('nfv_sched_imbalance', (4, 3)),
-                             ('nfv_sched_rebalance_moves', (1, 0))):
+                             ('nfv_sched_rebalance_moves', (1, 0)),
+                             ('nfv_sched_rebalance_stuck', (0, 0))):
             self.assertEqual(
                 dict(zip(('router', 'ovn'), counts)),
                 {dict(key)['kind']: value
                  for key, value in named(found, name).items()})
         self.assertEqual({}, named(exposed(snapshots.cloud()),
                                    'nfv_sched_imbalance'))
+
+    def test_stuck(self):
+        """The agent is down, and there is no other."""
+        cloud = snapshots.cloud(
+            network_agents=(
+                test_rebalance.agent('a', *'rst', alive=False),),
+            network_services=tuple(map(test_rebalance.service, 'rst')))
+        found = exposed(cloud, plans=rebalance.plans(cloud))
+        self.assertEqual({(('kind', 'router'),): 3},
+                         named(found, 'nfv_sched_rebalance_stuck'))
 
     def test_cloud(self):
         found = exposed(snapshots.cloud())
