@@ -17,6 +17,8 @@ What each key becomes is in :mod:`nfv_sched.advice.translations`.
 from collections.abc import Mapping
 import dataclasses
 
+from nfv_sched.advice.lint import lint
+from nfv_sched.advice.lint import values
 from nfv_sched.advice import translations
 from nfv_sched.cloud import snapshot
 from nfv_sched.nova import flavors
@@ -64,6 +66,7 @@ class Translated:
     :ivar extra_specs: all keys and values that it has then
     :ivar set: those of them that are new, or have another value
     :ivar unset: keys that are to be removed
+    :ivar errors: what is wrong with the flavor that it becomes: key, text
     """
 
     name: str
@@ -72,6 +75,7 @@ class Translated:
     extra_specs: Mapping[str, str]
     set: Mapping[str, str]
     unset: tuple[str, ...]
+    errors: tuple[tuple[str, str], ...] = ()
 
 
 def flavor(found: snapshot.Flavor) -> Translated:
@@ -89,8 +93,13 @@ def flavor(found: snapshot.Flavor) -> Translated:
             do='a guest had one NUMA node by default; policies need one')
         lines.append(line)
         extra_specs = _merged(lines)
-    return _translated(found.name, translations.FLAVOR, lines, extra_specs,
-                       found.extra_specs)
+    return dataclasses.replace(
+        _translated(found.name, translations.FLAVOR, lines, extra_specs,
+                    found.extra_specs),
+        errors=tuple([
+            (each.key, each.finding) for each in lint.lint([
+                dataclasses.replace(found, extra_specs=extra_specs)])
+            if each.severity == values.ERROR]))
 
 
 def image(name: str, properties: Mapping[str, str]) -> Translated:
@@ -142,10 +151,18 @@ def _line(where: str, key: str, value: str,
 
 def _contradicted(key: str, becomes: Mapping[str, str],
                   specs: Mapping[str, str]) -> str | None:
-    """A policy that is there in both spellings, with another value."""
-    return next((each for each, value in becomes.items()
-                 if each.startswith(policy.NAMESPACE) and each != key and
-                 specs.get(each, value) != value), None)
+    """A policy that is there in both spellings, with another value.
+
+    Or a CPU policy that this key never went with.
+    """
+    for each, value in becomes.items():
+        there = specs.get(each, value)
+        if each == key or there == value:
+            continue
+        if each.startswith(policy.NAMESPACE) or (
+                each == 'hw:cpu_policy' and there not in _PINNED):
+            return each
+    return None
 
 
 def _is_known(key: str) -> bool:

@@ -66,6 +66,7 @@ stay. Nothing is changed. "Class" is one of:
   other service  something that another service does
   none           nothing
   unknown        a key that Nova refuses
+  error          what "flavor lint" finds of the flavor that it becomes
 
 {_FILES}
 {planning.COMMANDS_HELP}
@@ -201,7 +202,8 @@ class Translate(planning.Plan):
         found = [translate.flavor(each) for each in chosen]
         if image.properties:
             found.append(translate.image(image.name, image.properties))
-        self.found = any(line.lost for each in found for line in each.lines)
+        self.found = any(each.errors or any(
+            line.lost for line in each.lines) for each in found)
         return planning.Output(
             text=render.text(found), columns=render.COLUMNS,
             rows=render.rows(found), document=render.document(found),

@@ -27,6 +27,8 @@ COLUMNS = ('Flavor', 'Key', 'Value', 'Becomes', 'Class', 'Do')
 #: From which on the API checks extra specs.
 VERSION = '2.86'
 _NOTHING = '-'
+# In place of a class.
+_ERROR = 'error'
 
 
 def text(found: Sequence[translate.Translated]) -> str:
@@ -43,6 +45,8 @@ def text(found: Sequence[translate.Translated]) -> str:
         if lost:
             head += (f'; {tables.count(lost, "key")} without a counterpart '
                      'that could be set')
+        if each.errors:
+            head += f'; {tables.count(len(each.errors), "error")} afterwards'
         part = tables.wrapped([f'{head}.'])
         if each.lines:
             part += '\n' + tables.table(
@@ -56,8 +60,11 @@ def rows(found: Sequence[translate.Translated]) -> list[Sequence[ty.Any]]:
 
     :param found: the flavors
     """
-    return [(each.name, line.key, line.value, _pairs(line.becomes),
-             line.kind, line.do) for each in found for line in each.lines]
+    return [row for each in found for row in (
+        *((each.name, line.key, line.value, _pairs(line.becomes),
+           line.kind, line.do) for line in each.lines),
+        *((each.name, key, each.extra_specs.get(key, ''), _NOTHING, _ERROR,
+           text) for key, text in each.errors))]
 
 
 def document(found: Sequence[translate.Translated]) -> ty.Any:
@@ -81,6 +88,8 @@ def commands(found: Sequence[translate.Translated]) -> Iterator[str]:
                 yield plans.comment(
                     f'{line.key}={line.value}: {line.kind}; {line.do}'
                     if line.key != translate.NO_KEY else line.do)
+        for key, text in each.errors:
+            yield plans.comment(f'{_ERROR} afterwards: {key}: {text}')
         if each.where == translations.IMAGE:
             yield from _image(each)
         else:

@@ -229,6 +229,26 @@ class TranslateTest(base.TestCase):
             self.assertEqual([], [line for line in found.lines if line.lost])
             self.assertEqual(other[0], found.extra_specs[new])
 
+    def test_cpu_policy_that_it_never_went_with(self):
+        found = translate.flavor(flavor(extra_specs={
+            'hw:cpu_policy': 'shared', 'hw:wrs:shared_vcpu': '0'}))
+        self.assertEqual({'hw:cpu_policy': 'shared'}, found.extra_specs)
+        self.assertEqual(['hw:wrs:shared_vcpu'], [
+            line.key for line in found.lines if line.lost])
+
+    def test_errors_afterwards(self):
+        for specs, key in (
+            ({'hw:wrs:pci_numa_affinity': 'strict', 'hw:numa_nodes': '1',
+              'hw:pci_numa_affinity_policy': 'preferred'},
+             'nfv:pci_numa_affinity'),
+            ({'hw:wrs:shared_vcpu': '9'}, 'hw:cpu_dedicated_mask'),
+            ({'hw:cpu_policy': 'x'}, 'hw:cpu_policy')):
+            found = translate.flavor(flavor(extra_specs=specs))
+            self.assertEqual(key, found.errors[0][0], found.errors)
+        self.assertEqual((), translate.flavor(flavor(extra_specs={
+            'hw:cpu_policy': 'dedicated',
+            'hw:wrs:shared_vcpu': '0'})).errors)
+
     def test_misspelt(self):
         """A line of the table for several keys takes those of Nova only."""
         line, = translate.flavor(flavor(

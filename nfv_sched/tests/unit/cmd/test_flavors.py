@@ -333,6 +333,15 @@ class TranslateTest(base.CommandTestCase):
         self.assertIn('\n# hw:wrs:min_vcpus=2: none; a server has all its '
                       'vCPUs', out)
 
+    def test_errors_afterwards(self):
+        path = self.files.write({'f': {
+            'vcpus': 2, 'ram': 1, 'properties': {'hw:wrs:shared_vcpu': '2'}}})
+        out = self.translate('--file', path)
+        self.assertRegex(out, r'^Flavor f: .*; \d errors? afterwards\.')
+        self.assertRegex(out, r'hw:cpu_dedicated_mask +\^2 +- +error')
+        self.assertIn('\n# error afterwards: hw:cpu_dedicated_mask: ',
+                      self.translate('--file', path, '-f', 'commands'))
+
     def test_commands_for_a_name_like_an_option(self):
         path = self.files.write({'--old': {
             'vcpus': 1, 'ram': 1, 'properties': {'hw:numa_node.0': '1'}}})
