@@ -17,9 +17,12 @@ import re
 from nfv_sched.advice.lint import keys
 from nfv_sched.advice.lint import values
 from nfv_sched.advice import translations
+from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
 from nfv_sched import text
 
+# KiB; pages of this size are no huge pages.
+_SMALL = 4
 #: More PCI devices than this, guides advise against.
 MOST_DEVICES = 8
 #: A number of devices that no host has; Nova makes a request for each.
@@ -167,8 +170,10 @@ def switch_pages(subject: values.Subject) -> Iterator[values.Finding]:
     """Traffic through the switch without huge pages."""
     if subject.policy.vswitch is None:
         return
-    pages = subject.value('hw:mem_page_size', 'hw_mem_page_size')
-    if pages in (None, 'small', '4', '4k', '4K', '4kB', '4KB'):
+    if not subject.readable:
+        return  # told already
+    pages = subject.guest and subject.guest.cells[0].pagesize
+    if pages in (None, topology.PAGES_SMALL, _SMALL):
         yield values.Finding(
             values.WARNING, subject.policy.vswitch_key,
             'without huge pages a switch such as OVS-DPDK cannot reach the '
@@ -183,6 +188,12 @@ def any_pages(subject: values.Subject) -> Iterator[values.Finding]:
             values.WARNING, 'hw:mem_page_size',
             f'{pages} is another size on other hosts: a migration may fail',
             'set 2MB or 1GB')
+    elif pages is not None and subject.readable and not (
+            subject.guest and subject.guest.cells[0].pagesize):
+        yield values.Finding(
+            values.WARNING, 'hw:mem_page_size',
+            f'Nova takes {pages} for no page size at all',
+            'set small, 2MB or 1GB')
 
 
 def odd_threads(subject: values.Subject) -> Iterator[values.Finding]:
@@ -248,18 +259,19 @@ def ignored(subject: values.Subject) -> Iterator[values.Finding]:
     if not subject.readable:
         return
     for begin in ('hw:numa_cpus.', 'hw:numa_mem.'):
-        numbers = sorted(int(key.removeprefix(begin)) for key in specs
-                         if re.fullmatch(re.escape(begin) + '[0-9]{1,4}',
-                                         key))
+        numbers = sorted(
+            (int(key.removeprefix(begin)), key) for key in specs
+            if re.fullmatch(re.escape(begin) + '[0-9]+', key))
         cells = len(subject.guest.cells) if subject.guest else 0
-        late = [number for at, number in enumerate(numbers)
-                if at != number or at >= cells]
+        late = [(number, key) for at, (number, key) in enumerate(numbers)
+                if at != number or at >= cells or key != f'{begin}{number}']
         if late:
+            number, key = late[0]
             yield values.Finding(
-                values.WARNING, f'{begin}{late[0]}',
-                'Nova does not look at it: ' + (
+                values.WARNING, key, 'Nova does not look at it: ' + (
                     f'the guest has {text.count(cells, "NUMA node")}'
-                    if late[0] >= cells else 'a lower number is missing'),
+                    if number >= cells else
+                    'a lower number is missing, or the number begins with 0'),
                 _LISTS + f', and {_NODES}')
 
 

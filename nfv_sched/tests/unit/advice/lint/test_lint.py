@@ -299,10 +299,19 @@ CASES = {
             **PINNED, 'nfv:vswitch_numa_affinity': 'prefer'}),
         broken(W, 'nfv:vswitch_numa_affinity', {
             **STRICT, 'hw:mem_page_size': 'small'}),
+        *(broken(W, 'nfv:vswitch_numa_affinity', {
+            **STRICT, 'hw:mem_page_size': size})
+          for size in ('4', '4KiB', '4096B', '4096b', '0')),
+        broken(W, 'nfv:vswitch_numa_affinity', {
+            'nfv:vswitch_numa_affinity': 'strict'}),
+        *(fine({**STRICT, 'hw:mem_page_size': size})
+          for size in ('2048', '2MiB', 'large')),
         fine(STRICT)),
     'any pages': (
         broken(W, 'hw:mem_page_size', {'hw:mem_page_size': 'any'}),
         broken(W, 'hw:mem_page_size', {'hw:mem_page_size': 'large'}),
+        broken(W, 'hw:mem_page_size', {'hw:mem_page_size': '0'}),
+        broken(W, 'hw:mem_page_size', {**PINNED, 'hw:mem_page_size': '64b'}),
         fine({'hw:mem_page_size': '1GB'})),
     'odd threads': (
         broken(W, 'hw:cpu_thread_policy', {
@@ -332,6 +341,12 @@ CASES = {
         broken(W, 'hw:numa_mem.2', {
             'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-3',
             'hw:numa_mem.0': '4096', 'hw:numa_mem.2': '1'}),
+        broken(W, 'hw:numa_mem.' + '9' * 40, {
+            'hw:numa_nodes': '1', 'hw:numa_mem.' + '9' * 40: '1'}),
+        broken(W, 'hw:numa_mem.01', {
+            'hw:numa_nodes': '2', 'hw:numa_cpus.0': '0-1',
+            'hw:numa_cpus.1': '2-3', 'hw:numa_mem.0': '2048',
+            'hw:numa_mem.1': '2048', 'hw:numa_mem.01': '1'}),
         fine({'hw:numa_nodes': '1', 'hw:numa_cpus.0': '0-3',
               'hw:numa_mem.0': '4096'})),
     'image needed': (
