@@ -101,7 +101,8 @@ def _facts(rows: Sequence[Mapping[str, ty.Any]]) -> facts.Facts:
         raise values.MachineError(
             'the columns CPU and CORE are needed, by which sibling threads '
             f'are known: {facts.LSCPU}')
-    if 'node' not in rows[0] and len({row.get('socket') for row in rows}) > 1:
+    # A socket may have several NUMA nodes.
+    if 'node' not in rows[0]:
         raise values.MachineError(
             f'the column NODE is needed: {facts.LSCPU}')
     cpus, offline = [], set()

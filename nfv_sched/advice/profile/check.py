@@ -14,7 +14,9 @@
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
+import re
 
+from nfv_sched.advice.profile import profile
 from nfv_sched.cloud import codec
 from nfv_sched.machine import settings
 
@@ -101,7 +103,8 @@ def differences(has: settings.Settings, wants: settings.Settings,
             _NOT_SET if has.cpu_ratio is None else ratio(has.cpu_ratio),
             ratio(wants.cpu_ratio))
     for name in sorted({*has.physnets, *wants.physnets}):
-        ours = name == vswitch_label or name.startswith(node_label_prefix)
+        ours = name in (vswitch_label, profile.OSD_LABEL) or re.fullmatch(
+            re.escape(node_label_prefix) + '[0-9]+', name)
         one, other = has.physnets.get(name), wants.physnets.get(name)
         if one != other and (other is not None or ours):
             yield Difference(

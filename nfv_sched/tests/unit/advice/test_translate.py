@@ -237,12 +237,13 @@ class TranslateTest(base.TestCase):
             line.key for line in found.lines if line.lost])
 
     def test_errors_afterwards(self):
-        for specs, key in (
+        cases = (
             ({'hw:wrs:pci_numa_affinity': 'strict', 'hw:numa_nodes': '1',
               'hw:pci_numa_affinity_policy': 'preferred'},
              'nfv:pci_numa_affinity'),
             ({'hw:wrs:shared_vcpu': '9'}, 'hw:cpu_dedicated_mask'),
-            ({'hw:cpu_policy': 'x'}, 'hw:cpu_policy')):
+            ({'hw:cpu_policy': 'x'}, 'hw:cpu_policy'))
+        for specs, key in cases:
             found = translate.flavor(flavor(extra_specs=specs))
             self.assertEqual(key, found.errors[0][0], found.errors)
         self.assertEqual((), translate.flavor(flavor(extra_specs={

@@ -171,12 +171,17 @@ class LscpuTest(ReadTestCase):
             ({'cpus': []}, 'there is no CPU'),
             ({'cpus': [1]}, '"cpus" is no list of CPUs'),
             ({'cpus': [{'cpu': 0, 'node': 0}]}, 'CPU and CORE are needed'),
-            ({'cpus': [{'cpu': cpu, 'core': cpu, 'socket': cpu}
-                       for cpu in (0, 1)]}, 'the column NODE is needed'),
-            ({'cpus': [{'cpu': 'x', 'core': 0}]}, "'x' is no number"),
-            ({'cpus': [{'cpu': None, 'core': 0}]}, 'None is no CPU'),
-            ({'cpus': [{'cpu': -1, 'core': 0}]}, 'CPU -1 is out of range'),
-            ({'cpus': [{'cpu': 1, 'core': 0}] * 2}, 'CPU 1 is there twice'),
+            *(({'cpus': [{'cpu': cpu, 'core': cpu, 'socket': cpu % sockets}
+                         for cpu in (0, 1)]}, 'the column NODE is needed')
+              for sockets in (1, 2)),
+            ({'cpus': [{'cpu': 'x', 'core': 0, 'node': 0}]},
+             "'x' is no number"),
+            ({'cpus': [{'cpu': None, 'core': 0, 'node': 0}]},
+             'None is no CPU'),
+            ({'cpus': [{'cpu': -1, 'core': 0, 'node': 0}]},
+             'CPU -1 is out of range'),
+            ({'cpus': [{'cpu': 1, 'core': 0, 'node': 0}] * 2},
+             'CPU 1 is there twice'),
             ('# CPU,Core,Socket\n0,0\n', "'0,0' has not the columns"),
             ({'lscpu': [{'field': 'Thread(s) per core:', 'data': '1'},
                         {'field': 'On-line CPU(s) list:', 'data': 'a'}]},

@@ -338,6 +338,11 @@ class CheckTest(base.TestCase):
              ('[neutron_physnet_nfv_node2] numa_nodes', 'not set',
               'not in [neutron] physnets')),
             (',nfv_node1', ',nfv_node1,physnet0', None),
+            # Of an operator's own place, and of one that is not here any more.
+            (',nfv_node1', ',nfv_node1,nfv_node_backup', None),
+            (',nfv_node1', ',nfv_node1,nfv_osd',
+             ('[neutron_physnet_nfv_osd] numa_nodes', 'not set',
+              'not in [neutron] physnets')),
             ('[neutron_physnet_nfv_vswitch]\nnuma_nodes = 0,1',
              '[neutron_physnet_nfv_vswitch]\nnuma_nodes = 1',
              ('[neutron_physnet_nfv_vswitch] numa_nodes', '1', '0,1')),
