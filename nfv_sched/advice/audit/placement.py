@@ -30,12 +30,28 @@ def check(site: sites.Site) -> Iterator[values.Finding]:
 
     :param site: the host
     """
-    if site.host.providers and (
-            site.host.hypervisor_type not in _WHOLE_MACHINES):
+    if site.host.hypervisor_type in _WHOLE_MACHINES:
+        return
+    if site.host.providers:
         yield from _inventories(site)
-        for server in site.steady:
-            yield from _allocations(site, server)
-        yield from _strangers(site)
+    elif _is_read(site):
+        yield values.of(
+            values.INVENTORY, site.title, 'no resource provider in '
+            'Placement: it gets no servers')
+    else:
+        return
+    for server in site.steady:
+        yield from _allocations(site, server)
+    yield from _strangers(site)
+
+
+def _is_read(site: sites.Site) -> bool:
+    """Whether Placement was read for a host of which it has nothing."""
+    if site.cloud.consumers is None:
+        return False
+    if site.servers:
+        return any(server.allocations is not None for server in site.servers)
+    return not site.cloud.missing
 
 
 def _inventories(site: sites.Site) -> Iterator[values.Finding]:

@@ -437,6 +437,10 @@ FAULTS: dict[str, Fault] = {
         values.INVENTORY, _of_hosts(lambda spot: not _legacy(spot)),
         lambda spot: spot.change(host={
             'providers': spot.with_inventory('PCPU', -1)}), False),
+    'no provider': Fault(
+        values.INVENTORY, _of_hosts(lambda spot: True),
+        lambda spot: spot.change(host={'providers': ()}), False,
+        allowed=(values.ALLOCATION_MISSING, values.LEDGER)),
     'floating': Fault(
         values.FLOATING, _of_hosts(lambda spot: _legacy(
             spot) and _has_pinned(spot)), _add_floating, False),

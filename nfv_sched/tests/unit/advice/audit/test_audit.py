@@ -181,6 +181,24 @@ class UnreadTest(base.TestCase):
                     for server in cloud.servers))
         self.assertEqual([], audit.findings(without))
 
+    def test_placement_read_in_part(self):
+        """A host without providers may be one that could not be read."""
+        cloud = clouds.sound()
+        host = cloud.hosts[0]
+        unread = faults.replace_host(dataclasses.replace(
+            cloud, missing=('Placement cannot be read for 1 hosts',),
+            servers=tuple(
+                dataclasses.replace(server, allocations=None)
+                if server.host == host.name else server
+                for server in cloud.servers)), host, providers=())
+        self.assertEqual([], audit.findings(unread))
+        idle = [server for server in unread.servers
+                if server.host != host.name]
+        unread = dataclasses.replace(unread, servers=tuple(idle), groups=())
+        self.assertNotIn(values.INVENTORY, kinds(unread))
+        self.assertIn(values.INVENTORY, kinds(
+            dataclasses.replace(unread, missing=())))
+
     def test_moves_of_older_files(self):
         cloud = dataclasses.replace(clouds.sound(), moves=None,
                                     consumers=None)
