@@ -402,7 +402,8 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         nodes=_guest_nodes(topology) if columns.host is not None else None,
         emulator_threads=topology and topology.get(
             'emulator_threads_policy'),
-        devices=tuple(devices), group=group, zone=asked.zone,
+        devices=tuple(devices), shares=row.shares, group=group,
+        zone=asked.zone,
         hints=asked.hints)
     moving = records.plain(columns.migration_context) or {}
     return _Server(value, _interfaces(columns.network_info), (

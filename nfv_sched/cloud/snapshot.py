@@ -330,6 +330,7 @@ class Server:
     :ivar emulator_threads: ``share``, ``isolate`` or None
     :ivar devices: PCI addresses
     :ivar ports: its ports; None if Neutron was not read
+    :ivar shares: whether it has shares of Manila
     :ivar group: UUID of its server group
     :ivar zone: availability zone that it asks for
     :ivar hints: scheduler hints
@@ -352,6 +353,7 @@ class Server:
     emulator_threads: str | None = None
     devices: tuple[str, ...] = ()
     ports: tuple[Port, ...] | None = None
+    shares: bool = False
     group: str | None = None
     zone: str | None = None
     hints: Mapping[str, tuple[str, ...]] = dataclasses.field(

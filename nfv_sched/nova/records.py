@@ -50,12 +50,14 @@ class ServerRow(ty.NamedTuple):
         ``instance_info_caches``; see :func:`_server_columns`
     :ivar image: properties of its image, as strings
     :ivar fault: message of its last fault; None if it is not in error
+    :ivar shares: whether it has shares of Manila
     """
 
     cell: str
     columns: ty.Any
     image: dict[str, str]
     fault: str | None
+    shares: bool = False
 
 
 class Hosts(ty.NamedTuple):
@@ -290,9 +292,10 @@ def _server_columns(models) -> list:
 
 
 def _servers(context, last: int) -> list[tuple]:
-    """The next servers of a cell: (row, image properties, fault) each.
+    """The next servers of a cell.
 
     :param last: database ID of the one before
+    :returns: (row, image properties, fault, whether it has shares) each
     """
     from nova.compute import vm_states
     from nova.db.main import models
@@ -325,7 +328,14 @@ def _servers(context, last: int) -> list[tuple]:
                     table.c.instance_uuid.in_(uuids)).order_by(
                         table.c.created_at, table.c.id)):
             faults[row.instance_uuid] = row.message
-    return [(row, images[row.uuid], faults.get(row.uuid)) for row in rows]
+    sharing: set[str] = set()
+    table = models.ShareMapping.__table__
+    for uuids in _parts(images):
+        sharing.update(row.instance_uuid for row in _rows(
+            context, sa.select(table.c.instance_uuid).where(
+                table.c.instance_uuid.in_(uuids))))
+    return [(row, images[row.uuid], faults.get(row.uuid),
+             row.uuid in sharing) for row in rows]
 
 
 def _parts(values: Iterable[str]) -> Iterator[list[str]]:

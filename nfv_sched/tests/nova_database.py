@@ -41,6 +41,8 @@ from nova import objects
 from nfv_sched.nova import database
 
 CORES = 14  # of a node, each of two threads
+#: Number of the guest of each host that has a share of Manila.
+SHARING = 2
 VFS = 16
 VCPUS = 4
 MIB = 4096
@@ -265,6 +267,11 @@ def _fill_guest(tables: _Tables, api: _Tables, host: int, guest: int,
     ):
         tables.add(main_models.InstanceSystemMetadata, instance_uuid=server,
                    key=key, value=value, deleted=0)
+    if guest == SHARING:
+        tables.add(main_models.ShareMapping, uuid=server,
+                   instance_uuid=server, share_id=server, tag='share',
+                   status='active', share_proto='NFS',
+                   export_location='nfs.example:/share')
     api.add(api_models.RequestSpec, instance_uuid=server,
             spec=_request_spec(server, flavor, topology))
 

@@ -68,8 +68,7 @@ class Plan:
     :ivar after: how many fit after the moves, as far as was counted
     :ivar steps: the moves, in order; empty if none are needed, or none help.
         If they do not make room for all, they do for some.
-    :ivar fixed: name of a server that stays -> why; of those that were in the
-        way
+    :ivar fixed: UUID of each server that cannot be moved -> why
     :ivar failed: moves that the simulator refused: why
     :ivar exact: whether no smaller number of moves makes this room
     """

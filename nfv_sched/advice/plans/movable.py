@@ -33,6 +33,9 @@ _STATES: ty.Mapping[str, tuple[str, ...]] = {
     EVACUATE: ('active', 'stopped', 'error')}
 _ACCELERATED = 'accelerator-'
 _ACCELERATOR = 'it has an accelerator of Cyborg'
+_SHARE = 'it has a share of Manila'
+# Of Nova, which moves such servers cold from then on.
+_SHARES_COLD = 34
 _LVM = 'its disk is a local volume of LVM'
 _LOCAL_DISKS = ('local_lvm',)
 #: Whose secret of a TPM can be read where the server goes.
@@ -40,12 +43,13 @@ _HOSTS_SECRET = 'host'
 
 
 def why_not(kind: str, found: snapshot.Server,
-            host: snapshot.Host | None) -> str | None:
+            host: snapshot.Host | None, nova: str = '') -> str | None:
     """Why a server cannot be moved.
 
     :param kind: :data:`LIVE`, :data:`COLD` or :data:`EVACUATE`
     :param found: the server
     :param host: its host; None if that is not in the snapshot
+    :param nova: release of Nova, such as ``34.0.0``
     :returns: None if Nova looks for a host, as far as the snapshot tells
     """
     if host is None:
@@ -56,7 +60,14 @@ def why_not(kind: str, found: snapshot.Server,
         return f'Nova is busy with it ({found.task})'
     if found.state not in _STATES[kind]:
         return f'it is {found.state}'
+    if found.shares and (kind != COLD or _major(nova) < _SHARES_COLD):
+        return _SHARE
     return _OF_KIND[kind](found)
+
+
+def _major(release: str) -> int:
+    number = release.partition('.')[0]
+    return int(number) if number.isdecimal() else 0
 
 
 def _live(found: snapshot.Server) -> str | None:

@@ -245,7 +245,7 @@ class Positions:
         """
         server = self.servers[uuid]
         reason = movable.why_not(kind, server, self.of_name.get(
-            server.host or ''))
+            server.host or ''), self._found.nova)
         if reason is not None:
             return reason
         try:

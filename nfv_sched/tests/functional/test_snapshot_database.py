@@ -126,6 +126,9 @@ class ReadOnlyTest(test_ledger_process.ProcessTestCase):
             self.assertLessEqual(set(pinned.pins.values()),
                                  host.nodes[pinned.host_node].pinned)
             self.assertEqual(1, len(server.devices))
+            self.assertEqual(
+                server.name.endswith(f'-{nova_database.SHARING}'),
+                server.shares)
         self.assertEqual(nova_database.FLAVORS, len(cloud.flavors))
 
     def test_may_write_nothing(self):

@@ -59,6 +59,16 @@ class MovableTest(base.TestCase):
         self.assertEqual('its host is not known',
                          movable.why_not(movable.COLD, server(), None))
 
+    def test_shares(self):
+        found = server(shares=True)
+        reason = 'it has a share of Manila'
+        self.assertStays(found, *[reason] * 3)
+        for nova, expected in (('34.0.0', None), ('33.0.1', reason)):
+            self.assertEqual(expected, movable.why_not(
+                movable.COLD, found, snapshots.host(), nova))
+            self.assertEqual(reason, movable.why_not(
+                movable.LIVE, found, snapshots.host(), nova))
+
     def test_tpm(self):
         live = 'only its owner can read the secret of its TPM'
         evacuate = 'Nova evacuates no server with a TPM'
