@@ -39,17 +39,16 @@ def times(
     :param hosts: names of the hosts that count; None for all
     :param empty: count as if no server were there
     :param ports: ports of the virtual switch that each guest has
+    :raises nfv_sched.simulator.servers.Refused: if Nova takes no server of
+        one of the flavors; says which, and why
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
     with capacity.counting_on(cloud, empty, ports) as counting:
-        try:
-            # Large ones first: small ones fit into what they leave.
-            kinds = sorted(
-                [(counting.guest(flavor), count) for flavor, count in mix],
-                key=lambda kind: -kind[0].spec.vcpus)
-        except servers.Refused:
-            return 0
+        # Large ones first: small ones fit into what they leave.
+        kinds = sorted(
+            [(_guest(counting, flavor), count) for flavor, count in mix],
+            key=lambda kind: -kind[0].spec.vcpus)
         filling = _Filling(counting.hosts(hosts))
         found = 0
         while found < grants.MANY and all(
@@ -57,6 +56,14 @@ def times(
                 for _number in range(count)):
             found += 1
         return found
+
+
+def _guest(counting: capacity.Counting,
+           flavor: snapshot.Flavor) -> capacity.Guest:
+    try:
+        return counting.guest(flavor)
+    except servers.Refused as exc:
+        raise servers.Refused(f'{flavor.name}: {exc}') from exc
 
 
 @dataclasses.dataclass(slots=True)

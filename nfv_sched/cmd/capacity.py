@@ -145,6 +145,7 @@ class List(_Capacity):
              hosts: Sequence[str]) -> tuple:
         """The table for ``--mix``."""
         from nfv_sched.advice import mix
+        from nfv_sched.simulator import servers
         if parsed_args.by != _CLOUD or parsed_args.survive is not None:
             raise source.UsageError('--mix goes with neither --by nor '
                                     '--survive')
@@ -152,9 +153,12 @@ class List(_Capacity):
                   for name, count in parsed_args.mix.items()]
         columns, row = ['Mix', 'Fits'], [', '.join(
             f'{count} x {name}' for name, count in parsed_args.mix.items())]
-        for empty in (False, True)[:1 + parsed_args.empty]:
-            row.append(mix.times(cloud, wanted, hosts=set(hosts),
-                                 empty=empty, ports=parsed_args.ports))
+        try:
+            for empty in (False, True)[:1 + parsed_args.empty]:
+                row.append(mix.times(cloud, wanted, hosts=set(hosts),
+                                     empty=empty, ports=parsed_args.ports))
+        except servers.Refused as exc:
+            raise source.UsageError(f'--mix: {exc}') from exc
         if parsed_args.empty:
             columns.append('If empty')
         return columns, [row]

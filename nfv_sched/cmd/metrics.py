@@ -135,28 +135,45 @@ class Metrics(source.Looking, cli.Command):
         except OSError as exc:
             raise source.UnreadError(
                 f'{address}:{port}: {exc.strerror or exc}') from exc
-        with contextlib.suppress(_Stopped):
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, stop)
-            self.app.stdout.write(
-                f'http://{address}:{server.server_port}/metrics\n')
-            self.app.stdout.flush()
-            while True:
-                began = time.monotonic()
-                self._try(collection)
-                took = time.monotonic() - began
-                stopped.wait(max(parsed_args.interval - took, _REST * took))
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        try:
+            with contextlib.suppress(_Stopped):
+                for number in (signal.SIGTERM, signal.SIGINT):
+                    signal.signal(number, stop)
+                self.app.stdout.write(
+                    f'http://{address}:{server.server_port}/metrics\n')
+                self.app.stdout.flush()
+                self._collect_until_stopped(
+                    collection, parsed_args.interval, stopped)
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
         return 0
 
-    def _try(self, collection: '_Collection') -> None:
-        """Collect; log what fails."""
+    def _collect_until_stopped(
+        self, collection: '_Collection', interval: float,
+        stopped: threading.Event,
+    ) -> None:
+        first = True
+        while True:
+            began = time.monotonic()
+            self._try(collection, first)
+            first = False
+            took = time.monotonic() - began
+            stopped.wait(max(interval - took, _REST * took))
+
+    def _try(self, collection: '_Collection', first: bool) -> None:
+        """Collect; log what fails.
+
+        :raises source.UsageError: if it is so the first time; later, a flavor
+            may have gone
+        """
         try:
             for text in collection.collect():
                 LOG.warning('%s', text)
         except Exception as exc:
+            if first and isinstance(exc, source.UsageError):
+                raise
             collection.collector.errors += 1
             if isinstance(exc, source.EXPECTED):
                 LOG.error('The last figures are kept: %s', exc)

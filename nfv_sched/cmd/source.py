@@ -211,10 +211,15 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
     if not patterns:
         return names
     for pattern in patterns:
-        if not fnmatch.filter(names, pattern):
+        if not any(_is_of(name, pattern) for name in names):
             raise UsageError(f'no {what} matches {pattern!r}')
     return [name for name in names if any(
-        fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+        _is_of(name, pattern) for pattern in patterns)]
+
+
+def _is_of(name: str, pattern: str) -> bool:
+    # A name may have brackets, and is itself a pattern of it then.
+    return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
 def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:

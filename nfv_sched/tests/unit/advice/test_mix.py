@@ -11,6 +11,7 @@
 #    under the License.
 
 from nfv_sched.advice import mix
+from nfv_sched.simulator import servers
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice import clouds
 
@@ -48,5 +49,8 @@ class TestMix(base.TestCase):
         self.assertEqual(4, self.times(cloud, (4, 1), empty=True))
 
     def test_a_flavor_that_the_api_refuses(self):
-        self.assertEqual(0, mix.times(clouds.cloud(clouds.host()), [
-            (clouds.flavor(hw__cpu_thread_policy='x'), 1)]))
+        exc = self.assertRaises(
+            servers.Refused, mix.times, clouds.cloud(clouds.host()),
+            [(clouds.flavor(), 1),
+             (clouds.flavor(hw__cpu_thread_policy='x', name='odd'), 1)])
+        self.assertIn('odd: ', str(exc))

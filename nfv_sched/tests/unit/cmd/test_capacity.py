@@ -81,6 +81,20 @@ class CapacityTest(base.CommandTestCase):
             [{'Mix': '1 x vrouter.4, 1 x fw.6', 'Fits': 2, 'If empty': 3}],
             self.table('list', '--mix', 'vrouter.4=1,fw.6=1', '--empty'))
 
+    def test_mix_that_nova_refuses(self):
+        odd = clouds.flavor(name='odd', hw__cpu_thread_policy='x')
+        file.save(dataclasses.replace(CLOUD, flavors=(*FLAVORS, odd)),
+                  self.file)
+        code, out, err = self.run_command('list', '--mix', 'fw.6=1,odd=1')
+        self.assertEqual((2, ''), (code, out))
+        self.assertTrue(err.startswith('error: --mix: odd: '), err)
+
+    def test_name_with_brackets(self):
+        odd = clouds.flavor(name='odd[1]')
+        file.save(dataclasses.replace(CLOUD, flavors=(odd,)), self.file)
+        row, = self.table('list', '--flavor', 'odd[1]')
+        self.assertEqual(9, row['Fits'])
+
     def test_show(self):
         row = self.table('show', 'vrouter.4', '--host', 'one')[0]
         self.assertEqual({
