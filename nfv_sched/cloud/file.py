@@ -50,6 +50,7 @@ def save(cloud: snapshot.Cloud, path: str) -> int:
     :returns: its size in bytes
     :raises FileError: if it cannot be written
     """
+    path = target(path)
     data = {'format': FORMAT, 'version': snapshot.VERSION,
             'cloud': codec.encode(cloud)}
     folder = os.path.dirname(os.path.abspath(path))
@@ -70,6 +71,26 @@ def save(cloud: snapshot.Cloud, path: str) -> int:
     finally:
         if temporary is not None:
             os.unlink(temporary)
+
+
+def target(path: str) -> str:
+    """The file that is replaced if something is written to a path.
+
+    Neither a symbolic link is replaced nor a device, such as /dev/null.
+
+    :param path: the path
+    :raises FileError: if it is neither a regular file nor missing
+    """
+    found = os.path.realpath(path)
+    try:
+        if not stat.S_ISREG(os.stat(found).st_mode):
+            raise FileError(f'{path}: not a regular file')
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as exc:
+        raise FileError(f'{path}: {getattr(exc, "strerror", "") or exc}'
+                        ) from exc
+    return found
 
 
 def is_snapshot(path: str) -> bool:

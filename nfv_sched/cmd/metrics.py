@@ -24,6 +24,7 @@ import types
 import typing as ty
 
 from nfv_sched.advice import journal
+from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import journal as cmd_journal
@@ -108,6 +109,10 @@ class Metrics(source.Looking, cli.Command):
     def _write(self, collection: '_Collection', path: str) -> int:
         """Collect once and write a file; returns the exit code."""
         import prometheus_client
+        try:
+            path = file.target(path)
+        except file.FileError as exc:
+            raise source.UnreadError(str(exc)) from exc
         collection.resume(path)
         self._missing += collection.collect()
         try:
@@ -235,8 +240,8 @@ class _Collection:
         counts: dict[str, int] = {}
         latest = ''
         try:
-            with open(path, encoding='utf-8') as file:
-                for family in parser.text_fd_to_metric_families(file):
+            with open(path, encoding='utf-8') as old:
+                for family in parser.text_fd_to_metric_families(old):
                     for sample in family.samples:
                         if family.name == self._metrics.REFUSALS.name:
                             counts[sample.labels['policy']] = int(sample.value)

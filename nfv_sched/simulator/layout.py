@@ -12,8 +12,8 @@
 """A snapshot as the contents of a cloud file.
 
 All that a cloud file can say of hosts, flavors, networks and groups; what
-servers use of it is put there by :mod:`nfv_sched.simulator.restore`.  Nothing
-here knows Nova.
+servers use of it is put there by
+:mod:`nfv_sched.simulator.restore_servers`.  Nothing here knows Nova.
 """
 
 import collections

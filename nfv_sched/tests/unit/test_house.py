@@ -36,7 +36,7 @@ OPTIONAL = ('__init__', 'base')
 
 #: Folders that know nothing of those who use them.
 LOWER = ('ledger', 'machine', 'network', 'numa', 'rules')
-UPPER = ('cmd', 'filters', 'weights')
+UPPER = ('advice', 'cmd', 'filters', 'render', 'simulator', 'weights')
 
 #: What is imported of Nova elsewhere than in the modules that are for that.
 NOVA = ('nova.conf', 'nova.exception', 'nova.objects',

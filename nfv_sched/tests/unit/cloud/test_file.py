@@ -88,6 +88,19 @@ class FileTest(base.TestCase):
             os.path.join(self.folder, 'none', 'x'))
         self.assertIn('No such file', str(error))
 
+    def test_what_is_replaced(self):
+        """The file that a link leads to, and nothing but files."""
+        link, pipe = (os.path.join(self.folder, name)
+                      for name in ('link', 'pipe'))
+        os.symlink(self.path, link)
+        file.save(CLOUD, link)
+        self.assertTrue(os.path.islink(link))
+        self.assertEqual(CLOUD, file.load(self.path))
+        os.mkfifo(pipe)
+        for path in (pipe, '/dev/null', self.folder):
+            exc = self.assertRaises(file.FileError, file.save, CLOUD, path)
+            self.assertEqual(f'{path}: not a regular file', str(exc))
+
     def test_no_snapshot(self):
         for content in (b'', b'{}', b'[]', b'null', b'\x00\xff', b'{"a":',
                         b'[' * 100000, b'hosts:\n- name: a\n',

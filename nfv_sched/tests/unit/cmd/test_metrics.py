@@ -149,6 +149,12 @@ class TextFileTest(MetricsTestCase):
         self.assertEqual(
             'error: /nonexistent/nfv.prom: No such file or directory\n', err)
 
+    def test_no_file(self):
+        code, out, err = self.run_command(
+            '--textfile', '/dev/null', '--from', self.cloud)
+        self.assertEqual((1, '', 'error: /dev/null: not a regular file\n'),
+                         (code, out, err))
+
     def test_cannot_be_read(self):
         code, out, err = self.run_command(
             '--textfile', self.textfile, '--from', self.path('missing'))
