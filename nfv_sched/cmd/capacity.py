@@ -66,6 +66,8 @@ _CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
 class _Capacity(source.Looking, cli.Lister):
     """Base of both commands: the options for hosts."""
 
+    simulates = True
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         source.add_hosts(parser)
@@ -198,8 +200,8 @@ def _chosen(cloud: snapshot.Cloud,
     Unlike other commands, it takes aggregates without hosts, too: nothing
     fits there.
     """
-    chosen = [host.name for host in source.hosts(
-        cloud, parsed_args.host, parsed_args.az)]
+    chosen = list(dict.fromkeys(host.name for host in source.hosts(
+        cloud, parsed_args.host, parsed_args.az)))
     if parsed_args.aggregate:
         names = source.chosen([each.name for each in cloud.aggregates],
                               parsed_args.aggregate, 'aggregate')

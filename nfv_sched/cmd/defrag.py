@@ -49,6 +49,7 @@ line is wrong; 3 if no moves were found that make room for so many.
 class Plan(planning.Plan):
     """Plan the few live migrations that make room for more of a flavor."""
 
+    simulates = True
     epilog = _EPILOG
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -51,6 +51,7 @@ line is wrong; 3 if a guest cannot be moved.
 class Plan(planning.Plan):
     """Plan how a host is emptied: each guest live, cold or not at all."""
 
+    simulates = True
     epilog = _EPILOG
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -49,6 +49,8 @@ read, and is named, 2 if the command line is wrong.
 class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
     """Base of both commands."""
 
+    simulates = True
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(

@@ -48,6 +48,7 @@ class Check(planning.Report):
     show all hosts.
     """
 
+    simulates = True
     epilog = _EPILOG
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

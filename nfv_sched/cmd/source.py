@@ -17,6 +17,7 @@ wrong, 3 if there is something to do about the cloud.
 """
 
 import argparse
+import collections
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
@@ -109,6 +110,10 @@ class Looking(Telling):
     is told after the output.
     """
 
+    #: Whether hosts are simulated: of a service with several compute nodes,
+    #: as Ironic has them, only the first is.
+    simulates = False
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser with the options for the cloud."""
         parser = super().get_parser(prog_name)
@@ -132,6 +137,13 @@ class Looking(Telling):
         else:
             cloud = read(cli.configuration(parsed_args))
         self._missing = list(cloud.missing)
+        if self.simulates:
+            counts = collections.Counter(host.name for host in cloud.hosts)
+            for name, count in counts.items():
+                if count > 1:
+                    self.app.stderr.write(
+                        f'note: of the {count} compute nodes of {name} only '
+                        'the first is looked at\n')
         return cloud
 
 

@@ -95,6 +95,20 @@ class CapacityTest(base.CommandTestCase):
         row, = self.table('list', '--flavor', 'odd[1]')
         self.assertEqual(9, row['Fits'])
 
+    def test_several_compute_nodes_of_a_service(self):
+        cloud = dataclasses.replace(CLOUD, hosts=(
+            *CLOUD.hosts, dataclasses.replace(
+                CLOUD.hosts[2], uuid='other', hypervisor='six-2',
+                providers=())))
+        file.save(cloud, self.file)
+        code, out, err = self.run_command(
+            'list', '--flavor', 'v*', '--by', 'host', '-f', 'json')
+        self.assertEqual(
+            (0, 'note: of the 2 compute nodes of six only the first is '
+             'looked at\n'), (code, err))
+        self.assertEqual({'one': 1, 'two': 4, 'six': 4}, {
+            row['Host']: row['Fits'] for row in json.loads(out)})
+
     def test_show(self):
         row = self.table('show', 'vrouter.4', '--host', 'one')[0]
         self.assertEqual({
