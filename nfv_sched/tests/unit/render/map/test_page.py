@@ -157,6 +157,15 @@ class PageTest(base.TestCase):
             self.assertLess(len(drawn(cloud).encode()) / len(cloud.hosts),
                             10_000)
 
+    def test_size_of_larger_hosts(self):
+        """At most 2 kB for a NUMA node, and 125 bytes for a CPU."""
+        for nodes, cores, threads, guests in (
+                (2, 64, 2, 60), (4, 16, 2, 24), (8, 16, 2, 30), (8, 4, 1, 8)):
+            cloud = snapshots.generated(5, nodes, cores, threads, guests, 0)
+            self.assertLess(
+                len(drawn(cloud).encode()) / len(cloud.hosts),
+                nodes * (2000 + 125 * cores * threads))
+
 
 class PictureTest(base.TestCase):
 
