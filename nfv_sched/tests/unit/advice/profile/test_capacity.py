@@ -157,12 +157,42 @@ class CapacityTest(base.TestCase):
         self.assertEqual((32768 - 14336) // 2048, fits(
             machine, found, snapshot.Flavor(name='f', vcpus=1, memory=2048)))
 
+    def test_numbers_of_nodes(self):
+        """1 to 8 nodes, with and without hyperthreading."""
+        for nodes, threads, layout in (
+                (1, 1, choices.HCG), (1, 2, choices.EVERY_NODE),
+                (4, 1, choices.EVERY_NODE), (4, 2, choices.HCG),
+                (8, 1, choices.HCG), (8, 2, choices.EVERY_NODE)):
+            machine = machines.machine(
+                6, nodes, threads, 16 * machines.GIB, nics=())
+            found = machines.derive(machine, layout=layout)
+            size = next(size for size in found.page_sizes if any(
+                node.memory.guest_pages(size) for node in found.nodes))
+            count = promised(found, 2, 2048, size)
+            self.assertGreater(count, nodes - 1)
+            self.assertEqual(count, fits(machine, found, pinned(
+                2, 2048, size)), (nodes, threads, layout))
+
+    def test_floating(self):
+        """As many vCPUs as the ratio makes of all CPUs."""
+        for nodes, threads in ((1, 2), (4, 1), (8, 2)):
+            machine = machines.machine(
+                2, nodes, threads, 32 * machines.GIB, nics=())
+            found = machines.derive(
+                machine, layout=choices.FLOATING, guest_gb=2.0,
+                utilisation=0.5, ceph=choices.Ceph(osds={'hdd': 1}))
+            vcpus = int(2 * nodes * threads * found.settings.cpu_ratio)
+            memory = machine.memory - found.settings.reserved_memory
+            flavor = snapshot.Flavor(name='f', vcpus=1, memory=1024)
+            self.assertEqual(min(vcpus, memory // 1024),
+                             fits(machine, found, flavor), (nodes, threads))
+
     @hypothesis.settings(max_examples=6, suppress_health_check=list(
         hypothesis.HealthCheck))
     @hypothesis.given(st.data())
     def test_generated(self, data):
         machine = data.draw(machines.machines(
-            most_nodes=3, most_cores=4, memories=(
+            most_nodes=8, most_cores=4, memories=(
                 13 * machines.GIB + 5, 16 * machines.GIB)))
         chosen = data.draw(machines.chosen(machine, (
             choices.HCG, choices.EVERY_NODE)))
