@@ -16,6 +16,7 @@ moves that is shorter is made in the simulator, and new servers are booted
 then until one is refused.
 """
 
+import collections
 import dataclasses
 import logging
 
@@ -23,6 +24,8 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nfv_sched.advice.plans import defrag
+from nfv_sched.advice.plans import movable
+from nfv_sched.advice.plans import positions
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import actions
 from nfv_sched.simulator import engine
@@ -41,6 +44,8 @@ POLICIES = ('anti-affinity', 'affinity', 'soft-anti-affinity',
 #: Sequences of so many moves are tried, shorter ones included.
 DEPTH = 2
 MOST_SERVERS = 7
+#: The same where arrangements are looked at, not the simulator.
+DEEPEST = 3
 FEW = 4
 
 
@@ -140,12 +145,100 @@ class Trials:
         return None
 
 
+def fewest(known, flavor, wanted, most):
+    """The fewest moves after which enough guests fit.
+
+    Every arrangement that so many moves lead to is looked at once, nothing is
+    left out.
+
+    :param known: the cloud as plans know it, which is compared with the
+        simulator elsewhere
+    :returns: None if so many do not do
+    """
+    guest = known.new(flavor)
+    rooms = {}
+
+    def room(arrangement):
+        total = 0
+        for name in known.hosts:
+            position = known.position(name, arrangement)
+            key = name, position.key
+            if key not in rooms:
+                rooms[key] = known.fits(position, guest, 50)
+            total += rooms[key]
+        return total
+
+    arrangements = [positions.Arrangement()]
+    for length in range(1, most + 1):
+        reached = {}
+        for arrangement in arrangements:
+            for uuid, server in known.servers.items():
+                if known.why_not(movable.LIVE, uuid) is not None:
+                    continue
+                for name in known.hosts:
+                    after = known.move(arrangement, uuid, name)
+                    if after is None:
+                        continue
+                    key = frozenset(after.where.items()), frozenset(
+                        (name, position.key) for name, position
+                        in after.positions.items())
+                    if key not in reached:
+                        if room(after) >= wanted:
+                            return length
+                        reached[key] = after
+        arrangements = list(reached.values())
+    return None
+
+
 class TestDefrag(base.TestCase):
 
     def setUp(self):
         super().setUp()
         logging.disable(logging.CRITICAL)
         self.addCleanup(logging.disable, logging.NOTSET)
+
+    def test_fewest_moves_of_four_hosts(self):
+        seen = collections.Counter()
+
+        @hypothesis.settings(
+            test_stock.SETTINGS, max_examples=max(5, test_stock.CASES // 80))
+        @hypothesis.given(
+            shape=st.sampled_from(((5, 2, 2), (3, 4, 1), (8, 1, 2))),
+            share=st.sampled_from((.5, .6, .7)),
+            seed=st.integers(0, 1 << 30), vcpus=st.sampled_from((4, 5, 6)),
+            more=st.sampled_from((1, 1, 2, 3)))
+        def check(shape, share, seed, vcpus, more):
+            flavors = [filled.flavor(size) for size in (1, 2, 3, 4, 5, 6)]
+            found = filled.filled(filled.cloud(
+                [filled.host(f'host-{number}', *shape)
+                 for number in range(4)], flavors), share, seed,
+                flavors[:4], 12)
+            flavor = flavors[vcpus - 1]
+            with start.started(found) as state:
+                known = positions.Positions(found, state, 1)
+                now = sum(known.fits(known.position(name), known.new(
+                    flavor), 50) for name in known.hosts)
+                plan = defrag.plan(found, flavor, now + more)
+                self.assertEqual(now, plan.before)
+                seen['run'] += 1
+                seen['servers'] += len(found.servers)
+                if plan.enough:
+                    seen[f'{len(plan.steps)} moves'] += 1
+                    seen['exact'] += plan.exact
+                    if len(plan.steps) <= DEEPEST:
+                        self.assertTrue(plan.exact)
+                    if plan.exact:
+                        self.assertIsNone(fewest(
+                            known, flavor, now + more,
+                            min(len(plan.steps) - 1, DEEPEST)))
+                else:
+                    self.assertIsNone(fewest(
+                        known, flavor, now + more, DEEPEST - 1))
+
+        check()
+        print('defrag of four hosts: %s' % dict(seen))
+        self.assertTrue(seen['exact'])
+        self.assertGreater(seen['servers'], 8 * seen['run'])
 
     def test_fewest_moves(self):
         seen = dict.fromkeys(('run', 'none needed', 'impossible', 'moves',
