@@ -104,18 +104,25 @@ class FaultsTest(AuditTestCase):
         self.assert_found(('policy-not-kept', self.host, self.server.id))
 
     def test_record_of_the_host(self):
-        """All its CPUs are free by it, until the host reports again."""
-        def planted():
-            row, = self.execute(
-                'SELECT numa_topology FROM compute_nodes '
-                'WHERE host = %s AND deleted = 0', self.host)
-            topology = json.loads(row['numa_topology'])
-            for cell in topology['nova_object.data']['cells']:
-                cell['nova_object.data']['pinned_cpus'] = []
+        """All its CPUs are free by it, until the host writes it anew.
+
+        That may be at any time, and is not before something has changed.
+        """
+        def write(text):
             self.execute(
                 'UPDATE compute_nodes SET numa_topology = %s '
-                'WHERE host = %s AND deleted = 0',
-                json.dumps(topology), self.host)
+                'WHERE host = %s AND deleted = 0', text, self.host)
+
+        row, = self.execute(
+            'SELECT numa_topology FROM compute_nodes '
+            'WHERE host = %s AND deleted = 0', self.host)
+        self.addCleanup(write, row['numa_topology'])
+        topology = json.loads(row['numa_topology'])
+        for cell in topology['nova_object.data']['cells']:
+            cell['nova_object.data']['pinned_cpus'] = []
+
+        def planted():
+            write(json.dumps(topology))
             return self.findings('--confirm', '0') == {
                 ('not-in-record', self.host, self.server.id)}
 
