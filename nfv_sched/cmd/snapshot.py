@@ -28,8 +28,9 @@ With --anonymize, names and UUIDs of hosts, servers, projects, flavors,
 aggregates, zones, server groups, networks and physical networks are replaced,
 and error messages, properties of images that Nova does not know, and hints
 other than those of server groups and of other servers are left out. Extra
-specs, metadata of aggregates but for UUIDs, names of traits and of resource
-classes, and PCI addresses are kept: look whether they say too much.
+specs, metadata of aggregates but for UUIDs, names of traits, of resource
+classes and of places (labels nfv_...), and PCI addresses are kept: look whether
+they say too much.
 
 examples:
   nfv-sched snapshot save cloud.json.gz
