@@ -103,7 +103,7 @@ class ReportTest(MeditationTestCase):
             nfv_topology.NFVTopologyFilter()
         self.assertEqual(
             [(meditation.TITLE, meditation.section)],
-            gmr.TextGuruMeditation.persistent_sections)
+            list(map(tuple, gmr.TextGuruMeditation.persistent_sections)))
 
     def test_no_reports(self):
         """A process that makes none, such as a tool."""
