@@ -29,8 +29,8 @@ aggregates, zones, server groups, networks and physical networks are replaced,
 and error messages, properties of images that Nova does not know, and hints
 other than those of server groups and of other servers are left out. Extra
 specs, metadata of aggregates but for UUIDs, names of traits, of resource
-classes and of places (labels nfv_...), and PCI addresses are kept: look whether
-they say too much.
+classes and of places (the labels of hosts), and PCI addresses are kept: look
+whether they say too much.
 
 examples:
   nfv-sched snapshot save cloud.json.gz
