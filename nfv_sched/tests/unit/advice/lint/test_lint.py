@@ -499,6 +499,14 @@ class RulesTest(base.TestCase):
                 (each.rule, each.severity)
                 for each in fine(specs, cloud=cloud).run()], specs)
 
+    def test_numbers_without_end(self):
+        """More digits than Python makes a number of."""
+        for begin in ('hw:numa_cpus.', 'hw:numa_mem.', 'hw:numa_node.',
+                      'nfv:numa_node.'):
+            found = fine({'hw:numa_nodes': '1', begin + '9' * 5000: '1'})
+            self.assertIn(('form refused', E), [
+                (each.rule, each.severity) for each in found.run()], begin)
+
     def test_hosts_without_nodes(self):
         cloud = dataclasses.replace(CLOUD, hosts=tuple([
             dataclasses.replace(host, nodes=()) for host in CLOUD.hosts]))
