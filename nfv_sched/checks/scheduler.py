@@ -27,14 +27,13 @@ from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import findings
 from nfv_sched import conf as nfv_conf
+from nfv_sched import extensions
 from nfv_sched import filters as nfv_filters
 from nfv_sched.nova import scheduler
-from nfv_sched import policy
+from nfv_sched import rules
 from nfv_sched import text
+from nfv_sched.weights import base as weights_base
 from nfv_sched.weights import numa_fragmentation
-from nfv_sched.weights import pci_numa_affinity
-from nfv_sched.weights import place_numa_affinity
-from nfv_sched.weights import vswitch_numa_affinity
 
 STOCK_FILTERS = 'nova.scheduler.filters.all_filters'
 OUR_FILTERS = 'nfv_sched.filters.all_filters'
@@ -45,29 +44,14 @@ TOPOLOGY = 'NFVTopologyFilter'
 STOCK_TOPOLOGY = 'NUMATopologyFilter'
 VSWITCH = 'VSwitchNUMAAffinityFilter'
 PCI = 'PCINUMAAffinityFilter'
-PLACE = 'PlaceNUMAAffinityFilter'
 STOCK_PCI = 'PciPassthroughFilter'
-SHARED_VCPU = 'SharedVCPUFilter'
 RULES = 'SecurityRuleLimitFilter'
 LIMITS = ('VSwitchPortLimitFilter', RULES)
 
-#: Filter -> the extra spec or limit that is not kept without it.
-_KEEPS = {
-    TOPOLOGY: policy.NUMA_NODE + '{n}',
-    VSWITCH: policy.VSWITCH_NUMA_AFFINITY,
-    PCI: policy.PCI_NUMA_AFFINITY,
-    PLACE: policy.NUMA_AFFINITY + '{place}',
-    SHARED_VCPU: policy.SHARED_VCPU,
+#: Filter of a limit -> what is not kept without it.
+_LIMITED = {
     LIMITS[0]: 'limits of ports',
     LIMITS[1]: 'limits of security-group rules',
-}
-#: Filters of one policy, which accept all hosts for guests without it.
-_POLICIES = (VSWITCH, PCI, PLACE, SHARED_VCPU)
-#: Filter of a policy that can be preferred -> its weigher.
-_PREFERENCES = {
-    VSWITCH: vswitch_numa_affinity.VSwitchNUMAAffinityWeigher,
-    PCI: pci_numa_affinity.PCINUMAAffinityWeigher,
-    PLACE: place_numa_affinity.PlaceNUMAAffinityWeigher,
 }
 _FRAGMENTATION = numa_fragmentation.NUMAFragmentationWeigher
 _NETWORK_WEIGHERS = ('DHCPServerWeigher', 'RouterWeigher',
@@ -75,6 +59,30 @@ _NETWORK_WEIGHERS = ('DHCPServerWeigher', 'RouterWeigher',
 _MULTIPLIER = '_weight_multiplier'
 # Multipliers of Nova that are meant to outweigh everything.
 _PARAMOUNT = ('build_failure', 'cross_cell_move')
+
+
+def _keeps() -> dict[str, str]:
+    """Filter -> the extra spec, or rule, that is not kept without it.
+
+    Of all rules that are installed, but those of Nova's own extra specs. A
+    rule of another package may have a name only.
+    """
+    return {cls.filters[0]: cls.keys[0] if cls.keys else cls.name
+            for cls in rules.classes() if cls.keys or not cls.general}
+
+
+def _policies() -> tuple[str, ...]:
+    """Filters of one policy, which accept all hosts for guests without it."""
+    return tuple(cls.filters[0] for cls in rules.classes()
+                 if not cls.general)
+
+
+def _preferences() -> dict[str, type[weights_base.PreferenceWeigher]]:
+    """Filter of a policy that can be preferred -> its weigher."""
+    return {cls.rule.filters[0]: cls
+            for cls in extensions.classes('nfv_sched.weighers')
+            if inspect.isclass(cls) and
+            issubclass(cls, weights_base.PreferenceWeigher)}
 
 
 def needs_figures(conf) -> bool:
@@ -149,7 +157,8 @@ def filters(conf) -> upgradecheck.Result:
         found.append(findings.warning(
             '[nfv_sched] numa_fragmentation_within_host is set and has no '
             f'effect without {TOPOLOGY}: enable it.'))
-    off = [what for name, what in _KEEPS.items() if name not in enabled]
+    off = [what for name, what in {**_keeps(), **_LIMITED}.items()
+           if name not in enabled]
     return findings.conclude(
         found, f'Enabled: {", ".join(ours)}.' + (
             f' Not enabled, so not kept: {", ".join(off)}.' if off else ''))
@@ -185,10 +194,10 @@ def _combination(enabled: list[str]) -> list[findings.Finding]:
         found.append(findings.warning(
             f'{STOCK_TOPOLOGY} and {TOPOLOGY} are both enabled, and every '
             f'host is searched twice: remove {STOCK_TOPOLOGY}.'))
-    policies = [name for name in _POLICIES if name in enabled]
+    policies = [name for name in _policies() if name in enabled]
     if policies and TOPOLOGY not in enabled:
         lost = f'{", ".join(policies)} enabled without {TOPOLOGY}: '
-        lost += f'{_KEEPS[TOPOLOGY]} is not kept'
+        lost += f'{_keeps()[TOPOLOGY]} is not kept'
         if STOCK_TOPOLOGY not in enabled:
             lost += ', and no filter looks whether guests without a policy ' \
                     'fit on the NUMA nodes of a host'
@@ -233,17 +242,17 @@ def weighers(conf) -> upgradecheck.Result:
         found.append(findings.warning(
             f'[filter_scheduler] weight_classes lacks {STOCK_WEIGHERS}, so '
             "none of Nova's own weighers runs: add it."))
-    for name, weigher in _PREFERENCES.items():
+    for name, weigher in _preferences().items():
         if name not in enabled:
             continue
         if weigher.__name__ not in classes:
             found.append(findings.warning(
                 f'{name} is enabled without {weigher.__name__}: '
-                f'{_KEEPS[name]}=prefer chooses NUMA nodes, but not hosts. '
+                f'{_keeps()[name]}=prefer chooses NUMA nodes, but not hosts. '
                 f'Add {OUR_WEIGHERS} to [filter_scheduler] '
                 'weight_classes.'))
         else:
-            found += _multiplier(conf, _KEEPS[name], weigher.multiplier)
+            found += _multiplier(conf, _keeps()[name], weigher)
     if conf.nfv_sched[_FRAGMENTATION.multiplier] and (
             _FRAGMENTATION.__name__ not in classes):
         found.append(findings.warning(
@@ -256,35 +265,40 @@ def weighers(conf) -> upgradecheck.Result:
         found, f'Beside Nova\'s: {", ".join(ours) or "none"}.')
 
 
-def _multiplier(conf, key: str, option: str) -> list[findings.Finding]:
+def _multiplier(
+    conf, key: str, weigher: type[weights_base.PreferenceWeigher],
+) -> list[findings.Finding]:
     """Warn of a weigher of a preference that others can outweigh.
 
     :param key: the extra spec
-    :param option: name of the multiplier of its weigher
+    :param weigher: its weigher
     """
-    value = conf.nfv_sched[option]
+    group, option = weigher.group, weigher.multiplier
+    value = conf[group][option]
     if value <= 0:
         return [findings.warning(
-            f'[nfv_sched] {option} is {value:g}: {key}=prefer does not choose '
+            f'[{group}] {option} is {value:g}: {key}=prefer does not choose '
             'hosts, or avoids the right ones. Remove the option.')]
-    others = _other_multipliers(conf, option)
+    others = _other_multipliers(conf)
     most = sum(map(abs, others.values()))
     if value > most:
         return []
     largest = max(others, key=lambda name: abs(others[name]))
     return [findings.warning(
-        f'[nfv_sched] {option} is {value:g}, and the other weighers come to '
+        f'[{group}] {option} is {value:g}, and the other weighers come to '
         f'{most:g} together, most of it from {largest}: {key}=prefer can be '
         f'outweighed. Set {option} above {most:g}.')]
 
 
-def _other_multipliers(conf, option: str) -> dict[str, float]:
+def _other_multipliers(conf) -> dict[str, float]:
     """Multipliers of the weighers that must not outweigh a preference."""
     others = {'[metrics] weight_multiplier': conf.metrics.weight_multiplier}
+    preferences = {(cls.group, cls.multiplier)
+                   for cls in _preferences().values()}
     for group in ('filter_scheduler', 'nfv_sched'):
         for name in conf[group]:
-            if name.endswith(_MULTIPLIER) and name != option and (
-                    not name.endswith('_numa_affinity' + _MULTIPLIER) and
+            if name.endswith(_MULTIPLIER) and (
+                    (group, name) not in preferences and
                     not name.startswith(_PARAMOUNT)):
                 others[f'[{group}] {name}'] = conf[group][name]
     return others

@@ -19,6 +19,7 @@ from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import scheduler
 from nfv_sched.tests import base
+from nfv_sched.tests.unit import test_example_rule
 
 CONF = nova.conf.CONF
 
@@ -145,7 +146,7 @@ available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
             'no filter looks')
         result = self.check(
             f'{STOCK},NUMATopologyFilter,VSwitchNUMAAffinityFilter')
-        self.assertWarning(result, 'nfv:numa_node.{n} is not kept')
+        self.assertWarning(result, 'nfv:numa_node.N is not kept')
         self.assertNotIn('no filter looks', result.details)
 
     def test_limits_need_no_topology(self):
@@ -205,7 +206,7 @@ class WeighersTest(CheckTestCase):
             self.check(''),
             'without VSwitchNUMAAffinityWeigher: nfv:vswitch_numa_affinity',
             'without PCINUMAAffinityWeigher',
-            'without PlaceNUMAAffinityWeigher: nfv:numa_affinity.{place}',
+            'without PlaceNUMAAffinityWeigher: nfv:numa_affinity.PLACE',
             'Add nfv_sched.weights.all_weighers')
 
     def test_stock_lost(self):
@@ -241,7 +242,7 @@ class WeighersTest(CheckTestCase):
             options='place_numa_affinity_weight_multiplier=0')
         self.assertWarning(
             result, 'place_numa_affinity_weight_multiplier is 0: '
-            'nfv:numa_affinity.{place}=prefer does not choose')
+            'nfv:numa_affinity.PLACE=prefer does not choose')
         self.assertNotIn('vswitch', result.details)
         self.assertWarning(
             self.check(options='vswitch_numa_affinity_weight_multiplier=0'),
@@ -252,6 +253,48 @@ class WeighersTest(CheckTestCase):
         # Nova means these to outweigh everything.
         self.assertSuccess(
             self.check(more='build_failure_weight_multiplier = 1e9\n'))
+
+
+class RuleOfAnotherPackageTest(CheckTestCase):
+    """A rule that is installed is checked like those of nfv-sched."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(test_example_rule.Installed())
+
+    def read_enabled(self, *filters, weighers=WEIGHERS, options=''):
+        names = ','.join([STOCK, 'PciPassthroughFilter', *filters])
+        self.read(f'{AVAILABLE}enabled_filters = {names}\n{weighers}',
+                  options)
+
+    def test_not_enabled(self):
+        self.read_enabled(PLUGIN)
+        self.assertSuccess(scheduler.filters(CONF),
+                           'so not kept: nfvx:even_nodes, limits of ports')
+        self.assertSuccess(scheduler.weighers(CONF), 'EvenNodesWeigher')
+
+    def test_without_topology_filter(self):
+        self.read_enabled('EvenNodesFilter')
+        self.assertWarning(
+            scheduler.filters(CONF),
+            'EvenNodesFilter enabled without NFVTopologyFilter')
+
+    def test_without_weigher(self):
+        self.read_enabled(PLUGIN, 'EvenNodesFilter', weighers='')
+        self.assertWarning(
+            scheduler.weighers(CONF), 'EvenNodesFilter is enabled without '
+            'EvenNodesWeigher: nfvx:even_nodes=prefer chooses NUMA nodes')
+
+    def test_multiplier(self):
+        self.read_enabled(PLUGIN, 'EvenNodesFilter')
+        self.assertSuccess(scheduler.weighers(CONF))
+        self.read_enabled(
+            PLUGIN, 'EvenNodesFilter',
+            options='[nfvx]\neven_nodes_weight_multiplier = 0\n')
+        self.assertWarning(
+            scheduler.weighers(CONF),
+            '[nfvx] even_nodes_weight_multiplier is 0: '
+            'nfvx:even_nodes=prefer does not choose hosts')
 
 
 class OptionsTest(CheckTestCase):
