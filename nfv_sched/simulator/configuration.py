@@ -26,6 +26,7 @@ from oslo_serialization import jsonutils
 
 from nfv_sched import conf
 from nfv_sched import extensions
+from nfv_sched import rules
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
@@ -33,11 +34,9 @@ from nfv_sched.simulator import pci
 
 CONF = nova_api.CONF
 
-# The order of the documentation. Filters of other packages follow.
-_ORDER = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
-          'PCINUMAAffinityFilter', 'PlaceNUMAAffinityFilter',
-          'SharedVCPUFilter', 'CPUThreadPolicyFilter',
-          'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
+# Filters of limits.  Others that follow them may undo their work; see
+# checks.scheduler.
+_LAST = ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
 _PCI_FILTER = 'PciPassthroughFilter'
 # Seconds.  Services report when the simulator says so, however long it takes.
 _NEVER = 10 ** 9
@@ -46,9 +45,12 @@ _UNKNOWN = (cfg.NoSuchOptError, cfg.NoSuchGroupError)
 
 def our_filters() -> list[str]:
     """Names of the installed filters of nfv-sched, in the order to enable."""
-    names = [cls.__name__ for cls in extensions.classes('nfv_sched.filters')]
-    return ([name for name in _ORDER if name in names] +
-            [name for name in names if name not in _ORDER])
+    names = {cls.__name__ for cls in extensions.classes('nfv_sched.filters')}
+    # In the order of their reasons; each is the first filter of a rule.
+    order = dict.fromkeys(cls.filters[0] for cls in rules.classes())
+    order.update(dict.fromkeys(sorted(names.difference(_LAST))))
+    order.update(dict.fromkeys(_LAST))
+    return [name for name in order if name in names]
 
 
 def _set_defaults() -> list[tuple[str, str, ty.Any]]:

@@ -84,7 +84,7 @@ class TestFound(tests_base.TestCase):
         """In the order in which they are asked."""
         found = rules.classes()
         self.assertEqual(
-            ['node_map', 'vswitch', 'pci', 'shared_vcpu', 'threads', 'place'],
+            ['node_map', 'vswitch', 'pci', 'place', 'shared_vcpu', 'threads'],
             [cls.name for cls in found])
         self.assertEqual(
             sorted(cls.order for cls in found), [cls.order for cls in found])

@@ -1,0 +1,30 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+from nfv_sched.simulator import configuration
+from nfv_sched.tests import base
+from nfv_sched.tests.unit import test_example_rule
+
+DOCUMENTED = [
+    'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter', 'PCINUMAAffinityFilter',
+    'PlaceNUMAAffinityFilter', 'SharedVCPUFilter', 'CPUThreadPolicyFilter']
+LIMITS = ['VSwitchPortLimitFilter', 'SecurityRuleLimitFilter']
+
+
+class OurFiltersTest(base.TestCase):
+
+    def test_as_documented(self):
+        self.assertEqual(DOCUMENTED + LIMITS, configuration.our_filters())
+
+    def test_other_packages_before_limits(self):
+        self.useFixture(test_example_rule.Installed())
+        self.assertEqual([*DOCUMENTED, test_example_rule.EVEN, *LIMITS],
+                         configuration.our_filters())
