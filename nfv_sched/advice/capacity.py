@@ -15,7 +15,8 @@ Counted host by host, with what each has left: by Placement, as the query of
 Nova's scheduler finds room there; by the enabled filters; and by the claim on
 the compute node, guest after guest (:mod:`nfv_sched.advice.room`).  Counts
 add up over hosts.  Server groups, quotas and hints of the scheduler are not
-considered, nor networks that guests are near to.
+considered, nor networks that guests are near to.  Guests are of a project that
+no aggregate is for, unless one is named.
 """
 
 import collections
@@ -140,6 +141,7 @@ def capacities(
     cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor], *,
     hosts: Collection[str] | None = None, empty: bool = False,
     ports: int = 1, image: Mapping[str, str] = _NO_IMAGE,
+    project: str | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FlavorCapacity]:
     """How many more guests of each flavor fit a cloud.
@@ -151,11 +153,13 @@ def capacities(
     :param ports: ports of the virtual switch that each guest has, for limits
         of ports and rules
     :param image: properties of the image of each guest, that Nova can read
+    :param project: ID of the project of the guests; None for one that no
+        aggregate is for
     :param update: called with (flavors done, flavors in all)
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    with counting_on(cloud, empty, ports) as counting:
+    with counting_on(cloud, empty, ports, project) as counting:
         found = []
         for done, flavor in enumerate(flavors):
             update(done, len(flavors))
@@ -165,13 +169,15 @@ def capacities(
 
 
 @contextlib.contextmanager
-def counting_on(cloud: snapshot.Cloud, empty: bool,
-                ports: int) -> Iterator['Counting']:
+def counting_on(cloud: snapshot.Cloud, empty: bool, ports: int,
+                project: str | None = None) -> Iterator['Counting']:
     """Within this context, guests can be counted on a cloud.
 
     :param cloud: the cloud
     :param empty: count as if no server were there
     :param ports: ports of the virtual switch that each guest has
+    :param project: ID of the project of the guests; None for one that no
+        aggregate is for
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
@@ -179,7 +185,7 @@ def counting_on(cloud: snapshot.Cloud, empty: bool,
     # What servers have is in the records of hosts.
     with start.started(dataclasses.replace(cloud, servers=())) as state:
         yield Counting(state, ports, any(
-            host.network is not None for host in cloud.hosts))
+            host.network is not None for host in cloud.hosts), project)
 
 
 def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
@@ -248,12 +254,15 @@ class Counting:
     :param ports: ports of the virtual switch that each guest has
     :param figures: whether ports and rules of hosts are known; otherwise
         their limits do not count
+    :param project: ID of the project of new guests; None for one that no
+        aggregate is for
     """
 
     def __init__(self, state: states.State, ports: int = 1,
-                 figures: bool = True):
+                 figures: bool = True, project: str | None = None):
         self._state = state
         self._ports = ports
+        self._project = project
         if figures:
             state.network.refresh(state.owners())
         ours = {cls.__name__: cls for cls in extensions.classes(
@@ -304,7 +313,9 @@ class Counting:
         try:
             found = self.guest(flavor, image).count(chosen)
         except servers.Refused as exc:
-            refused = HostCapacity(0, 0, (Binding('flavor', str(exc)),))
+            kind = 'aggregate' if isinstance(
+                exc, sim_request.NoTenantAggregateError) else 'flavor'
+            refused = HostCapacity(0, 0, (Binding(kind, str(exc)),))
             return FlavorCapacity(
                 flavor, 0, 0, {host.name: refused for host in chosen},
                 str(exc))
@@ -326,7 +337,8 @@ class Counting:
 
         :param flavor: the flavor
         :param image: properties of the image, that Nova can read
-        :raises servers.Refused: if Nova does not take the flavor
+        :raises servers.Refused: if Nova does not take the flavor, or has no
+            hosts for the project
         """
         return self.guest_of(self._spec(flavor, image))
 
@@ -342,9 +354,11 @@ class Counting:
               image: Mapping[str, str]) -> objects.RequestSpec:
         """The request for a guest of a flavor.
 
-        :raises servers.Refused: if Nova's API does not take the flavor
+        :raises servers.Refused: if Nova's API does not take the flavor, or
+            its scheduler has no hosts for the project
         """
-        server = servers.Server(flavor.name, flavor.name)
+        server = servers.Server(flavor.name, flavor.name,
+                                project=self._project or nova_api.PROJECT)
         server.image_meta = nova_api.image_meta(image)
         server.ports = []
         server.instance = sim_request.new_instance(
@@ -358,6 +372,8 @@ class Counting:
                 objects.NetworkRequest(network_id='auto')
                 for _ in range(self._ports)])
         spec.num_instances = 1
+        if self._project is not None:
+            sim_request.require_tenant_aggregates(self._state, spec)
         return spec
 
 

@@ -30,7 +30,7 @@ from nfv_sched.simulator import servers
 def times(
     cloud: snapshot.Cloud, mix: Sequence[tuple[snapshot.Flavor, int]], *,
     hosts: Collection[str] | None = None, empty: bool = False,
-    ports: int = 1,
+    ports: int = 1, project: str | None = None,
 ) -> int:
     """How many times a mix of guests fits a cloud at least.
 
@@ -39,12 +39,14 @@ def times(
     :param hosts: names of the hosts that count; None for all
     :param empty: count as if no server were there
     :param ports: ports of the virtual switch that each guest has
+    :param project: ID of the project of the guests; None for one that no
+        aggregate is for
     :raises nfv_sched.simulator.servers.Refused: if Nova takes no server of
         one of the flavors; says which, and why
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    with capacity.counting_on(cloud, empty, ports) as counting:
+    with capacity.counting_on(cloud, empty, ports, project) as counting:
         # Large ones first: small ones fit into what they leave.
         kinds = sorted(
             [(_guest(counting, flavor), count) for flavor, count in mix],

@@ -32,6 +32,11 @@ left out. Each flavor is counted as if no guests of the others came. Guests
 have one port on the virtual switch, for limits of ports and rules; see
 --ports. "Placement says" is what Placement alone has room for.
 
+With --project: only the hosts that filters of Nova leave to this project: by
+AggregateMultiTenancyIsolation, if it is enabled, and by [scheduler]
+limit_tenants_to_placement_aggregate. Its quotas are not counted. Without it,
+guests are of a project that no aggregate is for.
+
 A resource binds if one more guest fits as soon as there is more of it alone.
 """
 
@@ -48,6 +53,7 @@ examples:
   nfv-sched capacity list
   nfv-sched capacity list --flavor 'vrouter*' --aggregate nfv --empty
   nfv-sched capacity list --by host --from cloud.json.gz
+  nfv-sched capacity list --project 6a3c1e0f52d94b7d9f8e7a1b2c3d4e5f
   nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --empty
 
 {source.EXIT_CODES}"""
@@ -75,7 +81,21 @@ class _Capacity(source.Looking, cli.Lister):
             '--ports', type=source.number, default=1, metavar='N',
             help='ports on the virtual switch that each guest has '
                  '(default: 1)')
+        parser.add_argument(
+            '--project', metavar='ID',
+            help='count for the project of this ID: hosts that aggregates '
+                 'keep for others are left out; quotas are not counted')
         return parser
+
+    def cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
+        """Read the cloud; see :meth:`source.Looking.cloud`."""
+        cloud = super().cloud(parsed_args)
+        project = parsed_args.project
+        if project is not None and not _is_known(cloud, project):
+            self.app.stderr.write(
+                f'note: no server and no aggregate is of project {project}; '
+                'is it the ID, not the name?\n')
+        return cloud
 
     def _count(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                flavors: Sequence[snapshot.Flavor], hosts: Sequence[str],
@@ -85,7 +105,7 @@ class _Capacity(source.Looking, cli.Lister):
         with progress.shown() as update:
             return capacity.capacities(
                 cloud, flavors, hosts=set(hosts), empty=empty,
-                ports=parsed_args.ports,
+                ports=parsed_args.ports, project=parsed_args.project,
                 update=lambda done, total: update(done, total, 'flavors'))
 
 
@@ -157,8 +177,9 @@ class List(_Capacity):
             f'{count} x {name}' for name, count in parsed_args.mix.items())]
         try:
             for empty in (False, True)[:1 + parsed_args.empty]:
-                row.append(mix.times(cloud, wanted, hosts=set(hosts),
-                                     empty=empty, ports=parsed_args.ports))
+                row.append(mix.times(
+                    cloud, wanted, hosts=set(hosts), empty=empty,
+                    ports=parsed_args.ports, project=parsed_args.project))
         except servers.Refused as exc:
             raise source.UsageError(f'--mix: {exc}') from exc
         if parsed_args.empty:
@@ -191,6 +212,13 @@ class Show(_Capacity):
              _bound(each), '; '.join(
                  binding.text for binding in each.binding))
             for name, each in found.hosts.items()]
+
+
+def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
+    """Whether a cloud has a server of a project, or an aggregate for it."""
+    return any(server.project == project for server in cloud.servers) or any(
+        project in map(str.strip, text.split(','))
+        for each in cloud.aggregates for text in each.metadata.values())
 
 
 def _chosen(cloud: snapshot.Cloud,

@@ -106,6 +106,8 @@ _ONLINE_REQUEST_FILTERS = frozenset((
 
 #: Project of all that a cloud file makes.
 PROJECT = 'simulator'
+#: How names of metadata begin by which aggregates are for projects.
+TENANT = request_filter.TENANT_METADATA_KEY
 
 
 def admin_context():

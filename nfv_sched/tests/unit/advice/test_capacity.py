@@ -16,6 +16,7 @@ import dataclasses
 
 import fixtures
 from oslo_utils import fixture as utils_fixture
+from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.advice import capacity
 from nfv_sched.cloud import snapshot
@@ -381,3 +382,95 @@ class TestEmpty(CapacityTestCase):
                                   empty.hosts[0].network.security_rules))
         self.assertEqual(['available', 'removed'], [
             device.status for device in empty.hosts[0].devices])
+
+
+class TestProject(CapacityTestCase):
+    """Only hosts that the cloud leaves to a project count for it."""
+
+    ISOLATION = 'AggregateMultiTenancyIsolation'
+    AGGREGATES = (
+        snapshot.Aggregate(name='a', uuid=uuids.a, hosts=('one',), metadata={
+            'filter_tenant_id': 'alpha'}),
+        snapshot.Aggregate(name='b', uuid=uuids.b, hosts=('two',), metadata={
+            'filter_tenant_id_1': 'beta', 'filter_tenant_id_2': 'alpha'}))
+
+    def cloud(self, filters=clouds.FILTERS, **options):
+        """Host one is for alpha, two for alpha and beta, six for anybody."""
+        return clouds.cloud(
+            self.host('one', uuids.a), self.host('two', uuids.b),
+            clouds.host('six'), filters=filters, aggregates=self.AGGREGATES,
+            scheduler=options)
+
+    def host(self, name, aggregate):
+        """A host that Placement, too, knows to be in an aggregate."""
+        host = clouds.host(name)
+        return dataclasses.replace(host, providers=(dataclasses.replace(
+            host.providers[0], aggregates=frozenset({aggregate})),))
+
+    def assertTakes(self, names, cloud, project):
+        found = self.count(cloud, project=project)
+        self.assertEqual(names, {name for name, host in found.hosts.items()
+                                 if host.fits == 4})
+        self.assertEqual(4 * len(names), found.fits)
+        return found
+
+    def test_no_filter_of_projects(self):
+        for project in (None, 'alpha', 'beta', 'gamma'):
+            self.assertTakes({'one', 'two', 'six'}, self.cloud(), project)
+
+    def test_isolation(self):
+        cloud = self.cloud((*clouds.FILTERS, self.ISOLATION))
+        self.assertTakes({'one', 'two', 'six'}, cloud, 'alpha')
+        found = self.assertTakes({'two', 'six'}, cloud, 'beta')
+        self.assertEqual('AggregateMultiTenancyIsolation refuses the host',
+                         self.assertBinds([self.ISOLATION], found))
+        self.assertEqual({self.ISOLATION: 4}, found.lost)
+        for project in (None, 'gamma'):
+            self.assertTakes({'six'}, cloud, project)
+
+    def test_isolation_by_a_list(self):
+        """Nova's filter splits values at commas."""
+        cloud = dataclasses.replace(
+            self.cloud((*clouds.FILTERS, self.ISOLATION)),
+            aggregates=(dataclasses.replace(self.AGGREGATES[0], metadata={
+                'filter_tenant_id': 'beta,gamma'}),))
+        self.assertTakes({'one', 'two', 'six'}, cloud, 'gamma')
+        self.assertTakes({'two', 'six'}, cloud, 'alpha')
+
+    def test_aggregates_in_placement(self):
+        """Unlike the filter: a project with aggregates gets only these."""
+        cloud = self.cloud(limit_tenants_to_placement_aggregate=True)
+        self.assertTakes({'one', 'two'}, cloud, 'alpha')
+        found = self.assertTakes({'two'}, cloud, 'beta')
+        self.assertEqual(4, found.placement)
+        self.assertEqual('not in the aggregates asked for',
+                         self.assertBinds(['aggregate'], found))
+        for project in (None, 'gamma'):
+            self.assertTakes({'one', 'two', 'six'}, cloud, project)
+
+    def test_aggregates_in_placement_are_not_lists(self):
+        """Nova's request filter does not split values, nor looks elsewhere."""
+        cloud = self.cloud(limit_tenants_to_placement_aggregate=True)
+        for metadata in ({'filter_tenant_id': 'beta,gamma'},
+                         {'owner': 'gamma'}):
+            self.assertTakes({'one', 'two', 'six'}, dataclasses.replace(
+                cloud, aggregates=(dataclasses.replace(
+                    self.AGGREGATES[0], metadata=metadata),)), 'gamma')
+
+    def test_aggregates_that_a_project_must_have(self):
+        cloud = self.cloud(limit_tenants_to_placement_aggregate=True,
+                           placement_aggregate_required_for_tenants=True)
+        self.assertTakes({'two'}, cloud, 'beta')
+        found = self.assertTakes(set(), cloud, 'gamma')
+        self.assertIn('placement_aggregate_required_for_tenants', found.error)
+        self.assertBinds(['aggregate'], found)
+
+    def test_both(self):
+        self.assertTakes({'two'}, self.cloud(
+            (*clouds.FILTERS, self.ISOLATION),
+            limit_tenants_to_placement_aggregate=True), 'beta')
+
+    def test_empty(self):
+        found = self.count(self.cloud((*clouds.FILTERS, self.ISOLATION)),
+                           project='beta', empty=True)
+        self.assertEqual(8, found.fits)

@@ -11,6 +11,7 @@
 #    under the License.
 
 from nfv_sched.advice import mix
+from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import servers
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice import clouds
@@ -47,6 +48,17 @@ class TestMix(base.TestCase):
             'one', clouds.node(0, range(8)), clouds.node(1, range(8))))
         self.assertEqual(0, self.times(cloud, (4, 1)))
         self.assertEqual(4, self.times(cloud, (4, 1), empty=True))
+
+    def test_project(self):
+        """Hosts that are kept for others are left out."""
+        cloud = clouds.cloud(
+            clouds.host('one'), clouds.host('two'),
+            filters=(*clouds.FILTERS, 'AggregateMultiTenancyIsolation'),
+            aggregates=(snapshot.Aggregate(name='a', hosts=('one',), metadata={
+                'filter_tenant_id': 'alpha'}),))
+        for project, times in (('alpha', 8), ('beta', 4), (None, 4)):
+            self.assertEqual(times, self.times(
+                cloud, (4, 1), project=project), project)
 
     def test_a_flavor_that_the_api_refuses(self):
         exc = self.assertRaises(

@@ -76,6 +76,40 @@ class CapacityTest(base.CommandTestCase):
             row, = self.table('list', '--flavor', 'v*', option)
             self.assertEqual(fits, row['Fits'], option)
 
+    def test_project(self):
+        """Hosts that are kept for others are left out, in all figures."""
+        file.save(dataclasses.replace(
+            CLOUD, options={**CLOUD.options, 'filter_scheduler': {
+                'enabled_filters': [
+                    *clouds.FILTERS, 'AggregateMultiTenancyIsolation']}},
+            aggregates=(snapshot.Aggregate(
+                name='ours', hosts=('six',), metadata={
+                    'filter_tenant_id': 'alpha, beta'}),)), self.file)
+        row, = self.table('list', '--flavor', 'v*', '--project', 'beta',
+                          '--empty')
+        self.assertEqual((9, 12), (row['Fits'], row['If empty']))
+        code, out, err = self.run_command(
+            'list', '--flavor', 'v*', '--project', 'gamma', '--empty',
+            '-f', 'json')
+        row, = json.loads(out)
+        self.assertEqual((5, 8, 'AggregateMultiTenancyIsolation 4, '
+                          'pCPUs on one node 1'),
+                         (row['Fits'], row['If empty'], row['Lost to']))
+        self.assertEqual(
+            (0, 'note: no server and no aggregate is of project gamma; is it '
+             'the ID, not the name?\n'), (code, err))
+        row, = self.table('list', '--mix', 'vrouter.4=1', '--project', 'beta')
+        self.assertEqual(9, row['Fits'])
+        row = self.table('show', 'vrouter.4', '--project', 'beta',
+                         '--host', 'six')[0]
+        self.assertEqual(4, row['Fits'])
+
+    def test_project_of_a_server(self):
+        file.save(dataclasses.replace(CLOUD, servers=(snapshot.Server(
+            uuid='x', name='x', project='gamma', host=None,
+            flavor=FLAVORS[0]),)), self.file)
+        self.assertEqual(2, len(self.table('list', '--project', 'gamma')))
+
     def test_mix(self):
         self.assertEqual(
             [{'Mix': '1 x vrouter.4, 1 x fw.6', 'Fits': 2, 'If empty': 3}],
