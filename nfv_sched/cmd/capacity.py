@@ -22,6 +22,7 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import source
 from nfv_sched.simulator import progress
+from nfv_sched import text
 
 _MEANING = """\
 "Fits" is the number of guests that could be booted one after the other until
@@ -60,9 +61,14 @@ examples:
 
 _SHOW_EPILOG = f"""\
 {_MEANING}
+With --next: the smallest server without which one more fits on the host, and
+what it has there; nothing if no single one would do. Whether it has room
+elsewhere, "nfv-sched defrag plan" says.
+
 examples:
   nfv-sched capacity show vrouter.16
   nfv-sched capacity show vrouter.16 --host 'compute-1*' --from cloud.json.gz
+  nfv-sched capacity show vrouter.16 --host compute-3 --next
 
 {source.EXIT_CODES}"""
 
@@ -198,6 +204,10 @@ class Show(_Capacity):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('flavor', metavar='FLAVOR', help='its name')
+        parser.add_argument(
+            '--next', action='store_true',
+            help='add the smallest server of each host without which one '
+                 'more fits; slow on many hosts')
         return parser
 
     def take_action(self, parsed_args):
@@ -206,19 +216,42 @@ class Show(_Capacity):
         hosts = _chosen(cloud, parsed_args)
         found, = self._count(parsed_args, cloud, [flavor], hosts)
         of_name = {host.name: host for host in cloud.hosts}
-        return ('Host', 'Fits', 'Placement says', 'Free pCPUs', 'Binding',
-                'Why'), [
-            (name, each.fits, each.placement, _free(of_name[name]),
+        columns = ['Host', 'Fits', 'Placement says', 'Free pCPUs', 'Binding',
+                   'Why']
+        rows = [
+            [name, each.fits, each.placement, _free(of_name[name]),
              _bound(each), '; '.join(
-                 binding.text for binding in each.binding))
+                 binding.text for binding in each.binding)]
             for name, each in found.hosts.items()]
+        if parsed_args.next:
+            columns.append('Next')
+            leaving = self._leaving(parsed_args, cloud, flavor, found)
+            for row in rows:
+                server = leaving.get(row[0])
+                row.append('' if server is None else _held(server))
+        return columns, rows
+
+    @staticmethod
+    def _leaving(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+                 flavor: snapshot.Flavor,
+                 found: ty.Any) -> Mapping[str, snapshot.Server]:
+        """The server of each host without which one more fits."""
+        from nfv_sched.advice.plans import departure
+        if found.error is not None:
+            return {}
+        with progress.shown() as update:
+            return departure.smallest(
+                cloud, flavor, {name: each.fits for name, each
+                                in found.hosts.items()},
+                ports=parsed_args.ports, project=parsed_args.project,
+                update=lambda done, total: update(done, total, 'hosts'))
 
 
 def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
     """Whether a cloud has a server of a project, or an aggregate for it."""
     return any(server.project == project for server in cloud.servers) or any(
-        project in map(str.strip, text.split(','))
-        for each in cloud.aggregates for text in each.metadata.values())
+        project in map(str.strip, value.split(','))
+        for each in cloud.aggregates for value in each.metadata.values())
 
 
 def _chosen(cloud: snapshot.Cloud,
@@ -292,9 +325,19 @@ def _free(host: snapshot.Host) -> str:
             ' + '.join(str(len(node.dedicated)) for node in nodes))
 
 
-def _mix(text: str) -> dict[str, int]:
+def _held(server: snapshot.Server) -> str:
+    """A server, and what it has of its host."""
+    parts = [f'{text.count(len(cpus), "pCPU")} on node {node.host_node}'
+             for node in server.nodes or ()
+             if (cpus := node.reserved.union(node.pins.values()))]
+    return f'{server.name}: ' + (
+        ' + '.join(parts) or f'{text.count(server.flavor.vcpus, "vCPU")}, '
+        f'{server.flavor.memory} MiB')
+
+
+def _mix(given: str) -> dict[str, int]:
     found = {}
-    for part in text.split(','):
+    for part in given.split(','):
         name, equals, count = part.rpartition('=')
         if not equals or not count.isdigit() or not int(count):
             raise argparse.ArgumentTypeError(

@@ -172,17 +172,19 @@ class Positions:
     :param found: the snapshot
     :param state: the cloud that was started from it, with its servers
     :param ports: ports of the virtual switch that new guests have
+    :param project: ID of the project of new guests; None for one that no
+        aggregate is for
 
     :ivar servers: the servers of the snapshot by UUID
     :ivar simulated: the same in the simulator
     """
 
     def __init__(self, found: snapshot.Cloud, state: states.State,
-                 ports: int = 1):
+                 ports: int = 1, project: str | None = None):
         self._found = found
         self._state = state
         self._counting = capacity.Counting(state, ports, any(
-            host.network is not None for host in found.hosts))
+            host.network is not None for host in found.hosts), project)
         self.hosts = {host.name: host for host in self._counting.hosts()}
         self.of_name = {host.name: host for host in layout.hosts(found)}
         self.servers = {server.uuid: server for server in found.servers}

@@ -63,7 +63,8 @@ COMMANDS = (
     ('explain', 'server', 'vm', '--all'),
     ('explain', 'flavor', 'vrouter.4'),
     ('capacity', 'list', '--empty', '--by', 'host'),
-    ('capacity', 'show', 'vrouter.4'), ('audit',), ('metrics',),
+    ('capacity', 'show', 'vrouter.4'),
+    ('capacity', 'show', 'vrouter.4', '--next'), ('audit',), ('metrics',),
     ('simulate',), ('rebalance', 'plan'),
     ('flavor', 'lint', '--all', '--hosts', '--used'),
     ('flavor', 'translate', '--all', '-f', 'commands'))

@@ -29,6 +29,13 @@ CLOUD = clouds.cloud(
     aggregates=(snapshot.Aggregate(name='nfv', hosts=('one', 'two')),),
     flavors=FLAVORS)
 
+#: With one of the CPUs of host one.
+SMALL = snapshot.Server(
+    uuid='x', name='small', host='one', cell='cell1', state='active',
+    flavor=clouds.flavor(1), nodes=(snapshot.GuestNode(
+        host_node=0, pins={0: 2}, dedicated=frozenset((0,)), memory=512,
+        cpu_policy='dedicated'),))
+
 
 class CapacityTest(base.CommandTestCase):
 
@@ -149,6 +156,40 @@ class CapacityTest(base.CommandTestCase):
             'Host': 'one', 'Fits': 1, 'Placement says': 2,
             'Free pCPUs': '3 + 5 of 8 + 8', 'Binding': 'pCPUs on one node',
             'Why': '4 pCPUs on one node needed, 3 + 1 free'}, row)
+
+    def test_next(self):
+        """The server without which one more fits, where there is one."""
+        file.save(dataclasses.replace(CLOUD, servers=(SMALL,)), self.file)
+        self.assertEqual(
+            [('one', 1, 'small: 1 pCPU on node 0'), ('two', 4, ''),
+             ('six', 4, '')],
+            [(row['Host'], row['Fits'], row['Next'])
+             for row in self.table('show', 'vrouter.4', '--next')])
+        self.assertNotIn('Next', self.table('show', 'vrouter.4')[0])
+
+    def test_next_for_a_project(self):
+        """No server need leave a host that is kept for others."""
+        file.save(dataclasses.replace(
+            CLOUD, options={**CLOUD.options, 'filter_scheduler': {
+                'enabled_filters': [
+                    *clouds.FILTERS, 'AggregateMultiTenancyIsolation']}},
+            servers=(SMALL, dataclasses.replace(
+                SMALL, uuid='y', name='other', host=None, nodes=None,
+                project='gamma')),
+            aggregates=(snapshot.Aggregate(
+                name='ours', hosts=('one',), metadata={
+                    'filter_tenant_id': 'beta'}),)), self.file)
+        for project, leaving in (('beta', 'small: 1 pCPU on node 0'),
+                                 ('gamma', '')):
+            row, = self.table('show', 'vrouter.4', '--next', '--host', 'one',
+                              '--project', project)
+            self.assertEqual(leaving, row['Next'], project)
+
+    def test_next_of_a_flavor_that_nova_refuses(self):
+        file.save(dataclasses.replace(CLOUD, flavors=(
+            clouds.flavor(name='odd', hw__cpu_thread_policy='x'),)), self.file)
+        self.assertEqual({''}, {
+            row['Next'] for row in self.table('show', 'odd', '--next')})
 
     def test_usage(self):
         for args, text in (

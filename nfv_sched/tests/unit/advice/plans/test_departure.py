@@ -1,0 +1,85 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+
+import dataclasses
+
+from nfv_sched.advice import capacity
+from nfv_sched.advice.plans import departure
+from nfv_sched.simulator import servers
+from nfv_sched.tests.unit.advice.plans import running
+
+
+class TestDeparture(running.RunningTestCase):
+
+    def smallest(self, cloud, name, **kwargs):
+        """(fits, names of the servers by host) of a flavor."""
+        flavor = next(each for each in cloud.flavors if each.name == name)
+        found, = capacity.capacities(cloud, [flavor], **kwargs)
+        fits = {host: each.fits for host, each in found.hosts.items()}
+        leaving = departure.smallest(cloud, flavor, fits, **kwargs)
+        return fits, {host: server.name for host, server in leaving.items()}
+
+    def assertNext(self, wanted, flavor, *boots):
+        """Assert which server must leave host one for one more.
+
+        Without it one more fits indeed, and without none of the smaller ones.
+        """
+        cloud = self.running(*boots)
+        fits, leaving = self.smallest(cloud, flavor)
+        self.assertEqual(wanted, leaving.get('one'))
+        for boot in boots:
+            name = boot.split()[0]
+            after = self.running(*boots, steps=f'- delete: {name}')
+            more = self.smallest(after, flavor)[0]['one'] > fits['one']
+            if wanted is None:
+                self.assertFalse(more, name)
+            elif name == wanted:
+                self.assertTrue(more)
+
+    def test_the_smallest_that_helps(self):
+        """A node of four must be empty: two small ones are on the other."""
+        self.assertNext('three', 'p4', 'three p3 one', 'two p2 one',
+                        'deux p2 one')
+
+    def test_nobody_alone(self):
+        self.assertNext(None, 'p4', 'a p2 one', 'b p2 one', 'c p2 one',
+                        'd p2 one')
+
+    def test_where_guests_fit_already(self):
+        self.assertNext('small', 'p4', 'small p1 one')
+
+    def test_policy(self):
+        """Only next to the switch does room help."""
+        self.assertNext('near', 'strict', 'near strict one', 'too strict one',
+                        'far p1 one')
+
+    def test_devices(self):
+        self.assertNext('device', 'vf', 'plain p1 one', 'device vf one')
+
+    def test_hosts_without_servers(self):
+        self.assertEqual(({'one': 2, 'two': 1, 'three': 2}, {'two': 'a'}),
+                         self.smallest(self.running('a p1 two'), 'p4'))
+
+    def test_servers_that_nova_is_busy_with(self):
+        cloud = self.running('small p1 one')
+        busy = dataclasses.replace(cloud, servers=tuple([
+            dataclasses.replace(each, task='migrating')
+            for each in cloud.servers]))
+        self.assertEqual({'one': 'small'}, self.smallest(cloud, 'p4')[1])
+        self.assertEqual({}, self.smallest(busy, 'p4')[1])
+
+    def test_a_flavor_that_the_api_refuses(self):
+        cloud = self.running('a p1 one')
+        odd = dataclasses.replace(cloud.flavors[0], extra_specs={
+            'hw:cpu_thread_policy': 'x'})
+        self.assertRaises(servers.Refused, departure.smallest, cloud, odd,
+                          {'one': 0})
