@@ -391,6 +391,7 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         host=columns.host, cell=row.cell, project=columns.project_id or '',
         state=columns.vm_state or '', task=columns.task_state,
         fault=row.fault, created=records.iso(columns.created_at),
+        moved=records.iso(row.moved),
         flavor=flavor(columns.flavor) if columns.flavor else
         snapshot.Flavor(
             name='', vcpus=columns.vcpus or 0, memory=columns.memory_mb or 0,

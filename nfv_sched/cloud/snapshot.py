@@ -324,6 +324,8 @@ class Server:
     :ivar task: Nova's task_state
     :ivar fault: message of its last fault; None if it is not in error
     :ivar created: ISO 8601, UTC
+    :ivar moved: when its last known move from another host than its present
+        one began: ISO 8601, UTC; empty if none is known
     :ivar flavor: as it was booted, or resized
     :ivar image: properties of its image that matter for placement
     :ivar nodes: its NUMA nodes; None if it has none
@@ -347,6 +349,7 @@ class Server:
     task: str | None = None
     fault: str | None = None
     created: str = ''
+    moved: str = ''
     flavor: Flavor
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
     nodes: tuple[GuestNode, ...] | None = None

@@ -20,6 +20,7 @@ cannot, and they take many times as long.
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 import datetime
 import json
 import typing as ty
@@ -51,6 +52,8 @@ class ServerRow(ty.NamedTuple):
     :ivar image: properties of its image, as strings
     :ivar fault: message of its last fault; None if it is not in error
     :ivar shares: whether it has shares of Manila
+    :ivar moved: when its last move from another host than its present one
+        began; None if there is none
     """
 
     cell: str
@@ -58,6 +61,7 @@ class ServerRow(ty.NamedTuple):
     image: dict[str, str]
     fault: str | None
     shares: bool = False
+    moved: datetime.datetime | None = None
 
 
 class Hosts(ty.NamedTuple):
@@ -295,7 +299,8 @@ def _servers(context, last: int) -> list[tuple]:
     """The next servers of a cell.
 
     :param last: database ID of the one before
-    :returns: (row, image properties, fault, whether it has shares) each
+    :returns: (row, image properties, fault, whether it has shares, when its
+        last move from another host began) each
     """
     from nova.compute import vm_states
     from nova.db.main import models
@@ -334,8 +339,35 @@ def _servers(context, last: int) -> list[tuple]:
         sharing.update(row.instance_uuid for row in _rows(
             context, sa.select(table.c.instance_uuid).where(
                 table.c.instance_uuid.in_(uuids))))
+    moved = _moved(context, {row.uuid: row.host for row in rows})
     return [(row, images[row.uuid], faults.get(row.uuid),
-             row.uuid in sharing) for row in rows]
+             row.uuid in sharing, moved.get(row.uuid)) for row in rows]
+
+
+def _moved(context, hosts: Mapping[str, str | None],
+           ) -> dict[str, datetime.datetime]:
+    """When the last moves of servers from other hosts began.
+
+    Whether they succeeded does not matter: the server was elsewhere then.
+
+    :param hosts: UUID of a server -> its present host
+    :returns: UUID of a server -> when, UTC
+    """
+    from nova.db.main import models
+    table = models.Migration.__table__
+    began = sa.func.max(table.c.created_at).label('began')
+    found: dict[str, datetime.datetime] = {}
+    for uuids in _parts(hosts):
+        for row in _rows(context, sa.select(
+                table.c.instance_uuid, table.c.source_compute, began).where(
+                    table.c.deleted == 0, table.c.instance_uuid.in_(uuids),
+                    table.c.source_compute.is_not(None),
+                    table.c.created_at.is_not(None)).group_by(
+                        table.c.instance_uuid, table.c.source_compute)):
+            uuid = row.instance_uuid
+            if row.source_compute != hosts[uuid]:
+                found[uuid] = max(row.began, found.get(uuid, row.began))
+    return found
 
 
 def _parts(values: Iterable[str]) -> Iterator[list[str]]:

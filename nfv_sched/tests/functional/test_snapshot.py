@@ -11,6 +11,7 @@
 #    under the License.
 """A snapshot has what the API, the databases and Placement say of a cloud."""
 
+import datetime
 import json
 import os
 
@@ -18,8 +19,10 @@ import fixtures
 from nova import context as nova_context
 from nova.db.api import api as api_db
 from nova.db.main import api as main_db
+from nova.db.main import models as main_models
 from nova import objects
 from nova import test
+from oslo_utils.fixture import uuidsentinel as uuids
 import sqlalchemy as sa
 
 from nfv_sched.cloud import anonymize
@@ -412,6 +415,38 @@ class MovingTest(SnapshotTestCase):
             vm_state='error').create()
         self.assertEqual([server['id']], [
             each.uuid for each in self.load(self.read()).servers])
+
+    def test_when_servers_moved(self):
+        """The last move from another host counts, to wherever it led."""
+        moving, staying = (self.boot(self.flavor_with({
+            'hw:numa_nodes': '1'}), host='host1') for _ in range(2))
+
+        def moved():
+            return {server.uuid: server.moved
+                    for server in self.load(self.read()).servers}
+
+        self.assertEqual({moving['id']: '', staying['id']: ''}, moved())
+        self.live_migrate(moving, host='host2')
+        move, = objects.MigrationList.get_by_filters(
+            self.ctxt, {'instance_uuid': moving['id']})
+        began = move.created_at.strftime('%Y-%m-%dT%H:%M:%SZ')
+        self.assertEqual({moving['id']: began, staying['id']: ''}, moved())
+        # Those from its host, such as failed ones, change nothing.
+        table = main_models.Migration.__table__
+        with main_db.get_context_manager(self.cell_context()).writer.using(
+                self.cell_context()) as session:
+            for day, server, source in (
+                    (1, moving, 'host2'), (2, staying, 'host1'),
+                    (3, staying, 'host2'), (4, staying, 'host3'),
+                    (5, staying, None)):
+                session.execute(sa.insert(table).values(
+                    uuid=getattr(uuids, f'move{day}'),
+                    instance_uuid=server['id'], source_compute=source,
+                    migration_type='live-migration', status='error',
+                    created_at=datetime.datetime(2040, 1, day), deleted=0))
+        self.assertEqual(
+            {moving['id']: began, staying['id']: '2040-01-04T00:00:00Z'},
+            moved())
 
     def test_provider_that_goes(self):
         """Those below it are left out, too."""

@@ -76,6 +76,7 @@ CLOUD = snapshot.Cloud(
         snapshot.Server(
             uuid=uuids.first, name='acme-vm', host='acme-1',
             cell='acme-cell', project=PROJECT, flavor=FLAVOR,
+            moved='2026-01-01T00:00:00Z',
             image={'hw_numa_nodes': '1', 'customer': 'Acme'},
             ports=(snapshot.Port(
                 id=uuids.port, network=uuids.network, physnet='acme-net',
@@ -220,6 +221,8 @@ class AnonymizeTest(base.TestCase):
         self.assertEqual(1, scheduler['host_subset_size'])
         self.assertIn({'hw_numa_nodes': '1'},
                       [server.image for server in cloud.servers])
+        self.assertIn('2026-01-01T00:00:00Z',
+                      [server.moved for server in cloud.servers])
         self.assertEqual({'cell1', 'cell0'},
                          {each.cell for each in cloud.servers})
         for one, other in zip(CLOUD.hosts, cloud.hosts):

@@ -11,6 +11,7 @@
 #    under the License.
 """Snapshots as files, and files that are none."""
 
+import dataclasses
 import gzip
 import json
 import os
@@ -55,6 +56,19 @@ class FileTest(base.TestCase):
     def test_there_and_back(self):
         size = file.save(CLOUD, self.path)
         self.assertEqual(size, os.path.getsize(self.path))
+        self.assertEqual(CLOUD, file.load(self.path))
+
+    def test_when_servers_moved(self):
+        """Older files do not say."""
+        server, = CLOUD.servers
+        cloud = dataclasses.replace(CLOUD, servers=(dataclasses.replace(
+            server, moved='2026-01-02T03:04:05Z'),))
+        file.save(cloud, self.path)
+        self.assertEqual(cloud, file.load(self.path))
+        with gzip.open(self.path) as packed:
+            data = json.load(packed)
+        del data['cloud']['servers'][0]['moved']
+        self.write(json.dumps(data).encode())
         self.assertEqual(CLOUD, file.load(self.path))
 
     def test_not_compressed(self):

@@ -11,10 +11,13 @@
 #    under the License.
 """Cells that answer, and cells that do not."""
 
+import datetime
 from unittest import mock
 
 import fixtures
 from nova import context as nova_context
+from nova.db.main import api
+from nova.db.main import models
 from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 
@@ -91,3 +94,53 @@ class CellsTest(base.TestCase):
     def test_no_cells(self):
         objects.CellMappingList.get_all.return_value = []
         self.assertEqual(['There are no cells'], records.Cells().failures)
+
+
+class MovedTest(base.TestCase):
+    """When servers were last known to be on another host."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(
+            objects.CellMappingList, 'get_all', return_value=[
+                objects.CellMapping(uuid=uuids.cell, name='cell')]))
+        self.useFixture(fixtures.MockPatchObject(
+            nova_context, 'scatter_gather_cells', self.gather))
+        path = self.useFixture(fixtures.TempDir()).join('cell.sqlite')
+        manager = api.create_context_manager(
+            connection=f'sqlite:///{path}')
+        self.engine = manager.writer.get_engine()
+        self.addCleanup(self.engine.dispose)
+        models.BASE.metadata.create_all(self.engine)
+        self.useFixture(fixtures.MockPatchObject(
+            api, 'get_context_manager', return_value=manager))
+
+    def gather(self, context, cells, _timeout, read):
+        """What the only cell says."""
+        cell, = cells
+        context.cell_uuid = cell.uuid
+        return {cell.uuid: read(context)}
+
+    def insert(self, model, **values):
+        with self.engine.begin() as connection:
+            connection.execute(model.__table__.insert().values(
+                deleted=0, **values))
+
+    def test_all(self):
+        for name, host in (('a', 'x'), ('b', 'y'), ('c', None), ('d', 'x')):
+            self.insert(models.Instance, uuid=getattr(uuids, name), host=host)
+        for day, name, source in (
+                (1, 'a', 'y'), (2, 'a', 'x'), (3, 'b', 'z'), (4, 'b', 'x'),
+                (5, 'b', 'z'), (6, 'b', 'y'), (7, 'b', None),
+                (8, 'c', 'x'), (9, 'd', 'x'), (10, 'other', 'y')):
+            self.insert(
+                models.Migration, uuid=getattr(uuids, f'move{day}'),
+                instance_uuid=getattr(uuids, name), source_compute=source,
+                migration_type='migration',
+                created_at=datetime.datetime(2026, 1, day))
+        cells = records.Cells()
+        found = {row.columns.uuid: row.moved and row.moved.day
+                 for row in cells.servers(lambda *args: None)}
+        self.assertEqual([], cells.failures)
+        self.assertEqual({uuids.a: 1, uuids.b: 5, uuids.c: 8, uuids.d: None},
+                         found)
