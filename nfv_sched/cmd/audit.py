@@ -14,6 +14,8 @@
 import argparse
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Sequence
 import time
 import typing as ty
 
@@ -21,6 +23,7 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import source
 from nfv_sched.simulator import progress
+from nfv_sched import text
 
 if ty.TYPE_CHECKING:
     from nfv_sched.advice.audit import values
@@ -47,6 +50,7 @@ named; 2 if the command line is wrong; 3 if there are findings.
 """
 
 _COLUMNS = ('Host', 'Server', 'Server ID', 'Kind', 'Finding', 'What to do')
+_TABLE = 'table'
 #: Nova updates the records of hosts every 60 seconds.
 _CONFIRM = 90.0
 _MOST = 3600.0
@@ -101,17 +105,37 @@ class Audit(source.Looking, cli.Lister):
 
         return read_live
 
-    @staticmethod
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable) -> int:
+        """Print the findings, and on stderr that there are none.
+
+        :raises UsageError: if none of the wanted columns is there
+        """
+        if self.found:
+            return super().produce_output(parsed_args, column_names, data)
+        self.check_columns(parsed_args, column_names)
+        code = 0
+        # cliff's table without rows is an empty line.
+        if parsed_args.formatter != _TABLE or parsed_args.print_empty:
+            code = super().produce_output(parsed_args, column_names, data)
+        self.app.stderr.write(
+            f'{text.count(self._hosts, "host")}: nothing found.\n')
+        return code
+
     def _findings(
-        parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+        self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
         kinds: Collection[str],
     ) -> 'list[values.Finding]':
         from nfv_sched.advice.audit import audit
-        hosts = source.hosts(cloud, parsed_args.host, parsed_args.az,
-                             parsed_args.aggregate)
+        from nfv_sched.advice.audit import site
+        chosen = {host.uuid for host in source.hosts(
+            cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)}
+        self._hosts = sum(
+            host.uuid in chosen for host in site.readable(cloud))
         with progress.shown() as update:
             return [found for found in audit.findings(
-                cloud, hosts={host.uuid for host in hosts},
+                cloud, hosts=chosen,
                 update=lambda done, total: update(done, total, 'hosts'))
                 if found.kind in kinds]
 

@@ -96,11 +96,22 @@ class Telling:
 
         :raises UsageError: if none of the wanted columns is there
         """
+        self.check_columns(parsed_args, column_names)
+        return super().produce_output(parsed_args, column_names, data)
+
+    @staticmethod
+    def check_columns(parsed_args: argparse.Namespace,
+                      column_names: Sequence[str]) -> None:
+        """Refuse a choice of columns of which none is there.
+
+        :param parsed_args: those of the command line
+        :param column_names: all that there are
+        :raises UsageError: if none of the wanted columns is there
+        """
         wanted = parsed_args.columns
         if wanted and not set(wanted) & set(column_names):
             raise UsageError(f'no column {", ".join(wanted)}; there are: '
                              f'{", ".join(column_names)}')
-        return super().produce_output(parsed_args, column_names, data)
 
 
 class Looking(Telling):

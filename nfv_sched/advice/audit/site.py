@@ -188,7 +188,6 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
 
     :param cloud: the cloud
     """
-    unread = [text for text in cloud.missing if text.startswith('Cell ')]
     whole = Whole.of(cloud)
     servers = view.by_host(cloud)
     titles = view.titles(cloud.hosts)
@@ -202,9 +201,7 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
             for name in {move.source, move.target}:
                 if name is not None:
                     moves.setdefault(name, []).append(move)
-    for host in cloud.hosts:
-        if any(host.cell in text for text in unread):
-            continue
+    for host in readable(cloud):
         here = tuple(servers.get(host.uuid, ()))
         yield Site(
             whole, host, titles[host.uuid], here,
@@ -212,6 +209,16 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
                   if server.task is None and server.uuid not in moving),
             tuple(moves.get(host.name, ())),
             tuple(metadata.get(host.name, ())))
+
+
+def readable(cloud: snapshot.Cloud) -> list[snapshot.Host]:
+    """The hosts of which something can be said: their cells were read.
+
+    :param cloud: the cloud
+    """
+    unread = [text for text in cloud.missing if text.startswith('Cell ')]
+    return [host for host in cloud.hosts
+            if not any(host.cell in text for text in unread)]
 
 
 def is_settled(move: snapshot.Migration) -> bool:

@@ -42,13 +42,29 @@ class AuditTest(base.CommandTestCase):
         file.save(cloud, path)
         return self.run_command('audit', '--from', path, *args)
 
-    def kinds(self, cloud, *args, code=3):
+    def kinds(self, cloud, *args, code=3, told=''):
         found, out, err = self.audit(cloud, '-f', 'json', *args)
-        self.assertEqual((code, ''), (found, err))
+        self.assertEqual((code, told), (found, err))
         return [row['Kind'] for row in json.loads(out)]
 
     def test_sound(self):
-        self.assertEqual([], self.kinds(clouds.sound(), code=0))
+        self.assertEqual([], self.kinds(
+            clouds.sound(), code=0, told='5 hosts: nothing found.\n'))
+
+    def test_sound_for_people(self):
+        """Not even an empty line goes to stdout."""
+        self.assertEqual((0, '', '2 hosts: nothing found.\n'), self.audit(
+            clouds.sound(), '--host', 'old*'))
+        code, out, err = self.audit(clouds.sound(), '-c', 'Hots')
+        self.assertEqual((2, ''), (code, out))
+        self.assertIn('error: no column Hots; there are: Host, ', err)
+
+    def test_sound_for_programs(self):
+        """They get a table without rows."""
+        for args, lines in ((['-f', 'csv'], 1), (['--print-empty'], 4)):
+            _code, out, _err = self.audit(clouds.sound(), *args)
+            self.assertEqual(lines, len(out.splitlines()), out)
+            self.assertIn('Finding', out)
 
     def test_table(self):
         code, out, err = self.audit(broken('switch moved', 'orphan'))
@@ -72,8 +88,11 @@ class AuditTest(base.CommandTestCase):
             {values.ALLOCATION_ORPHAN, values.POLICY},
             set(self.kinds(cloud, '--kind', 'alloc*', '--kind', 'pol*')))
         self.assertEqual([], self.kinds(
-            cloud, '--kind', 'cpu-*', code=0))
-        self.assertEqual([], self.kinds(cloud, '--host', 'host2', code=0))
+            cloud, '--kind', 'cpu-*', code=0,
+            told='5 hosts: nothing found.\n'))
+        self.assertEqual([], self.kinds(
+            cloud, '--host', 'host2', code=0,
+            told='1 host: nothing found.\n'))
         for args, said in ((['--kind', 'x'], "no kind matches 'x'"),
                            (['--host', 'x'], "no host matches 'x'")):
             self.assertEqual((2, '', f'error: {said}\n'),
@@ -95,8 +114,9 @@ class AuditTest(base.CommandTestCase):
         cloud = dataclasses.replace(cloud, missing=(
             f'Cell {faults.NOBODY}({cloud.hosts[0].cell}) cannot be read: x',
         ), servers=())
-        code, out, _err = self.audit(cloud, '-f', 'json')
+        code, out, err = self.audit(cloud, '-f', 'json')
         self.assertEqual((1, []), (code, json.loads(out)))
+        self.assertIn('0 hosts: nothing found.\n', err)
 
     def test_names_do_no_harm(self):
         cloud = broken('too many PCPUs')
@@ -124,7 +144,8 @@ class LiveTest(base.CommandTestCase):
         return kinds, err, slept
 
     def test_nothing_found(self):
-        self.assertEqual(([], '', []), self.audit(clouds.sound()))
+        self.assertEqual(([], '5 hosts: nothing found.\n', []),
+                         self.audit(clouds.sound()))
 
     def test_confirmed(self):
         kinds, err, slept = self.audit(
