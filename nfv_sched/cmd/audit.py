@@ -40,6 +40,12 @@ and go. So the cloud is read again after --confirm seconds if anything is
 found, and only what both readings have is shown; what Nova is working on is
 left out. A file is looked at once.
 
+"Since" says what a finding cannot be older than by Nova's records; it may well
+be younger, for nobody records when the switch of a host moved. It is empty
+where no record tells. For what a server has on its host it is when the server
+was created, or when its last move from another host began; for what it has
+elsewhere when it was created; for a move when Nova last changed it.
+
 examples:
   nfv-sched audit
   nfv-sched audit --host 'compute-1*' --kind policy-not-kept
@@ -49,7 +55,8 @@ exit code: 0 if nothing is found; 1 if something could not be read, and is
 named; 2 if the command line is wrong; 3 if there are findings.
 """
 
-_COLUMNS = ('Host', 'Server', 'Server ID', 'Kind', 'Finding', 'What to do')
+_COLUMNS = ('Host', 'Server', 'Server ID', 'Kind', 'Finding', 'Since',
+            'What to do')
 _TABLE = 'table'
 #: Nova updates the records of hosts every 60 seconds.
 _CONFIRM = 90.0
@@ -143,7 +150,8 @@ class Audit(source.Looking, cli.Lister):
 def _rows(found: 'list[values.Finding]') -> list[tuple[str, ...]]:
     from nfv_sched.advice.hosts import guests
     return [(each.host, guests.plain(each.name), each.server, each.kind,
-             guests.visible(each.text), each.advice) for each in found]
+             guests.visible(each.text), each.since,
+             each.advice) for each in found]
 
 
 def _seconds(text: str) -> float:

@@ -39,4 +39,4 @@ def check(site: sites.Site) -> Iterator[values.Finding]:
             values.STALE_MOVE, site.title,
             f'{move.kind} to {move.target or "an unknown host"} is '
             f'{move.status} since {move.updated or "an unknown time"}, {who}',
-            server)
+            server, since=move.updated)

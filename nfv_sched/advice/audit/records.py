@@ -125,7 +125,8 @@ def _misplaced(
         yield values.of(
             values.PINNED_TWICE, site.title,
             f'node {node.number}: CPU {cores.ranges(cpus)} is also that of '
-            + ', '.join(others), first)
+            + ', '.join(others), first,
+            max(values.settled(site.known[uuid]) for uuid in uuids))
 
 
 def _missing(

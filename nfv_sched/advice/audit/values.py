@@ -71,6 +71,11 @@ KINDS: Mapping[str, str] = {
 }
 
 
+# What a server has on a host where it is not, or no longer.
+_ELSEWHERE = frozenset({
+    LEFT_BEHIND, DEVICE_GONE, ALLOCATION_ELSEWHERE, STALE_MOVE})
+
+
 class Finding(ty.NamedTuple):
     """Something that is not as it was promised or recorded.
 
@@ -79,6 +84,8 @@ class Finding(ty.NamedTuple):
     :ivar text: what, with numbers
     :ivar server: UUID of the server; empty if it concerns none that is known
     :ivar name: of the server
+    :ivar since: it cannot be older by Nova's records: ISO 8601, UTC; empty if
+        these do not tell
     """
 
     kind: str
@@ -86,6 +93,7 @@ class Finding(ty.NamedTuple):
     text: str
     server: str = ''
     name: str = ''
+    since: str = ''
 
     @property
     def advice(self) -> str:
@@ -94,14 +102,30 @@ class Finding(ty.NamedTuple):
 
 
 def of(kind: str, host: str, text: str,
-       server: snapshot.Server | None = None) -> Finding:
+       server: snapshot.Server | None = None, since: str = '') -> Finding:
     """A finding.
 
     :param kind: one of :data:`KINDS`
     :param host: name of the host
     :param text: what, with numbers
     :param server: the server that it concerns
+    :param since: it cannot be older than that either, whatever is known of
+        the server: ISO 8601, UTC
     """
     if server is None:
-        return Finding(kind, host, text)
-    return Finding(kind, host, text, server.uuid, server.name)
+        return Finding(kind, host, text, since=since)
+    own = server.created if kind in _ELSEWHERE else settled(server)
+    return Finding(kind, host, text, server.uuid, server.name,
+                   max(since, own))
+
+
+def settled(server: snapshot.Server) -> str:
+    """A server cannot be on its present host for longer than that.
+
+    Nova's ``launched_at`` does not tell: a rescue and a rebuild change it, and
+    a live migration does not.
+
+    :param server: the server
+    :returns: ISO 8601, UTC; empty if it is not known
+    """
+    return max(server.created, server.moved)

@@ -66,6 +66,18 @@ class AuditTest(base.CommandTestCase):
             self.assertEqual(lines, len(out.splitlines()), out)
             self.assertIn('Finding', out)
 
+    def test_since(self):
+        cloud = broken('switch moved', 'orphan')
+        cloud = dataclasses.replace(cloud, servers=tuple(
+            dataclasses.replace(server, created='2026-01-01T00:00:00Z',
+                                moved='2026-02-01T00:00:00Z')
+            for server in cloud.servers))
+        _code, out, _err = self.audit(cloud, '-f', 'json')
+        self.assertEqual(
+            {values.POLICY: '2026-02-01T00:00:00Z',
+             values.ALLOCATION_ORPHAN: ''},
+            {row['Kind']: row['Since'] for row in json.loads(out)})
+
     def test_table(self):
         code, out, err = self.audit(broken('switch moved', 'orphan'))
         self.assertEqual((3, ''), (code, err))
@@ -73,12 +85,12 @@ class AuditTest(base.CommandTestCase):
             [cell.strip() for cell in line.split('|')[1:-1]]
             for line in out.splitlines() if '|' in line]
         self.assertEqual(['Host', 'Server', 'Server ID', 'Kind', 'Finding',
-                          'What to do'], header)
+                          'Since', 'What to do'], header)
         policy, orphan = rows
         self.assertEqual(values.POLICY, policy[3])
         self.assertIn('nfv:vswitch_numa_affinity=strict: NUMA nodes with the '
                       'virtual switch needed, it is on ', policy[4])
-        self.assertEqual(values.KINDS[values.POLICY], policy[5])
+        self.assertEqual(['', values.KINDS[values.POLICY]], policy[5:])
         self.assertEqual(['', '', values.ALLOCATION_ORPHAN], orphan[1:4])
         self.assertIn(faults.NOBODY, orphan[4])
 

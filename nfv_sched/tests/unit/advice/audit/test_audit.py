@@ -71,6 +71,66 @@ class FaultsTest(base.TestCase):
                 advice, values.of(kind, 'a', 'b').advice)
 
 
+class SinceTest(base.TestCase):
+    """What a finding cannot be older than."""
+
+    CREATED, MOVED, LATER = '2026-01-01', '2026-02-01', '2026-03-01'
+
+    def server(self, name='a', **fields):
+        return snapshots.server(name, **{'created': self.CREATED, **fields})
+
+    def since(self, kind, server):
+        return values.of(kind, 'host', 'text', server).since
+
+    def test_on_its_host(self):
+        for kind in (values.POLICY, values.NOT_IN_RECORD,
+                     values.ALLOCATION_MISSING):
+            self.assertEqual(self.CREATED, self.since(kind, self.server()))
+            self.assertEqual(self.MOVED, self.since(
+                kind, self.server(moved=self.MOVED)))
+
+    def test_elsewhere(self):
+        """It may have been left by any earlier move."""
+        for kind in (values.DEVICE_GONE, values.LEFT_BEHIND,
+                     values.ALLOCATION_ELSEWHERE):
+            self.assertEqual(self.CREATED, self.since(
+                kind, self.server(moved=self.MOVED)))
+
+    def test_unknown(self):
+        self.assertEqual('', self.since(values.UNKNOWN_GUEST, None))
+        self.assertEqual('', self.since(
+            values.POLICY, self.server(created='')))
+
+    def test_stale_move(self):
+        """Nobody has gone on with it since."""
+        for gone in (False, True):
+            cloud = clouds.sound()
+            server = next(each for each in cloud.servers if each.host)
+            move = snapshot.Migration(
+                uuid='m', kind='live-migration', status='running',
+                server=faults.NOBODY if gone else server.uuid,
+                source=server.host, target='x', updated=self.LATER)
+            found = audit.findings(dataclasses.replace(
+                cloud, moves=(*cloud.moves, move)))
+            self.assertEqual([(values.STALE_MOVE, self.LATER)], [
+                (each.kind, each.since) for each in found])
+
+    def test_pinned_twice(self):
+        """Not before the later of them came."""
+        fault = next(each for each in faults.FAULTS.values()
+                     if each.kind == values.PINNED_TWICE)
+        cloud = fault.plant(next(iter(fault.spots(clouds.sound()))))
+        found, = (each for each in audit.findings(cloud)
+                  if each.kind == values.PINNED_TWICE)
+        later = next(server for server in cloud.servers
+                     if server.name in found.text.split()[-1])
+        self.assertNotEqual(later.uuid, found.server)
+        cloud = faults.replace_server(cloud, later, moved=self.LATER)
+        found, = (each for each in audit.findings(cloud)
+                  if each.kind == values.PINNED_TWICE)
+        self.assertEqual(self.LATER, found.since)
+
+
 class LeftBehindTest(base.TestCase):
     """What is on a host that is down, and gone when it is up again."""
 
