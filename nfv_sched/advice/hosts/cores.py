@@ -42,24 +42,33 @@ def _has_memory(node: snapshot.Node) -> bool:
                >= max(pages.size, 1024) for pages in node.pages)
 
 
-def siblings(node: snapshot.Node) -> list[list[int]]:
+def siblings(node: snapshot.Node,
+             facts: Iterable[frozenset[int]] = ()) -> list[list[int]]:
     """CPUs of each physical core, in order.
 
     :param node: a NUMA node of a host
+    :param facts: CPUs of each core that facts about the machine have there;
+        without them only CPUs for guests are known
     """
     cpus = node.shared | node.dedicated
-    cores = [sorted(core & cpus) for core in node.siblings]
-    cores += [[cpu] for cpu in cpus.difference(*node.siblings)]
-    return sorted(filter(None, cores))
+    cores = [*node.siblings,
+             *(frozenset([cpu]) for cpu in cpus.difference(*node.siblings))]
+    for core in facts:
+        cpus |= core
+        same = [each for each in cores if each & core]
+        cores = [each for each in cores if not each & core]
+        cores.append(core.union(*same))
+    return sorted(filter(None, (sorted(core & cpus) for core in cores)))
 
 
-def cores(node: snapshot.Node,
-          tenancies: Sequence[Tenancy]) -> tuple[tuple[values.Thread, ...],
-                                                 ...]:
+def cores(node: snapshot.Node, tenancies: Sequence[Tenancy],
+          facts: Iterable[frozenset[int]] = (),
+          ) -> tuple[tuple[values.Thread, ...], ...]:
     """The threads of each core of a NUMA node.
 
     :param node: a NUMA node of a host
     :param tenancies: the guests that have a part of it
+    :param facts: see :func:`siblings`
     """
     pinned, reserved = _owners(tenancies)
     isolated = {cpu for _guest, part in tenancies
@@ -68,7 +77,7 @@ def cores(node: snapshot.Node,
     return tuple(
         tuple(_thread(node, cpu, pinned, reserved,
                       not isolated.isdisjoint(core)) for cpu in core)
-        for core in siblings(node))
+        for core in siblings(node, facts))
 
 
 def _owners(tenancies: Iterable[Tenancy]) -> tuple[
@@ -103,8 +112,10 @@ def _thread(node: snapshot.Node, cpu: int,
         found = state.IDLE if isolated else state.UNKNOWN
     elif cpu in node.dedicated:
         found = state.FREE
-    else:
+    elif cpu in node.shared:
         found = state.SHARED
+    else:
+        found = state.OTHER
     return values.Thread(cpu=cpu, state=found, owners=owners)
 
 

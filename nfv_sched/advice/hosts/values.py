@@ -20,7 +20,8 @@ from nfv_sched.cloud import snapshot
 class State(enum.Enum):
     """What a CPU of a host is to Nova.
 
-    A CPU that is neither for shared nor for pinned guests is not reported.
+    A CPU that is neither for shared nor for pinned guests is not reported;
+    only facts about the machine have it.
     """
 
     GUEST = 'guest'  # a vCPU is pinned to it
@@ -30,6 +31,7 @@ class State(enum.Enum):
     CONFLICT = 'conflict'  # several have it
     SHARED = 'shared'
     FREE = 'free'
+    OTHER = "not Nova's"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,9 +22,11 @@ import types
 from nfv_sched.advice.hosts import cores
 from nfv_sched.advice.hosts import devices
 from nfv_sched.advice.hosts import guests
+from nfv_sched.advice.hosts import machines
 from nfv_sched.advice.hosts import values
 from nfv_sched.cloud import snapshot
 from nfv_sched import conf
+from nfv_sched.machine import values as machine_values
 from nfv_sched.network import limits
 from nfv_sched.rules import place
 
@@ -34,18 +36,22 @@ _DEFAULTS = {option.name: option.default
 
 def views(cloud: snapshot.Cloud,
           hosts: Sequence[snapshot.Host] | None = None,
+          facts: Mapping[str, machine_values.Machine] | None = None,
           ) -> tuple[values.HostView, ...]:
     """Hosts of a cloud, in its order.
 
     :param cloud: the cloud
     :param hosts: those of them that are wanted; all if None
+    :param facts: UUID of a host -> facts about it that do not contradict
+        Nova, see :func:`nfv_sched.advice.hosts.machines.contradictions`
     """
+    facts = facts or {}
     servers = by_host(cloud)
     names = titles(cloud.hosts)
     metadata = metadata_by_host(cloud)
     return tuple(
         _view(cloud, host, names[host.uuid], servers.get(host.uuid, []),
-              metadata.get(host.name, []))
+              metadata.get(host.name, []), facts.get(host.uuid))
         for host in (cloud.hosts if hosts is None else hosts))
 
 
@@ -129,11 +135,13 @@ def by_host(cloud: snapshot.Cloud) -> dict[str, list[snapshot.Server]]:
 def _view(
     cloud: snapshot.Cloud, host: snapshot.Host, title: str,
     servers: list[snapshot.Server], metadata: list[Mapping[str, str]],
+    machine: machine_values.Machine | None,
 ) -> values.HostView:
     """A host.
 
     :param servers: those on it
     :param metadata: that of each of its aggregates
+    :param machine: facts about it
     """
     label = option(cloud, 'vswitch_label')
     switch = frozenset(node.number for node in host.nodes or ()
@@ -155,7 +163,8 @@ def _view(
         host=host, title=title, state=_state(host),
         nodes=tuple(
             _node_view(node, cloud, switch, tenancies.get(node.number, []),
-                       groups.get(node.number, ()), ratio)
+                       groups.get(node.number, ()), ratio,
+                       machines.cores(machine, node.number))
             for node in host.nodes or ()),
         guests=tuple(found.values()),
         devices=tuple(group for node, members in groups.items()
@@ -168,8 +177,9 @@ def _view(
         rule_limit=None if math.isinf(most.security_rules_per_node)
         else int(most.security_rules_per_node),
         shared_limit=int(host.vcpus * ratio),
-        hidden=_hidden(host), notes=tuple(_notes(
-            host, tenancies, found.values())))
+        hidden=_hidden(host, machine), notes=(
+            *_notes(host, tenancies, found.values()),
+            *machines.notes(host, machine)))
 
 
 def _state(host: snapshot.Host) -> str:
@@ -182,7 +192,7 @@ def _state(host: snapshot.Host) -> str:
 def _node_view(
     node: snapshot.Node, cloud: snapshot.Cloud, switch: frozenset[int],
     tenancies: list[cores.Tenancy], groups: tuple[values.Devices, ...],
-    ratio: float,
+    ratio: float, facts: Sequence[frozenset[int]],
 ) -> values.NodeView:
     networks, places = _labels(node, cloud)
     return values.NodeView(
@@ -190,7 +200,7 @@ def _node_view(
         places=places, networks=networks,
         largest_fit=cores.largest_fit(node),
         shared_limit=int(len(node.shared) * ratio),
-        cores=cores.cores(node, tenancies),
+        cores=cores.cores(node, tenancies, facts),
         guests=tuple({guest.uuid: guest
                       for guest, _part in tenancies}.values()),
         devices=groups)
@@ -243,8 +253,12 @@ def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
                         for name in limits.Limits._fields)))
 
 
-def _hidden(host: snapshot.Host) -> int | None:
+def _hidden(host: snapshot.Host,
+            machine: machine_values.Machine | None) -> int | None:
     """CPUs of a host that it does not report for guests."""
+    if machine is not None and host.nodes is not None:
+        return len(machine.cpus.difference(*(
+            node.shared | node.dedicated for node in host.nodes)))
     try:
         topology = json.loads(host.cpu_info)['topology']
         count = math.prod(int(topology[name]) for name in (

@@ -60,6 +60,47 @@ class CoresTest(base.TestCase):
             shared=0, dedicated=frozenset([1, 2, 6]), cores=4, nodes=1)
         self.assertEqual([[1], [2, 6]], cores.siblings(node))
 
+    def test_siblings_by_facts(self):
+        """CPUs of neither set stand beside their siblings, in order."""
+        node = snapshots.node(
+            shared=0, dedicated=frozenset([1, 2, 6]), cores=4, nodes=1)
+        facts = [frozenset([core, core + 4]) for core in range(4)]
+        self.assertEqual([[0, 4], [1, 5], [2, 6], [3, 7]],
+                         cores.siblings(node, facts))
+
+    def test_siblings_by_facts_alone(self):
+        """Nova says no siblings where it has one CPU of each core."""
+        node = snapshots.node(shared=0, dedicated=frozenset([1, 2]),
+                              siblings=())
+        self.assertEqual([[1, 3], [2]], cores.siblings(
+            node, [frozenset([1, 3]), frozenset([2])]))
+
+    def test_siblings_that_are_offline(self):
+        """Of a CPU that Nova has switched off only Nova knows the core."""
+        node = snapshots.node(
+            shared=0, dedicated=frozenset([1, 5, 6]), cores=4, nodes=1)
+        self.assertEqual([[1, 5], [2, 6]], cores.siblings(
+            node, [frozenset([1]), frozenset([2])]))
+
+    def test_not_of_nova(self):
+        guest = snapshots.server('a', {0: [3]})
+        node = snapshots.node(
+            dedicated=frozenset([1, 3]), pinned=frozenset([3]), **self.NODE)
+        facts = [frozenset([core, core + 4]) for core in range(4)]
+        self.assertEqual({
+            0: (State.SHARED, []), 4: (State.SHARED, []),
+            1: (State.FREE, []), 5: (State.OTHER, []),
+            2: (State.OTHER, []), 6: (State.OTHER, []),
+            3: (State.GUEST, ['a']), 7: (State.OTHER, []),
+        }, states(cores.cores(node, tenancies(guest), facts)))
+
+    def test_a_guest_where_nova_has_no_cpu(self):
+        """A guest that is there all the same is what is shown."""
+        guest = snapshots.server('a', {0: [2]})
+        node = snapshots.node(dedicated=frozenset([1]), **self.NODE)
+        self.assertEqual((State.GUEST, ['a']), states(cores.cores(
+            node, tenancies(guest), [frozenset([2, 6])]))[2])
+
     def test_states(self):
         guest = snapshots.server('a', {0: [1, 5]})
         node = snapshots.node(pinned=frozenset([1, 5, 2]), **self.NODE)

@@ -17,8 +17,10 @@ import json
 import hypothesis
 from hypothesis import strategies as st
 
+from nfv_sched.advice.hosts import values
 from nfv_sched.advice.hosts import view
 from nfv_sched.cloud import snapshot
+from nfv_sched.machine import values as machine_values
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 
@@ -143,6 +145,38 @@ class HostTest(base.TestCase):
                 ('{"topology": {"cells": "x"}}', None)):
             self.assertEqual(hidden, look(snapshots.host(
                 cpu_info=info)).hidden)
+
+    def test_facts(self):
+        """CPUs that are not Nova's are on their node, and are counted."""
+        node = snapshots.node(0, 2, 2, 1, shared=0,
+                              dedicated=frozenset([1]))
+        host = snapshots.host(nodes=[node])
+        cloud = snapshots.cloud([host, snapshots.host('b', [node])])
+        found, other = view.views(cloud, facts={
+            host.uuid: machine_values.Machine(nodes=tuple(
+                machine_values.Node(number=number, cores=tuple(
+                    machine_values.Core(cpus=cpus) for cpus in cores))
+                for number, cores in enumerate((
+                    [(0, 2), (1, 3)], [(4, 5)]))))})
+        self.assertEqual([[0, 2], [1, 3]], [
+            [thread.cpu for thread in core] for core in found.nodes[0].cores])
+        self.assertEqual(
+            [values.State.FREE, values.State.OTHER],
+            [thread.state for thread in found.nodes[0].cores[1]])
+        self.assertEqual(5, found.hidden)
+        self.assertEqual(1, len(found.notes))
+        self.assertEqual((1, 1), (found.dedicated, found.largest_fit))
+        self.assertEqual(([[1]], None, ()), (
+            [[thread.cpu for thread in core]
+             for core in other.nodes[0].cores], other.hidden, other.notes))
+
+    def test_facts_without_nodes(self):
+        """Of a host without NUMA nodes it is not known what is Nova's."""
+        host = snapshot.Host(name='a', hypervisor='a', uuid='a', vcpus=2)
+        cloud = snapshots.cloud([host])
+        self.assertEqual(view.views(cloud), view.views(cloud, facts={
+            'a': machine_values.Machine(nodes=(machine_values.Node(
+                number=0, cores=(machine_values.Core(cpus=(0, 1)),)),))}))
 
     def test_unknown_servers(self):
         """Of those that have devices or CPUs, nothing is known but that."""
