@@ -36,7 +36,7 @@ _UNSAFE = re.compile(r'[^A-Za-z0-9_.-]+')
 
 #: The shape that stands for a sign in the key.
 _KEY_SHAPES = {'A': 'b0', 'e': 'b0', '-': 'bi', '?': 'bu', '!': 'bx',
-               's': 'bs', '.': 'bf'}
+               's': 'bs', '.': 'bf', 'n': 'bn'}
 _REMOTE = ('b1r', 'B', 'outlined: a device or network of the guest is near '
                        'another node')
 _BLANK = '-.'  # their shape says enough
@@ -105,11 +105,13 @@ def render(cloud: snapshot.Cloud,
     found = [host(view, ids[index]) for index, view in enumerate(views)]
     order = sorted(range(len(views)), key=lambda index: views[index].order)
     nodes = [node for each in found for node in each.nodes]
+    others = signs.has_others(views)
+    marks = key(others)
     return templates().get_template('page.html').generate(
         headline=words.headline(len(views)), cloud=about(cloud),
-        missing=cloud.missing, shapes=shapes(nodes, key()), tab=tab(),
-        index=[found[index] for index in order], hosts=found, key=key(),
-        width=drawing.WIDTH, bars=drawing.BAR_WIDTH,
+        missing=cloud.missing, shapes=shapes(nodes, marks), tab=tab(),
+        index=[found[index] for index in order], hosts=found, key=marks,
+        others=others, width=drawing.WIDTH, bars=drawing.BAR_WIDTH,
         odd=markupsafe.Markup(' class="odd"'))
 
 
@@ -118,10 +120,13 @@ def about(cloud: snapshot.Cloud) -> str:
     return f'As of {cloud.taken}, from {cloud.source or "a file"}'
 
 
-def key() -> list[tuple[str, str, str]]:
-    """Shape, sign and meaning of all that a map has."""
+def key(others: bool) -> list[tuple[str, str, str]]:
+    """Shape, sign and meaning of all that a map has.
+
+    :param others: whether some CPUs are not Nova's
+    """
     return [(_KEY_SHAPES[sign], '' if sign in _BLANK else sign, meaning)
-            for sign, meaning in signs.KEY] + [_REMOTE]
+            for sign, meaning in signs.key(others)] + [_REMOTE]
 
 
 def shapes(nodes: Sequence[drawing.Node],

@@ -21,6 +21,7 @@ from nfv_sched.advice.hosts import values
 from nfv_sched.cloud import snapshot
 from nfv_sched.render.map import drawing
 from nfv_sched.render.map import page
+from nfv_sched.render.map import signs
 from nfv_sched.render.map import words
 
 _MARGIN = 12
@@ -116,11 +117,12 @@ def render(cloud: snapshot.Cloud,
     """
     found = [page.host(view, '') for view in views]
     nodes = [node for host in found for node in host.nodes]
-    key = page.key()
+    others = signs.has_others(views)
+    key = page.key(others)
     return page.templates().get_template('picture.svg').generate(
         headline=words.headline(len(views)), tab=page.tab(),
         shapes=page.shapes(nodes, key), width=drawing.WIDTH,
-        bars=drawing.BAR_WIDTH, sheet=_sheet(cloud, found, key))
+        bars=drawing.BAR_WIDTH, others=others, sheet=_sheet(cloud, found, key))
 
 
 def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.Host],

@@ -16,6 +16,7 @@ oldest is A.  Small letters and signs stand for what is no guest's.  Colours
 repeat; no two letters are told apart by them alone.
 """
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 import string
 import typing as ty
@@ -29,10 +30,11 @@ _LETTERS = string.ascii_uppercase
 _STATES = {
     values.State.EMULATOR: 'e', values.State.IDLE: '-',
     values.State.UNKNOWN: '?', values.State.CONFLICT: '!',
-    values.State.SHARED: 's', values.State.FREE: '.'}
+    values.State.SHARED: 's', values.State.FREE: '.',
+    values.State.OTHER: 'n'}
 
 #: Sign and meaning, for the key of a map.
-KEY = (
+_KEY = (
     ('A', 'a vCPU of guest A is pinned to it'),
     ('e', "for a guest's emulator threads"),
     ('-', 'idle: the guest beside it wants the core for itself'),
@@ -41,6 +43,8 @@ KEY = (
     ('s', 'for shared guests'),
     ('.', 'free'),
 )
+#: The same for CPUs that only maps with facts about the machines have.
+_OTHER = ('n', "not Nova's: in none of its sets of CPUs")
 
 
 class Sign(ty.NamedTuple):
@@ -48,13 +52,31 @@ class Sign(ty.NamedTuple):
 
     :ivar text: what stands there
     :ivar kind: by which its colour is found: ``0`` and so on for guests, else
-        ``e``, ``i``, ``u``, ``x``, ``s``, ``f``
+        ``e``, ``i``, ``u``, ``x``, ``s``, ``f``, ``n``
     :ivar remote: whether something of its guest is near another NUMA node
     """
 
     text: str
     kind: str
     remote: bool = False
+
+
+def has_others(views: Iterable[values.HostView]) -> bool:
+    """Whether some CPUs are not Nova's.
+
+    :param views: the hosts of a map
+    """
+    return any(thread.state is values.State.OTHER
+               for view in views for node in view.nodes
+               for core in node.cores for thread in core)
+
+
+def key(others: bool) -> tuple[tuple[str, str], ...]:
+    """Sign and meaning, for the key of a map.
+
+    :param others: whether some CPUs are not Nova's
+    """
+    return (*_KEY, _OTHER) if others else _KEY
 
 
 def letters(view: values.HostView) -> dict[str, str]:
@@ -90,7 +112,7 @@ def colours(found: Mapping[str, str]) -> dict[str, str]:
 _KINDS = {
     values.State.IDLE: 'i', values.State.UNKNOWN: 'u',
     values.State.CONFLICT: 'x', values.State.SHARED: 's',
-    values.State.FREE: 'f'}
+    values.State.FREE: 'f', values.State.OTHER: 'n'}
 
 
 def sign(thread: values.Thread, found: Mapping[str, str],

@@ -36,7 +36,7 @@ def render(cloud: snapshot.Cloud,
             yield f'{guests.visible(line)}\n'
         yield '\n'
     yield 'The CPUs of a core stand together.\n'
-    for sign, meaning in signs.KEY:
+    for sign, meaning in signs.key(signs.has_others(views)):
         yield f'{sign}  {meaning}\n'
     yield '*  a device or network of the guest is near another node\n'
 

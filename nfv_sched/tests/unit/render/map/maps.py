@@ -13,6 +13,7 @@
 
 from nfv_sched.advice.hosts import view
 from nfv_sched.cloud import snapshot
+from nfv_sched.machine import values
 from nfv_sched.tests import snapshots
 
 HOSTILE = (
@@ -72,3 +73,19 @@ def odd():
 def views(cloud):
     """Its hosts."""
     return view.views(cloud)
+
+
+def with_facts():
+    """A cloud, and its hosts: of the first there are facts.
+
+    Nova has CPUs 1 to 3 of 0 to 3, and 5 of their siblings 4 to 7.
+    """
+    hosts = [snapshots.host(name, [snapshots.node(
+        0, 4, 2, 1, shared=0, dedicated=frozenset([1, 2, 3, 5]))])
+        for name in ('known', 'unknown')]
+    cloud = snapshots.cloud(hosts, [
+        snapshots.server('guest', {0: [1, 2]}, 'known')])
+    return cloud, view.views(cloud, facts={
+        hosts[0].uuid: values.Machine(nodes=(values.Node(
+            number=0, cores=tuple(values.Core(cpus=(core, core + 4))
+                                  for core in range(4))),))})

@@ -136,6 +136,25 @@ class PageTest(base.TestCase):
                 'device 0000:01:00.0 is near node 1', 'class="odd">down')
             if part not in text])
 
+    def test_facts(self):
+        """CPUs that are not Nova's are in the map, the key and the style."""
+        text = ''.join(page.render(*maps.with_facts()))
+        self.assertEqual([], [
+            part for part in (
+                'href="#bn"', 'id="bn" class="kn"', '.kn{', '--kn:',
+                '<title>CPU 4: not Nova&#39;s</title>',
+                'not Nova&#39;s: in none of its sets of CPUs')
+            if part not in text])
+        found = _Page(text)
+        self.assertEqual([], found.open)
+        self.assertLessEqual(
+            {link[1:] for link in found.links}, set(found.ids))
+
+    def test_no_facts(self):
+        text = drawn(maps.odd())
+        self.assertEqual([], [part for part in ('kn{', 'bn"', 'not Nova')
+                              if part in text])
+
     def test_shapes(self):
         """Each is defined once, and no other is used."""
         for cloud in (maps.odd(), snapshots.generated(threads=4)):
@@ -202,6 +221,16 @@ class PictureTest(base.TestCase):
         text = ' '.join(root.itertext())
         for part in ('plain', 'down', 'floats', 'CPU 17: idle'):
             self.assertIn(part, text)
+
+    def test_facts(self):
+        root = ElementTree.fromstring(
+            ''.join(picture.render(*maps.with_facts())))
+        text = ' '.join(root.itertext())
+        for part in ("CPU 4: not Nova's", '.kn{',
+                     "not Nova's: in none of its sets of CPUs"):
+            self.assertIn(part, text)
+        self.assertNotIn(
+            '.kn{', ''.join(picture_of(maps.odd()).itertext()))
 
     def test_no_hosts(self):
         picture_of(snapshots.cloud())

@@ -46,6 +46,21 @@ class SignsTest(base.TestCase):
                           snapshots.server('shares', shared={0: 2}))
         self.assertEqual(1, len(signs.letters(found)))
 
+    def test_others(self):
+        """CPUs that are not Nova's have a letter and colour of their own."""
+        _cloud, views = maps.with_facts()
+        self.assertEqual([True, False], [
+            signs.has_others([view]) for view in views])
+        thread = views[0].nodes[0].cores[0][0]
+        self.assertEqual(signs.Sign('n', 'n'), signs.sign(thread, {}, {}))
+        self.assertEqual({'n'}, {sign for sign, _meaning in {
+            *signs.key(True)}.difference(signs.key(False))})
+
+    def test_key(self):
+        """Each sign has a meaning of its own."""
+        found = [sign for sign, _meaning in signs.key(True)]
+        self.assertEqual(len(found), len(set(found)))
+
     def test_colours(self):
         letters = signs.letters(self.view(8))
         self.assertEqual(list('01234501'),

@@ -38,6 +38,19 @@ class TextTest(base.TestCase):
         self.assertIn('  ! node 0: CPU 3 taken by several guests', lines)
         self.assertIn('      floats: 1 vCPU, floating', lines)
 
+    def test_facts(self):
+        """What is not Nova's has a letter, on hosts with facts."""
+        cloud, views = maps.with_facts()
+        lines = ''.join(text.render(cloud, views)).splitlines()
+        self.assertIn('    nn A. An .n', lines)
+        self.assertIn('    .. . .', lines)
+        self.assertIn("n  not Nova's: in none of its sets of CPUs", lines)
+        self.assertIn('4 CPUs not for guests', lines[0])
+
+    def test_no_facts(self):
+        """The key has no letter that the map does not need."""
+        self.assertNotIn("not Nova's", drawn(maps.odd()))
+
     def test_wide(self):
         """No more cores stand in a line than a terminal has room for."""
         cloud = snapshots.cloud([snapshots.host(
