@@ -21,6 +21,7 @@ import typing as ty
 from cliff import columns as cliff_columns
 
 from nfv_sched.cmd import cli
+from nfv_sched.cmd import facts
 from nfv_sched.cmd import source
 
 if ty.TYPE_CHECKING:
@@ -59,8 +60,11 @@ shared, or free; "unknown guest" is what Nova's record of the host has as taken
 though no server on the host has it. With -f json or yaml everything is a value
 of its own.
 
+{facts.EPILOG}
+
 examples:
   nfv-sched host show compute-3
+  nfv-sched host show compute-3 --facts machines
   nfv-sched host show compute-3 --from cloud.json.gz -f json
 
 {source.EXIT_CODES}"""
@@ -73,9 +77,12 @@ html is one file that needs nothing else: an index of the hosts, those first
 whose free CPUs are most scattered, and a section for each host. What the mouse
 points at is explained. svg is the same as a picture, text is for terminals.
 
+{facts.EPILOG}
+
 examples:
   nfv-sched host map
   nfv-sched host map --format html -o map.html
+  nfv-sched host map --format html -o map.html --facts machines
   nfv-sched host map --host compute-3 --format svg -o compute-3.svg
   nfv-sched host map --from cloud.json.gz --aggregate dpdk
 
@@ -256,7 +263,30 @@ class _Lines(cliff_columns.FormattableColumn):
         return self._value[1]
 
 
-class Show(source.Looking, cli.ShowOne):
+class _WithFacts(source.Looking):
+    """Part of a subcommand that may have facts about machines."""
+
+    def views(
+        self, parsed_args: argparse.Namespace,
+        chosen: Callable[['snapshot.Cloud'], list['snapshot.Host']],
+    ) -> tuple['snapshot.Cloud', Sequence['values.HostView']]:
+        """The cloud, and some of its hosts.
+
+        :param chosen: tells which
+        """
+        files = facts.listed(parsed_args.facts)
+        cloud = self.cloud(parsed_args)
+        found = chosen(cloud)
+        machines = facts.machines(files, cloud, found, self._warn)
+        # Nova is imported by now only if somebody wants this command.
+        from nfv_sched.advice.hosts import view
+        return cloud, view.views(cloud, found, machines)
+
+    def _warn(self, text: str) -> None:
+        self.app.stderr.write(f'warning: {" ".join(text.split())}\n')
+
+
+class Show(_WithFacts, cli.ShowOne):
     """Show a host: each core and whose it is, memory, devices, guests."""
 
     epilog = _SHOW_EPILOG
@@ -264,23 +294,32 @@ class Show(source.Looking, cli.ShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('host', metavar='HOST', help='its name')
+        facts.add(parser)
         return parser
 
     def take_action(self, parsed_args):
-        cloud = self.cloud(parsed_args)
-        from nfv_sched.advice.hosts import view
-        titles = view.titles(cloud.hosts)
-        found = [host for host in cloud.hosts if parsed_args.host in (
-            titles[host.uuid], host.uuid)] or [
-            host for host in cloud.hosts if host.name == parsed_args.host]
-        if not found:
-            raise source.UsageError(f'no host {parsed_args.host!r}')
-        if len(found) > 1:
-            raise source.UsageError(
-                f'several compute nodes of host {parsed_args.host!r}: ' +
-                ', '.join(titles[host.uuid] for host in found))
-        (host,) = view.views(cloud, found)
+        _cloud, (host,) = self.views(
+            parsed_args, lambda cloud: _named(cloud, parsed_args.host))
         return tuple(zip(*_facts(host)))
+
+
+def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
+    """The one host of a name.
+
+    :raises UsageError: if there is none, or several
+    """
+    from nfv_sched.advice.hosts import view
+    titles = view.titles(cloud.hosts)
+    found = [host for host in cloud.hosts if name in (
+        titles[host.uuid], host.uuid)] or [
+        host for host in cloud.hosts if host.name == name]
+    if not found:
+        raise source.UsageError(f'no host {name!r}')
+    if len(found) > 1:
+        raise source.UsageError(
+            f'several compute nodes of host {name!r}: ' +
+            ', '.join(titles[host.uuid] for host in found))
+    return found
 
 
 def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
@@ -400,7 +439,7 @@ def _guest_values(guest: 'values.Guest') -> dict[str, ty.Any]:
     }
 
 
-class Map(source.Looking, cli.Command):
+class Map(_WithFacts, cli.Command):
     """Draw a map of hosts: each core and whose it is, memory, devices."""
 
     epilog = _MAP_EPILOG
@@ -415,17 +454,18 @@ class Map(source.Looking, cli.Command):
             '-o', '--output', metavar='FILE',
             help='where to write it; a file that is there is replaced '
                  '(default: standard output)')
+        facts.add(parser)
         return parser
 
     def take_action(self, parsed_args) -> None:
-        cloud = self.cloud(parsed_args)
-        from nfv_sched.advice.hosts import view
+        cloud, views = self.views(
+            parsed_args, lambda cloud: _chosen(cloud, parsed_args))
         from nfv_sched.render.map import page
         from nfv_sched.render.map import picture
         from nfv_sched.render.map import text
         render = {'text': text.render, 'svg': picture.render,
                   'html': page.render}[parsed_args.format]
-        pieces = render(cloud, view.views(cloud, _chosen(cloud, parsed_args)))
+        pieces = render(cloud, views)
         if parsed_args.output is None:
             self.app.stdout.writelines(pieces)
             return

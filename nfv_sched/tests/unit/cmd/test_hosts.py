@@ -191,6 +191,81 @@ class ShowTest(_CommandTest):
         self.assertEqual(0, self.host('show', 'x')[0])
 
 
+class FactsTest(_CommandTest):
+    """CPUs of a host that are not Nova's, by --facts."""
+
+    def setUp(self):
+        super().setUp()
+        # Of host a Nova has two of its CPUs.
+        file.save(snapshots.cloud([snapshots.host('a', [snapshots.node(
+            0, 4, 1, 1, shared=0, dedicated=frozenset([1, 2]))]),
+            snapshots.host('b', [snapshots.node(0, 4, 1, 1)])]), self.file)
+        self.folder = self.useFixture(fixtures.TempDir()).path
+
+    def write(self, *cpus, name='a.json'):
+        with open(os.path.join(self.folder, name), 'w') as written:
+            json.dump({'cpus': [
+                {'cpu': cpu, 'node': 0, 'socket': 0, 'core': cpu % 4,
+                 'online': True} for cpu in cpus]}, written)
+
+    def seen(self, *args):
+        return self.host(*args, '--facts', self.folder)
+
+    def test_map(self):
+        self.write(*range(8))
+        for form, text in (('text', '    nn .n .n nn\n'),
+                           ('svg', "CPU 4: not Nova&#39;s"),
+                           ('html', "CPU 4: not Nova&#39;s")):
+            code, out, err = self.seen('map', '--format', form)
+            self.assertEqual((0, ''), (code, err))
+            self.assertIn(text, out)
+            self.assertNotIn(text, self.host('map', '--format', form)[1])
+
+    def test_show(self):
+        self.write(*range(4))
+        code, out, err = self.seen('show', 'a')
+        self.assertEqual((0, ''), (code, err))
+        for text in ("CPU 0  not Nova's", 'CPU 1  free',
+                     'pCPUs: 0 of 2 used; largest fit 2'):
+            self.assertIn(text, out)
+        found = json.loads(self.seen('show', 'a', '-f', 'json')[1])
+        self.assertEqual([
+            [{'cpu': 0, 'state': "not Nova's", 'owners': []}],
+            [{'cpu': 1, 'state': 'free', 'owners': []}]],
+            found['Node 0']['cores'][:2])
+        self.assertEqual(2, found['CPUs not for guests'])
+
+    def test_other_hosts(self):
+        """Those without a file are shown as ever."""
+        self.write(*range(8))
+        for args in (['show', 'b'], ['map', '--host', 'b']):
+            code, out, err = self.seen(*args)
+            self.assertEqual((0, self.host(*args)[1]), (code, out))
+            self.assertEqual('warning: no file of --facts is named after a '
+                             'host that is shown\n', err)
+
+    def test_contradiction(self):
+        """It is told, and the host is shown as ever."""
+        self.write(0, 1)
+        for args in (['show', 'a'], ['map'], ['map', '--format', 'html']):
+            self.assertEqual((0, self.host(*args)[1], (
+                f'warning: a is shown without {self.folder}/a.json, which '
+                'contradicts Nova: CPU 2 of node 0 missing\n')),
+                self.seen(*args))
+
+    def test_bad(self):
+        """An error in a line, and nothing else."""
+        self.write()
+        for args in (['show', 'a'], ['map']):
+            self.assertEqual(
+                (1, '', f'error: {self.folder}/a.json: there is no CPU\n'),
+                self.seen(*args))
+        self.folder += '/x'
+        self.assertEqual(
+            (1, '', f'error: {self.folder}: No such file or directory\n'),
+            self.seen('map'))
+
+
 class MapTest(_CommandTest):
 
     def test_formats(self):
