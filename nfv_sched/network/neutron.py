@@ -40,6 +40,7 @@ from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import loading as ks_loading
 from openstack import connection as sdk_connection
 from openstack import exceptions as sdk_exceptions
+from openstack import proxy as sdk_proxy
 from oslo_log import log as logging
 import urllib3
 
@@ -225,16 +226,23 @@ class Reader:
     :param stopped: once this is set, the next request to Neutron raises
         ``background.Stopped``
     :param doubts: checks each reading; None for a new object
+    :param network: what to reach Neutron by, instead of ``[neutron]``; it is
+        the caller's, and stays open
     :raises NeutronError: if ``[neutron]`` cannot be used
     """
 
     def __init__(self, conf=CONF, stopped: threading.Event | None = None,
-                 doubts: Doubts | None = None):
+                 doubts: Doubts | None = None,
+                 network: sdk_proxy.Proxy | None = None):
         self._conf = conf
         self._stopped = stopped
         self._doubts = doubts or Doubts(conf)
         self._deadline = math.inf
         self._hidden_told = False
+        self._session = None
+        if network is not None:
+            self._network = network
+            return
         try:
             session = ks_loading.load_session_from_conf_options(
                 conf, _GROUP,
@@ -250,7 +258,8 @@ class Reader:
 
     def close(self) -> None:
         """Close all connections."""
-        self._session.session.close()
+        if self._session is not None:
+            self._session.session.close()
 
     def probe(self) -> tuple[str, str]:
         """Read a few items of each resource that :meth:`read` reads.
