@@ -40,6 +40,10 @@ empty and in service. A server that has a flavor keeps it as it was then:
 With an image: where flavor and image contradict each other, whether the image
 needs more, and what Nova drops of the image without a word.
 
+With --api, flavors and --used are read by the API, with an account: one with
+the role admin sees private flavors, and servers of all projects. --hosts needs
+Nova's databases, or --from.
+
 {_FILES}
 A file of an image is what "openstack image show -f json" prints, or its
 properties with their values.
@@ -48,6 +52,7 @@ examples:
   nfv-sched flavor lint --all
   nfv-sched flavor lint vrouter.16 'fw.*' --hosts --used
   nfv-sched flavor lint --all --hosts --from cloud.json.gz -f json
+  nfv-sched flavor lint --all --used --api --os-cloud admin
   nfv-sched flavor lint --file flavors.json --image image.json
 
 exit code: 0, also with warnings and notes; 1 if something could not be read,
@@ -74,6 +79,7 @@ examples:
   nfv-sched flavor translate vrouter.16
   nfv-sched flavor translate --file flavors.json -f commands
   nfv-sched flavor translate --all --from cloud.json.gz -f json
+  nfv-sched flavor translate --all --api --os-cloud admin
   nfv-sched flavor translate --image image.json
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
@@ -133,6 +139,8 @@ class Lint(planning.Report):
 
     epilog = _LINT_EPILOG
 
+    takes_api = True
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser; called by cliff."""
         parser = super().get_parser(prog_name)
@@ -152,7 +160,9 @@ class Lint(planning.Report):
         image = _image(parsed_args)
         cloud = None
         if parsed_args.file is None or parsed_args.hosts or parsed_args.used:
-            cloud = self.cloud(parsed_args)
+            cloud = self.cloud(parsed_args, None if parsed_args.hosts else (
+                *(('flavors',) if parsed_args.file is None else ()),
+                *(('servers',) if parsed_args.used else ())))
         known = (cloud.flavors if cloud is not None and
                  parsed_args.file is None
                  else flavor_file.flavors(parsed_args.file))
@@ -179,6 +189,8 @@ class Translate(planning.Plan):
 
     epilog = _TRANSLATE_EPILOG
 
+    takes_api = True
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser; called by cliff."""
         parser = super().get_parser(prog_name)
@@ -196,7 +208,8 @@ class Translate(planning.Plan):
             chosen = _flavors(flavor_file.flavors(parsed_args.file),
                               parsed_args)
         elif parsed_args.names or parsed_args.all:
-            chosen = _flavors(self.cloud(parsed_args).flavors, parsed_args)
+            chosen = _flavors(
+                self.cloud(parsed_args, ('flavors',)).flavors, parsed_args)
         from nfv_sched.advice import translate
         from nfv_sched.render import translate as render
         found = [translate.flavor(each) for each in chosen]

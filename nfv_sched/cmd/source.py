@@ -11,17 +11,19 @@
 #    under the License.
 """Where a command gets the cloud from that it looks at.
 
-From a live cloud, or from a file.  The commands print values and exit with
-0 if all is well, 1 if something could not be read, 2 if the command line is
-wrong, 3 if there is something to do about the cloud.
+From Nova's databases, from the API alone, or from a file.  The commands print
+values and exit with 0 if all is well, 1 if something could not be read, 2 if
+the command line is wrong, 3 if there is something to do about the cloud.
 """
 
 import argparse
 import collections
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Sequence
 import fnmatch
+import typing as ty
 
 from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
@@ -37,6 +39,10 @@ EXIT_CODES = """\
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
 line is wrong.
 """
+
+_NOT_IN_API = (
+    'the API shows no NUMA nodes, pinned CPUs, pages or devices; this needs '
+    "Nova's databases, where nova.conf names them, or --from FILE")
 
 
 class UnreadError(Exception):
@@ -67,6 +73,7 @@ class Telling:
         """
         self._missing: list[str] = []
         try:
+            self.check(parsed_args)
             code = super().run(parsed_args)
         except EXPECTED as exc:
             for line in str(exc).splitlines():
@@ -88,6 +95,12 @@ class Telling:
         if self._missing:
             return UNREAD
         return code or (FINDINGS if self.found else 0)
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse a command line before anything is read.
+
+        :raises UsageError: if it cannot be used
+        """
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
@@ -125,6 +138,9 @@ class Looking(Telling):
     #: as Ironic has them, only the first is.
     simulates = False
 
+    #: Whether what the API shows may be enough for it.
+    takes_api = False
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser with the options for the cloud."""
         parser = super().get_parser(prog_name)
@@ -135,15 +151,45 @@ class Looking(Telling):
                  'are run first; without it, the cloud of --config-file is '
                  'read')
         cli.add_configuration(group)
+        # Commands that cannot use it say why.
+        group.add_argument(
+            '--api', action='store_true',
+            help="read the cloud by its API alone, with an account, not by "
+                 "Nova's databases" if self.takes_api else argparse.SUPPRESS)
+        if not self._in_client():
+            group.add_argument(
+                '--os-cloud', metavar='NAME',
+                help='with --api: the account, by its name in clouds.yaml '
+                     '(default: that of the OS_* variables)'
+                if self.takes_api else argparse.SUPPRESS)
         return parser
 
-    def cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse options that contradict each other."""
+        if not parsed_args.api:
+            if getattr(parsed_args, 'os_cloud', None) is not None:
+                raise UsageError('--os-cloud is for --api')
+            return
+        if not self.takes_api:
+            raise UsageError(f'with --api: {_NOT_IN_API}')
+        if parsed_args.source is not None or parsed_args.config_file:
+            raise UsageError('either --api, or --from or --config-file')
+
+    def cloud(self, parsed_args: argparse.Namespace,
+              parts: Collection[str] | None = None) -> snapshot.Cloud:
         """Read the cloud.
 
         :param parsed_args: those of the command line
+        :param parts: names of the fields that are enough, with ``--api``;
+            None if what the API shows is not
         :raises UnreadError: if there is nothing to look at
+        :raises UsageError: if the API is not enough
         """
-        if parsed_args.source is not None:
+        if parsed_args.api:
+            if parts is None:
+                raise UsageError(f'with --api: {_NOT_IN_API}')
+            cloud = self._by_api(parsed_args, parts)
+        elif parsed_args.source is not None:
             cloud = load(parsed_args.source)
         else:
             cloud = read(cli.configuration(parsed_args))
@@ -156,6 +202,37 @@ class Looking(Telling):
                         f'note: of the {count} compute nodes of {name} only '
                         'the first is looked at\n')
         return cloud
+
+    def _in_client(self) -> bool:
+        """Whether it is a command of ``openstack``, not of nfv-sched."""
+        return self.app is not None and self.app.NAME != cli.NFVSched.NAME
+
+    def _by_api(self, parsed_args: argparse.Namespace,
+                parts: Collection[str]) -> snapshot.Cloud:
+        # Nova and the client's libraries take seconds to import.
+        from nfv_sched.cloud import api
+        with progress.shown() as update, self._connection(
+                parsed_args) as connection:
+            try:
+                return api.read(
+                    connection, parts,
+                    lambda what, done, total: update(done, total, what))
+            except api.APIError as exc:
+                raise UnreadError(str(exc)) from exc
+
+    def _connection(self, parsed_args: argparse.Namespace) -> ty.Any:
+        """A connection to the API, with the account of the command line."""
+        import openstack
+        from openstack import connection
+        try:
+            if not self._in_client():
+                return openstack.connect(cloud=parsed_args.os_cloud)
+            # The client has not checked it: other commands need no account.
+            return connection.Connection(config=self.app.cloud_config.get_one(
+                cloud=self.app.options.cloud, argparse=self.app.options))
+        except Exception as exc:  # whatever is in the files of accounts
+            raise UnreadError(f'no account for the API, see --os-cloud and '
+                              f'the OS_* variables: {exc}') from exc
 
 
 def load(path: str) -> snapshot.Cloud:
