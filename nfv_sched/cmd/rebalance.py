@@ -33,6 +33,10 @@ switch are levelled, and --threshold is a number of ports.
 HA and distributed routers are left out. Those of ML2/OVN are counted, and OVN
 itself places them.
 
+With --api, all that is looked at is Neutron's, with an account that has the
+role admin there. Limits of virtual switches are in nova.conf, and moves may
+then exceed them.
+
 A router is interrupted while it is moved. With "-f commands", what is to be
 run is printed, and nothing else.
 
@@ -40,6 +44,7 @@ examples:
   nfv-sched rebalance plan
   nfv-sched rebalance plan --kind router --ports --threshold 10
   nfv-sched rebalance plan --from cloud.json.gz -f json
+  nfv-sched rebalance plan --api --os-cloud admin
   nfv-sched rebalance plan -f commands > moves.sh
 
 exit code: 0 if nothing is to be moved; 1 if something could not be read, and
@@ -55,6 +60,8 @@ class Plan(source.Looking, cli.Lister):
     """
 
     epilog = _EPILOG
+
+    takes_api = True
 
     formatter_namespace = commands.NAMESPACE
 
@@ -77,7 +84,7 @@ class Plan(source.Looking, cli.Lister):
 
         :returns: columns and rows of the moves
         """
-        cloud = self.cloud(parsed_args)
+        cloud = self.cloud(parsed_args, ('network_agents',))
         if cloud.network_agents is None:
             raise source.UnreadError('\n'.join(
                 self._missing or ['the agents of Neutron are not known']))
@@ -92,6 +99,10 @@ class Plan(source.Looking, cli.Lister):
             by_ports=parsed_args.ports, room=view.free_ports(cloud))
         self.found = any(plan.moves or plan.stays for plan in self._plans)
         self._render = render
+        if parsed_args.api and any(plan.moves for plan in self._plans):
+            self.app.stderr.write(
+                'note: limits of virtual switches are in nova.conf, and were '
+                'not looked at\n')
         if parsed_args.formatter == commands.NAME:
             return ('Command',), [
                 (line,) for line in render.commands(self._plans)]

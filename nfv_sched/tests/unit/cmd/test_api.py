@@ -22,6 +22,7 @@ import yaml
 
 from nfv_sched.tests.unit.cloud import nova_api
 from nfv_sched.tests.unit.cmd import base
+from nfv_sched.tests.unit.network import neutron_api
 
 
 class APITestCase(base.CommandTestCase):
@@ -203,6 +204,62 @@ class FlavorTest(APITestCase):
         return done.returncode, done.stdout, done.stderr
 
 
+class RebalanceTest(APITestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.routers = [neutron_api.router(f'r{number}')
+                        for number in range(6)]
+        self.api.agents = [
+            neutron_api.agent('L3 agent', 'one', agent_mode='legacy'),
+            neutron_api.agent('L3 agent', 'two', agent_mode='legacy'),
+            neutron_api.agent(
+                'Open vSwitch agent', 'one', bridge_mappings={}),
+            neutron_api.agent(
+                'Open vSwitch agent', 'two', bridge_mappings={})]
+        self.api.served = {self.api.agents[0]['id']: self.routers}
+
+    def test_plan(self):
+        """Neutron alone is asked, and what is not known is told."""
+        code, out, err = self.run_command(
+            'rebalance', 'plan', '--api', '-f', 'json')
+        self.assertEqual(3, code, err)
+        self.assertEqual(
+            'note: limits of virtual switches are in nova.conf, and were not '
+            'looked at\n', err)
+        moves = [move for plan in json.loads(out)['plans']
+                 for move in plan['moves']]
+        self.assertEqual(2, len(moves), out)
+        self.assertEqual([], self.nova.requests)
+        code, out, _err = self.run_command(
+            'rebalance', 'plan', '--api', '-f', 'commands')
+        self.assertEqual(3, code)
+        first, second = (agent['id'] for agent in self.api.agents[:2])
+        self.assertEqual(2, out.count(f'remove router --l3 {first} '))
+        self.assertEqual(2, out.count(f'add router --l3 {second} '))
+
+    def test_nothing_to_move(self):
+        code, out, err = self.run_command(
+            'rebalance', 'plan', '--api', '--threshold', '6')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('Routers on 2 agents: 6-0; nothing to move.', out)
+
+    def test_hidden(self):
+        """Neutron shows agents to administrators; to others it has none."""
+        self.api.agents = []
+        self.assertIn('the account needs the role admin', self.refused(
+            'rebalance', 'plan', '--api'))
+
+    def test_unreadable(self):
+        self.api.faults['ports'] = lambda handler, query, body: handler.reply(
+            {}, 403)
+        line = self.refused('rebalance', 'plan', '--api')
+        self.assertIn('the network API cannot be read: GET ports: 403', line)
+        self.api.stop()
+        self.assertIn('the network API cannot be read: ', self.refused(
+            'rebalance', 'plan', '--api'))
+
+
 class CommandLineTest(APITestCase):
 
     def test_not_enough(self):
@@ -232,6 +289,7 @@ class CommandLineTest(APITestCase):
         """The option is shown where it can be used."""
         for args, shown in ((('flavor', 'lint'), True),
                             (('flavor', 'translate'), True),
+                            (('rebalance', 'plan'), True),
                             (('capacity', 'list'), False)):
             _code, out, _err = self.run_command(*args, '--help')
             self.assertEqual(shown, '--api' in out)
