@@ -78,11 +78,16 @@ def _policies() -> tuple[str, ...]:
 
 
 def _preferences() -> dict[str, type[weights_base.PreferenceWeigher]]:
-    """Filter of a policy that can be preferred -> its weigher."""
+    """Filter of a policy that can be preferred -> its weigher.
+
+    A weigher whose rule is not installed has nothing to weigh.
+    """
+    keeps = _keeps()
     return {cls.rule.filters[0]: cls
             for cls in extensions.classes('nfv_sched.weighers')
             if inspect.isclass(cls) and
-            issubclass(cls, weights_base.PreferenceWeigher)}
+            issubclass(cls, weights_base.PreferenceWeigher) and
+            cls.rule.filters[0] in keeps}
 
 
 def needs_figures(conf) -> bool:

@@ -18,6 +18,7 @@ import nova.conf
 from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import scheduler
+from nfv_sched import rules
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import test_example_rule
 
@@ -284,6 +285,15 @@ class RuleOfAnotherPackageTest(CheckTestCase):
         self.assertWarning(
             scheduler.weighers(CONF), 'EvenNodesFilter is enabled without '
             'EvenNodesWeigher: nfvx:even_nodes=prefer chooses NUMA nodes')
+
+    def test_not_registered(self):
+        """Without its entry point, the filter and the weigher keep nothing."""
+        self.useFixture(fixtures.MockPatchObject(
+            rules, 'classes', return_value=tuple(
+                cls for cls in rules.classes() if cls.name != 'even_nodes')))
+        self.read_enabled(PLUGIN, 'EvenNodesFilter')
+        self.assertSuccess(scheduler.filters(CONF))
+        self.assertSuccess(scheduler.weighers(CONF), 'EvenNodesWeigher')
 
     def test_multiplier(self):
         self.read_enabled(PLUGIN, 'EvenNodesFilter')
