@@ -232,6 +232,10 @@ def _less(count: int | None, by: int) -> int | None:
     return None if count is None else max(0, count - by)
 
 
+class NoAggregateError(servers.Refused):
+    """No aggregate is for the project, and Nova wants one."""
+
+
 class Host(ty.NamedTuple):
     """A host, as it is read once for all flavors.
 
@@ -314,7 +318,7 @@ class Counting:
             found = self.guest(flavor, image).count(chosen)
         except servers.Refused as exc:
             kind = 'aggregate' if isinstance(
-                exc, sim_request.NoTenantAggregateError) else 'flavor'
+                exc, NoAggregateError) else 'flavor'
             refused = HostCapacity(0, 0, (Binding(kind, str(exc)),))
             return FlavorCapacity(
                 flavor, 0, 0, {host.name: refused for host in chosen},
@@ -354,8 +358,7 @@ class Counting:
               image: Mapping[str, str]) -> objects.RequestSpec:
         """The request for a guest of a flavor.
 
-        :raises servers.Refused: if Nova's API does not take the flavor, or
-            its scheduler has no hosts for the project
+        :raises servers.Refused: if Nova's API does not take the flavor
         """
         server = servers.Server(flavor.name, flavor.name,
                                 project=self._project or nova_api.PROJECT)
@@ -372,8 +375,6 @@ class Counting:
                 objects.NetworkRequest(network_id='auto')
                 for _ in range(self._ports)])
         spec.num_instances = 1
-        if self._project is not None:
-            sim_request.require_tenant_aggregates(self._state, spec)
         return spec
 
 
@@ -430,6 +431,8 @@ class Guest:
         try:
             requests = nova_api.placement_requests(
                 state.context, spec, state.manager)
+        except exception.RequestFilterFailed as exc:
+            raise NoAggregateError(nova_api.NO_AGGREGATE) from exc
         except (exception.NovaException, ValueError) as exc:
             raise servers.Refused(
                 f"Nova's scheduler refuses the flavor: {exc}") from exc

@@ -182,6 +182,9 @@ class Grants:
         if any(not members & provider.aggregates
                for members in group.members_of):
             found.append(Lack('aggregate', 'not in the aggregates asked for'))
+        if group.forbidden_aggregates & provider.aggregates:
+            found.append(Lack('aggregate',
+                              'in an aggregate kept for other traits'))
         for name, amount in group.amounts.items():
             inventory = provider.inventories.get(name)
             free = provider.free(name) - guests * amount

@@ -28,6 +28,7 @@ from nfv_sched import conf
 from nfv_sched import extensions
 from nfv_sched import rules
 from nfv_sched.simulator.cloud_file import problems
+from nfv_sched.simulator import compute
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import pci
@@ -166,7 +167,10 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                     f'{place}: options.{group}.{name}: '
                     f'{" ".join(str(e).split())}'])
         random.seed(seed)
-        with nova_api.offline():
+        with nova_api.offline([
+                nova_api.Aggregate(compute.aggregate_uuid(aggregate),
+                                   aggregate.metadata)
+                for aggregate in cloud.aggregates]):
             yield
     finally:
         random.setstate(state)

@@ -64,6 +64,7 @@ with warnings.catch_warnings():
 objects.register_all()
 
 CONF = nova.conf.CONF
+_AggregateList = objects.aggregate.AggregateList
 
 #: Stands for a network in a request that asks for none.
 NO_NETWORK = network_request.NETWORK_ID_NONE
@@ -94,9 +95,7 @@ ALLOCATION_REQUEST_VERSION = '1.36'
 # Request filters that ask a service or a database. The simulator handles
 # availability zones itself.
 _ONLINE_REQUEST_FILTERS = frozenset((
-    'require_tenant_aggregate',
     'map_az_to_placement_aggregate',
-    'isolate_aggregates',
     'accelerators_filter',
     'routed_networks_filter',
     'remote_managed_ports_filter',
@@ -106,8 +105,10 @@ _ONLINE_REQUEST_FILTERS = frozenset((
 
 #: Project of all that a cloud file makes.
 PROJECT = 'simulator'
-#: How names of metadata begin by which aggregates are for projects.
-TENANT = request_filter.TENANT_METADATA_KEY
+
+#: Why Nova has no hosts for a project.
+NO_AGGREGATE = ('no aggregate is for the project, and [scheduler] '
+                'placement_aggregate_required_for_tenants is set')
 
 
 def admin_context():
@@ -117,23 +118,91 @@ def admin_context():
         overwrite=False)
 
 
+class Aggregate(ty.NamedTuple):
+    """What Nova's request filters read of an aggregate.
+
+    :ivar uuid: its UUID
+    :ivar metadata: its metadata
+    """
+
+    uuid: str
+    metadata: Mapping[str, str]
+
+
+class _Aggregates:
+    """Stands for Nova's table of aggregates, for its request filters.
+
+    :param aggregates: all there are
+    """
+
+    def __init__(self, aggregates: Sequence[Aggregate]):
+        self._aggregates = aggregates
+
+    def get_by_metadata(self, context: ty.Any, key: str | None = None,
+                        value: str | None = None) -> list[Aggregate]:
+        """Those with an item, and of their metadata only these items."""
+        return self._with(lambda name, text: (
+            key in (None, name) and value in (None, text)))
+
+    def get_non_matching_by_metadata_keys(
+            self, context: ty.Any, ignored_keys: Collection[str],
+            key_prefix: str, value: str) -> list[Aggregate]:
+        """Those with an item whose key begins so, and is not ignored."""
+        return self._with(lambda name, text: (
+            name.startswith(key_prefix) and text == value
+            and name not in ignored_keys))
+
+    def _with(self, wanted: Callable[[str, str], bool]) -> list[Aggregate]:
+        found = ((aggregate, {
+            name: text for name, text in aggregate.metadata.items()
+            if wanted(name, text)}) for aggregate in self._aggregates)
+        return [aggregate._replace(metadata=items)
+                for aggregate, items in found if items]
+
+
+def _require_tenant_aggregate(context: ty.Any,
+                              spec: objects.RequestSpec) -> bool:
+    """Nova's request filter, for which the simulator's project needs none.
+
+    Guests of no project in particular would fit nowhere.
+    """
+    try:
+        return request_filter.require_tenant_aggregate(context, spec)
+    except exception.RequestFilterFailed as exc:
+        if spec.project_id != PROJECT:
+            # Nova's says no more than that there are no hosts.
+            raise exception.RequestFilterFailed(reason=NO_AGGREGATE) from exc
+        return False
+
+
 @contextlib.contextmanager
-def offline() -> Iterator[None]:
-    """Within this context, Nova's code for requests needs no services."""
+def offline(aggregates: Sequence[Aggregate] = ()) -> Iterator[None]:
+    """Within this context, Nova's code for requests needs no services.
+
+    :param aggregates: those of the cloud
+    """
     filters = request_filter.ALL_REQUEST_FILTERS
     before = list(filters)
-    filters[:] = [f for f in before
-                  if f.__name__ not in _ONLINE_REQUEST_FILTERS]
-    get_client = neutron.get_client
-    neutron.get_client = lambda *args, **kwargs: None
-    # Nova remembers the aliases it has read.
-    get_alias_from_config.cache_clear()
-    try:
-        yield
-    finally:
+    filters[:] = [
+        _require_tenant_aggregate
+        if f is request_filter.require_tenant_aggregate else f
+        for f in before if f.__name__ not in _ONLINE_REQUEST_FILTERS]
+    table = _Aggregates(aggregates)
+    with contextlib.ExitStack() as stack:
+        stack.callback(filters.__setitem__, slice(None), before)
+        for owner, name, value in (
+            (neutron, 'get_client', lambda *args, **kwargs: None),
+            (_AggregateList, 'get_by_metadata', table.get_by_metadata),
+            (_AggregateList, 'get_non_matching_by_metadata_keys',
+             table.get_non_matching_by_metadata_keys),
+        ):
+            # Not by getattr(), which binds class methods.
+            stack.callback(setattr, owner, name, vars(owner)[name])
+            setattr(owner, name, value)
+        # Nova remembers the aliases it has read.
         get_alias_from_config.cache_clear()
-        neutron.get_client = get_client
-        filters[:] = before
+        stack.callback(get_alias_from_config.cache_clear)
+        yield
 
 
 def scheduler_init(scheduler: SchedulerManager, hosts: HostManager) -> None:

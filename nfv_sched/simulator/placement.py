@@ -151,12 +151,14 @@ class Group:
     :ivar required: required traits
     :ivar forbidden: forbidden traits
     :ivar members_of: sets of aggregates; the provider must be in one of each
+    :ivar forbidden_aggregates: aggregates in which it must not be
     """
 
     amounts: Mapping[str, int]
     required: frozenset[str] = frozenset()
     forbidden: frozenset[str] = frozenset()
     members_of: tuple[frozenset[str], ...] = ()
+    forbidden_aggregates: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         words = [f'{name}={amount}' for name, amount in self.amounts.items()]
@@ -176,7 +178,9 @@ class Group:
                 return f'with the forbidden trait {trait}'
         for aggregates in self.members_of:
             if not aggregates & provider.aggregates:
-                return 'not in the availability zone asked for'
+                return 'not in the availability zone or aggregate asked for'
+        if self.forbidden_aggregates & provider.aggregates:
+            return 'in an aggregate kept for other traits'
         lacking = provider.lacks(self.amounts)
         return None if lacking is None else f'{_TOO_LITTLE}{lacking}'
 
@@ -210,6 +214,7 @@ class Query:
         required: dict[str, set[str]] = {'': set()}
         forbidden: dict[str, set[str]] = {'': set()}
         members, unsupported = [], []
+        avoided: set[str] = set()
         tree = limit = None
         isolated = False
         for key, value in parse.parse_qsl(text):
@@ -228,9 +233,13 @@ class Query:
                         (forbidden if trait[0] == '!' else
                          required).setdefault(suffix, set()).add(
                              trait.lstrip('!'))
-                case 'member_of' if not (suffix or value.startswith('!')):
-                    members.append(frozenset(
-                        value.removeprefix('in:').split(',')))
+                case 'member_of' if not suffix:
+                    uuids = value.removeprefix('!').removeprefix(
+                        'in:').split(',')
+                    if value.startswith('!'):
+                        avoided.update(uuids)
+                    else:
+                        members.append(frozenset(uuids))
                 case 'in_tree' if not suffix:
                     tree = value
                 case 'limit':
@@ -242,7 +251,8 @@ class Query:
         groups = {
             suffix: Group(wanted, frozenset(required.get(suffix, ())),
                           frozenset(forbidden.get(suffix, ())),
-                          () if suffix else tuple(members))
+                          () if suffix else tuple(members),
+                          frozenset(() if suffix else avoided))
             for suffix, wanted in amounts.items()}
         unsupported += [f'traits{suffix} without resources' for suffix
                         in required.keys() | forbidden.keys()

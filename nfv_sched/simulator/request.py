@@ -34,10 +34,6 @@ from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
 
-class NoTenantAggregateError(servers.Refused):
-    """The project has no aggregate, and Nova gives it no other host."""
-
-
 def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
     """The NUMA topology that the API makes of flavor and image.
 
@@ -332,38 +328,6 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
             raise servers.Refused(f'there is no availability zone {zone!r}')
         wanted.require_aggregates(members)
     spec.requested_destination = wanted
-
-
-def require_tenant_aggregates(state: states.State,
-                              spec: objects.RequestSpec) -> None:
-    """Ask Placement only for hosts that are kept for the request's project.
-
-    As Nova's request filter ``require_tenant_aggregate`` does, which reads a
-    database; it decides by ``[scheduler]
-    limit_tenants_to_placement_aggregate``.
-
-    :param state: the cloud
-    :param spec: the request; changed
-    :raises NoTenantAggregateError: if the project has no aggregate and needs
-        one, by ``placement_aggregate_required_for_tenants``
-    """
-    options = nova_api.CONF.scheduler
-    if not options.limit_tenants_to_placement_aggregate:
-        return
-    # Nova looks for the project in values of any name, too.
-    members = [
-        compute.aggregate_uuid(aggregate)
-        for aggregate in state.cloud.aggregates
-        if spec.project_id in aggregate.metadata.values() and any(
-            name.startswith(nova_api.TENANT) for name in aggregate.metadata)]
-    if members:
-        if spec.requested_destination is None:
-            spec.requested_destination = objects.Destination()
-        spec.requested_destination.require_aggregates(members)
-    elif options.placement_aggregate_required_for_tenants:
-        raise NoTenantAggregateError(
-            'no aggregate is for the project, and [scheduler] '
-            'placement_aggregate_required_for_tenants is set')
 
 
 def of_move(state: states.State, server: servers.Server, host: str | None,

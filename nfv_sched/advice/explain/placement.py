@@ -156,6 +156,8 @@ def _requirements(
         yield _of_forbidden(trait)
     for members in group.members_of:
         yield _of_aggregates(members, aggregates)
+    if group.forbidden_aggregates:
+        yield _of_forbidden_aggregates(group.forbidden_aggregates, aggregates)
     if query.tree is not None:
         yield _of_tree(query.tree, roots.get(query.tree, query.tree))
     alike: dict[str, list[str]] = {}
@@ -220,6 +222,21 @@ def _of_aggregates(members: frozenset[str],
             each for each in query.root.members_of if each != members)),
         lambda provider, tree: (
             None if members & provider.aggregates else f'not in {text}'))
+
+
+def _of_forbidden_aggregates(avoided: frozenset[str],
+                             names: Mapping[str, str]) -> _Requirement:
+
+    def misses(provider, tree):
+        found = sorted(names.get(uuid, uuid)
+                       for uuid in avoided & provider.aggregates)
+        return f'in aggregate {" and ".join(found)}' if found else None
+
+    known = sorted(names.get(uuid, uuid) for uuid in avoided)
+    return _Requirement(
+        f'not in aggregate {" or ".join(known)}',
+        lambda query, _: _root(query, forbidden_aggregates=frozenset()),
+        misses)
 
 
 def _of_tree(root: str, name: str) -> _Requirement:

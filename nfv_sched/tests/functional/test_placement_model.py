@@ -204,7 +204,7 @@ class SimulatorTest(PlacementTestCase):
     compute node itself is only there, the rest on any provider of its tree,
     and only compute nodes are in aggregates. What the model does not simulate
     is not asked: sharing providers, ``same_subtree``, ``required=in:``,
-    forbidden aggregates, member_of and in_tree of single groups.
+    member_of and in_tree of single groups.
     """
 
     def setUp(self):
@@ -314,6 +314,10 @@ class SimulatorTest(PlacementTestCase):
             some = rng.sample(self.aggregates, rng.randint(1, 2))
             pairs.append(('member_of', rng.choice((
                 some[0], f'in:{",".join(some)}'))))
+        for _ in range(rng.choice((0, 0, 0, 0, 1, 2))):
+            some = rng.sample(self.aggregates, rng.randint(1, 2))
+            pairs.append(('member_of', rng.choice((
+                f'!{some[0]}', f'!in:{",".join(some)}'))))
         if rng.random() < 0.1:
             pairs.append(('in_tree', rng.choice((*self.roots, self.uuid()))))
         suffixes = ['_a', '_b-1', '_C'][:rng.choice((0, 1, 1, 2, 2, 3))]

@@ -55,6 +55,16 @@ class PlacementTest(testtools.TestCase):
         return {each.text: (each.missing, each.without)
                 for each in answer.stage.requirements}
 
+    def test_forbidden_aggregates(self):
+        self.cloud.add('in', VCPU=2, traits='A')
+        self.cloud.add('out', VCPU=2)
+        answer = self.explain(
+            'resources=VCPU:1&member_of=!in:agg-a,agg-gone')
+        self.assertEqual({'out'}, answer.found)
+        self.assertEqual({'in': ('in aggregate racks',)}, answer.misses)
+        self.assertEqual((1, 2), self.without(answer)[
+            'not in aggregate agg-gone or racks'])
+
     def test_one_requirement_dropped(self):
         self.cloud.add('few', VCPU=2, MEMORY_MB=100, traits='A')
         self.cloud.add('low', VCPU=8, MEMORY_MB=10, traits='A')

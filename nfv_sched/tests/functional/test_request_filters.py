@@ -1,0 +1,76 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What stands for Nova's table of aggregates answers as the database does."""
+
+import random
+
+from nova import context as nova_context
+from nova import objects
+from nova import test
+from oslo_utils import uuidutils
+
+from nfv_sched.simulator import nova_api
+
+KEYS = ('filter_tenant_id', 'filter_tenant_id_2', 'owner', 'ssd',
+        'trait:HW_CPU_X86_VMX', 'trait:CUSTOM_FAST', 'xtrait:CUSTOM_FAST')
+VALUES = ('alpha', 'beta', 'required', 'alpha,beta')
+
+
+class AggregatesTest(test.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.context = nova_context.get_admin_context()
+
+    def aggregates(self, rng):
+        """Random aggregates, in the database and outside."""
+        found = []
+        for number in range(rng.randrange(6)):
+            metadata = {key: rng.choice(VALUES) for key in
+                        rng.sample(KEYS, rng.randrange(len(KEYS)))}
+            made = objects.Aggregate(
+                self.context, name=f'a{number}',
+                uuid=uuidutils.generate_uuid(), metadata=metadata)
+            made.create()
+            found.append(nova_api.Aggregate(made.uuid, metadata))
+        return found
+
+    def answers(self):
+        """What Nova's request filters may ask."""
+        listed = objects.AggregateList
+        by_metadata = {
+            (key, value): {each.uuid: dict(each.metadata) for each in
+                           listed.get_by_metadata(self.context, key=key,
+                                                  value=value)}
+            for key in (None, *KEYS) for value in (None, *VALUES)
+            if key or value}
+        others = {
+            ignored: {each.uuid for each in
+                      listed.get_non_matching_by_metadata_keys(
+                          self.context, list(ignored), 'trait:',
+                          value='required')}
+            for ignored in ((), KEYS[4:5], KEYS[4:6], KEYS)}
+        return by_metadata, others
+
+    def test_random_aggregates(self):
+        rng = random.Random(3)
+        some = 0
+        for _case in range(30):
+            found = self.aggregates(rng)
+            expected = self.answers()
+            with nova_api.offline(found):
+                self.assertEqual(expected, self.answers())
+            some += sum(map(bool, expected[1].values()))
+            self.assertEqual(expected, self.answers())
+            for each in objects.AggregateList.get_all(self.context):
+                each.destroy()
+        self.assertGreater(some, 20)
