@@ -15,12 +15,10 @@ Nothing is written.  What cannot be read is named in the result, and the rest
 is returned; only errors of Nova's API database are raised.
 """
 
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
-from concurrent import futures
 import contextlib
 import dataclasses
 import datetime
@@ -30,6 +28,7 @@ import json
 import typing as ty
 
 from nfv_sched.cloud import agents
+from nfv_sched.cloud import places
 from nfv_sched.cloud import snapshot
 from nfv_sched import conf as nfv_conf
 from nfv_sched.ledger import client as placement_client
@@ -108,20 +107,20 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     network = _read_neutron(conf, missing, progress)
     agents_found = None if network is None else _read_agents(
         conf, missing, progress)
-    places = _read_placement(
+    placed = _read_placement(
         conf, [host.uuid for host in hosts],
         [row.uuid for row in aggregates if row.uuid], missing, progress)
     unread = {host.name for host in hosts
-              if places is not None and host.uuid in places.failed}
+              if placed is not None and host.uuid in placed.failed}
     return snapshot.Cloud(
         taken=taken, source="Nova's databases, Placement and Neutron",
         nova=release('nova'), nfv_sched=release('nfv-sched'),
         missing=tuple(missing), options=options(conf),
         hosts=tuple(sorted(
-            (_whole_host(fields, places, network) for fields in hosts),
+            (_whole_host(fields, placed, network) for fields in hosts),
             key=lambda host: (host.name, host.hypervisor))),
         servers=tuple(sorted(
-            (_whole_server(server, places, unread, network)
+            (_whole_server(server, placed, unread, network)
              for server in servers),
             key=lambda server: server.uuid)),
         flavors=tuple(sorted(flavors, key=lambda flavor: flavor.name)),
@@ -132,7 +131,8 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
             uuid=row.uuid, name=row.name, policy=row.policy,
             rules=_texts(records.plain(row.rules) or {}),
             members=tuple(row.members)) for row in groups),
-        moves=moves, consumers=_consumers(places, servers),
+        moves=moves, consumers=None if placed is None else placed.others(
+            server.value.uuid for server in servers),
         network_agents=None if agents_found is None else agents_found.agents,
         network_services=() if agents_found is None
         else agents_found.services)
@@ -551,190 +551,44 @@ def _ports(server: _Server,
 # Placement
 
 
-class _Places(ty.NamedTuple):
-    """What Placement has of the hosts.
-
-    :ivar providers: UUID of a compute node -> its providers
-    :ivar allocations: UUID of a consumer -> provider -> class -> amount
-    :ivar failed: UUIDs of the compute nodes that could not be read
-    """
-
-    providers: dict[str, tuple[snapshot.Provider, ...]]
-    allocations: dict[str, dict[str, dict[str, int]]]
-    failed: set[str]
-
-
 def _read_placement(conf, computes: list[str], aggregates: list[str],
                     missing: list[str], progress: records.Progress,
-                    ) -> _Places | None:
+                    ) -> places.Places | None:
     """Read the providers of hosts.
-
-    Usages are not read: they are the sums of the allocations.
 
     :param computes: UUIDs of the compute nodes
     :param aggregates: UUIDs of Nova's host aggregates
     :returns: None if Placement cannot be read
     """
     threads = conf.nfv_sched.ledger_threads
-    places = _Places({}, {}, set())
-    errors = []
     try:
         with contextlib.closing(
                 placement_client.Client(conf, threads)) as client:
-            with futures.ThreadPoolExecutor(threads) as pool:
-                try:
-                    readings = _start(client, pool, computes, aggregates)
-                    for done, reading in enumerate(
-                            futures.as_completed(readings)):
-                        progress('resource providers', done, len(readings))
-                        uuid = readings[reading]
-                        try:
-                            found = reading.result()
-                        except placement_client.UnavailableError:
-                            raise
-                        except placement_client.PlacementError as exc:
-                            errors.append(str(exc))
-                            places.failed.add(uuid)
-                        else:
-                            _add_tree(places, uuid, found)
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
-            progress('resource providers', len(readings), len(readings))
+            found = places.read(
+                client, threads, computes, aggregates, progress)
     except placement_client.PlacementError as exc:
         missing.append(f'Placement cannot be read: {exc}')
         return None
-    if errors:
-        missing.append(f'Placement cannot be read for {len(errors)} hosts, '
-                       f'such as: {errors[0]}')
-    return places
-
-
-def _start(
-    client: placement_client.Client, pool: futures.Executor,
-    computes: list[str], aggregates: list[str],
-) -> dict[futures.Future[list['_Reading']], str]:
-    """Start to read the provider trees of hosts.
-
-    Traits and aggregates are read first, a request for each of them: there
-    are thousands of providers, and few traits.
-
-    :param computes: UUIDs of the compute nodes
-    :param aggregates: UUIDs of Nova's host aggregates
-    :returns: what is being read -> UUID of the compute node
-    """
-    trees: dict[str, list[placement_client.Member]] = {
-        uuid: [] for uuid in computes}
-    for member in client.members():
-        if member.root in trees:
-            trees[member.root].append(member)
-    traits = _owners(pool, client.with_trait, client.used_traits())
-    member_of = _owners(pool, client.in_aggregate, aggregates)
-    return {pool.submit(_read_tree, client, members, traits, member_of): uuid
-            for uuid, members in trees.items()}
-
-
-def _owners(pool: futures.Executor, owners: Callable[[str], list[str]],
-            names: list[str]) -> dict[str, set[str]]:
-    """UUID of a provider -> which of the names it has.
-
-    :param owners: gives the UUIDs of the providers that have a name
-    """
-    found: dict[str, set[str]] = {}
-    for name, uuids in zip(names, pool.map(owners, names)):
-        for uuid in uuids:
-            found.setdefault(uuid, set()).add(name)
+    missing.extend(found.missing())
     return found
-
-
-class _Reading(ty.NamedTuple):
-    """A provider, and what consumers have allocated of it."""
-
-    provider: snapshot.Provider
-    allocations: dict[str, dict[str, int]]
-
-
-def _read_tree(
-    client: placement_client.Client, members: list[placement_client.Member],
-    traits: Mapping[str, set[str]], aggregates: Mapping[str, set[str]],
-) -> list[_Reading]:
-    """The providers of a host, its own first.
-
-    :param traits: UUID of a provider -> names of its traits
-    :param aggregates: UUID of a provider -> UUIDs of its aggregates
-    """
-    found = []
-    for member in sorted(members, key=lambda member: (
-            member.parent is not None, member.name)):
-        # What is gone since it was listed is left out.
-        with contextlib.suppress(placement_client.NotFoundError):
-            found.append(_read_provider(
-                client, member, traits.get(member.uuid, ()),
-                aggregates.get(member.uuid, ())))
-    known = {each.provider.uuid for each in found} | {None}
-    while any(each.provider.parent not in known for each in found):
-        found = [each for each in found if each.provider.parent in known]
-        known = {each.provider.uuid for each in found} | {None}
-    return found
-
-
-def _read_provider(
-    client: placement_client.Client, member: placement_client.Member,
-    traits: Collection[str], aggregates: Collection[str],
-) -> _Reading:
-    _generation, inventories = client.inventories(member.uuid)
-    _generation, allocations = client.allocations(member.uuid)
-    used: dict[str, int] = {}
-    for resources in allocations.values():
-        for name, amount in resources.items():
-            used[name] = used.get(name, 0) + amount
-    return _Reading(snapshot.Provider(
-        uuid=member.uuid, name=member.name, parent=member.parent,
-        inventories={name: snapshot.Inventory(
-            total=inventory['total'], reserved=inventory['reserved'],
-            ratio=float(inventory['allocation_ratio']),
-            min_unit=inventory['min_unit'], max_unit=inventory['max_unit'],
-            step_size=inventory['step_size'], used=used.get(name, 0))
-            for name, inventory in inventories.items()},
-        traits=frozenset(traits), aggregates=frozenset(aggregates),
-    ), allocations)
-
-
-def _add_tree(places: _Places, uuid: str, found: list[_Reading]) -> None:
-    places.providers[uuid] = tuple(each.provider for each in found)
-    for each in found:
-        for consumer, resources in each.allocations.items():
-            places.allocations.setdefault(consumer, {})[
-                each.provider.uuid] = resources
-
-
-def _consumers(
-    places: _Places | None, servers: list[_Server],
-) -> dict[str, dict[str, dict[str, int]]] | None:
-    """What others than servers have in Placement."""
-    if places is None:
-        return None
-    known = {server.value.uuid for server in servers}
-    return {consumer: found for consumer, found in places.allocations.items()
-            if consumer not in known}
 
 
 # Together
 
 
-def _whole_host(host: snapshot.Host, places: _Places | None,
+def _whole_host(host: snapshot.Host, placed: places.Places | None,
                 network: usage.Snapshot | None) -> snapshot.Host:
     return dataclasses.replace(
         host,
-        providers=() if places is None else places.providers.get(
+        providers=() if placed is None else placed.providers.get(
             host.uuid, ()),
         network=None if network is None else _host_network(
             host.name, network))
 
 
 def _whole_server(
-    server: _Server, places: _Places | None, unread: Collection[str | None],
-    network: usage.Snapshot | None,
+    server: _Server, placed: places.Places | None,
+    unread: Collection[str | None], network: usage.Snapshot | None,
 ) -> snapshot.Server:
     """A server with ports and allocations.
 
@@ -744,5 +598,5 @@ def _whole_server(
     return dataclasses.replace(
         server.value,
         ports=None if network is None else _ports(server, network),
-        allocations=None if places is None or host in unread
-        else places.allocations.get(uuid, {}))
+        allocations=None if placed is None or host in unread
+        else placed.allocations.get(uuid, {}))
