@@ -130,11 +130,17 @@ class Client:
 
     :param conf: configuration object with ``[placement]``
     :param threads: number of these threads
+    :param adapter: what to reach Placement by, instead of ``[placement]``; it
+        is the caller's, and stays open
     :raises UnavailableError: if ``[placement]`` cannot be used
     """
 
-    def __init__(self, conf, threads: int = 1):
-        self._adapter = connect(conf)
+    def __init__(self, conf=None, threads: int = 1,
+                 adapter: ks_adapter.Adapter | None = None):
+        self._own = adapter is None
+        self._adapter = connect(conf) if adapter is None else adapter
+        if not self._own:
+            return
         session = self._adapter.session
         for scheme in ('http://', 'https://'):
             session.session.mount(scheme, ks_session.TCPKeepAliveAdapter(
@@ -142,7 +148,8 @@ class Client:
 
     def close(self) -> None:
         """Close all connections."""
-        self._adapter.session.session.close()
+        if self._own:
+            self._adapter.session.session.close()
 
     def define(self) -> None:
         """Create the resource classes and the trait in Placement."""
