@@ -11,33 +11,68 @@
 #    under the License.
 """Read a cloud by its API, with an account of it and nothing else.
 
-Flavors, servers as far as their flavors, and what the agents of Neutron serve:
-no API shows NUMA nodes, pinned CPUs, pages or devices.  Nothing is written.
-What cannot be read is an error: what is left would be no answer.
+Flavors, servers, hosts with their resource providers, and what the agents of
+Neutron serve: no API shows NUMA nodes, pinned CPUs, pages or devices.  Nothing
+is written.  What cannot be read is an error: what is left would be no answer.
+Only what the API itself leaves out, and single hosts that Placement fails for,
+are named in the result.
 """
 
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+import dataclasses
 import datetime
+import json
 import typing as ty
 
 from keystoneauth1 import exceptions as ks_exceptions
 from openstack import connection as sdk_connection
 from openstack import exceptions as sdk_exceptions
+from openstack import utils as sdk_utils
 
 from nfv_sched.cloud import agents
+from nfv_sched.cloud import codec
+from nfv_sched.cloud import places
 from nfv_sched.cloud import snapshot
+from nfv_sched.cloud import sound
+from nfv_sched.ledger import client as placement_client
 from nfv_sched.network import neutron
 
 #: Seconds that a request may take, if the account says nothing else.
 TIMEOUT = 60
 
-# The first one at which flavors come with extra specs (Rocky).
+# The first one at which flavors come with extra specs (Rocky).  Hypervisors
+# have UUIDs by then, and CPUs, memory and disk still; from 2.88 on Nova asks
+# each nova-compute for its uptime instead.
 _MICROVERSION = '2.61'
+# The last one whose answers are known here.
+_LAST_MICROVERSION = '2.100'
+# From when on servers show what: as the operator calls it.
+_SHOWN = (((2, 96), 'availability zones asked for'),
+          ((2, 98), 'image properties'), ((2, 100), 'scheduler hints'))
 # Nova gives fewer if [api] max_limit is less, with a link to the rest.
 _PAGE = 1000
+# How many requests to Placement there are at once.
+_THREADS = 4
+_SOURCE = 'the API'  # of the cloud, in words
+
+_PATHS: Mapping[str, str] = {
+    'flavors': '/flavors/detail', 'servers': '/servers/detail',
+    'hypervisors': '/os-hypervisors/detail', 'services': '/os-services',
+    'aggregates': '/os-aggregates', 'server_groups': '/os-server-groups'}
+# Status of a service in a cell that does not answer.
+_UNKNOWN = 'UNKNOWN'
+# A compute node without service is of no use.
+_NO_SERVICE: Mapping[str, ty.Any] = {
+    'status': 'disabled', 'state': 'down', 'disabled_reason': None,
+    'zone': 'nova'}
+# Those that Nova gives all at once, and takes no limit for.
+_WHOLE = ('services', 'aggregates')
+
+_Progress = Callable[[str, int, int], None]
 
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
            OSError)
@@ -51,16 +86,19 @@ class APIError(Exception):
 
 def read(
     connection: sdk_connection.Connection, parts: Collection[str],
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    progress: _Progress = lambda what, done, total: None,
 ) -> snapshot.Cloud:
     """Read parts of a cloud.
 
     :param connection: with an account of the cloud
-    :param parts: names of its fields: ``flavors``, ``servers``,
+    :param parts: names of its fields: ``flavors``, ``servers``, ``hosts``
+        (with aggregates and all that Placement has of them),
         ``network_agents`` (with what these serve)
     :param progress: called with what is read, how much is done, and how much
         there is
-    :returns: the cloud; servers have a name and a flavor, and no host
+    :returns: the cloud; hosts have no NUMA nodes and no devices; servers have
+        a name and a flavor, and together with ``hosts`` all that the API
+        shows of them, and their groups
     :raises APIError: if any answer is missing, refused or malformed
     """
     taken = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
@@ -72,7 +110,7 @@ def read(
         found['flavors'] = tuple(sorted(
             _all(connection, 'flavors', {'is_public': 'None'}, _flavor),
             key=lambda flavor: flavor.name))
-    if 'servers' in parts:
+    if 'servers' in parts and 'hosts' not in parts:
         progress('servers', 0, 1)
         found['servers'] = tuple(sorted(
             _all(connection, 'servers', {'all_tenants': '1'}, _server),
@@ -81,7 +119,18 @@ def read(
         served = _agents(connection, progress)
         found['network_agents'] = served.agents
         found['network_services'] = served.services
-    return snapshot.Cloud(taken=taken, source='the API', **found)
+    if 'hosts' not in parts:
+        return snapshot.Cloud(taken=taken, source=_SOURCE, **found)
+    try:
+        found.update(_with_hosts(connection, 'servers' in parts, progress))
+        # What a file could not have, no tool expects either.
+        cloud = codec.decode(snapshot.Cloud, codec.encode(
+            snapshot.Cloud(taken=taken, source=_SOURCE, **found)))
+        sound.check(cloud)
+    except _MALFORMED as exc:
+        raise APIError(f'the API cannot be read: malformed answer: '
+                       f'{exc.__class__.__name__}: {exc}') from exc
+    return cloud
 
 
 # Nova
@@ -89,35 +138,40 @@ def read(
 
 def _all(connection: sdk_connection.Connection, resource: str,
          query: Mapping[str, str], parse: Callable[[Mapping], ty.Any],
-         ) -> list[ty.Any]:
+         version: str = _MICROVERSION) -> list[ty.Any]:
     """All items of a resource of the compute API, each once.
 
-    :param resource: ``flavors`` or ``servers``
+    :param resource: key of ``_PATHS``
     :param query: what to ask for
     :param parse: makes a value of an item
+    :param version: microversion to ask at
     """
+    rows = _groups if resource == 'server_groups' else _rows
     try:
-        return [parse(row) for row in _rows(connection, resource, query)]
+        return [parse(row)
+                for row in rows(connection, resource, query, version)]
     # First: what is no JSON is an OSError, too.
     except _MALFORMED as exc:
-        raise APIError(f'the compute API cannot be read: malformed {resource}'
-                       f': {exc.__class__.__name__}: {exc}') from exc
+        raise APIError(f'the compute API cannot be read: malformed '
+                       f'{_words(resource)}: {exc.__class__.__name__}: {exc}'
+                       ) from exc
     except _ERRORS as exc:
         raise APIError(f'the compute API cannot be read: {exc}') from exc
 
 
 def _rows(connection: sdk_connection.Connection, resource: str,
-          query: Mapping[str, str]) -> Iterator[Mapping]:
+          query: Mapping[str, str], version: str) -> Iterator[Mapping]:
+    if resource in _WHOLE:
+        yield from _listed(
+            _get(connection, resource, query, version), resource)
+        return
     seen: set[str] = set()
     marker: dict[str, str] = {}
     while True:
-        response = connection.compute.get(
-            f'/{resource}/detail', microversion=_MICROVERSION,
-            params={**query, **marker, 'limit': str(_PAGE)})
-        if response.status_code != 200:
-            raise APIError(_refusal(resource, response))
-        body = response.json()
-        rows = [row for row in body[resource] if row['id'] not in seen]
+        body = _get(connection, resource,
+                    {**query, **marker, 'limit': str(_PAGE)}, version)
+        rows = [row for row in _listed(body, resource)
+                if row['id'] not in seen]
         yield from rows
         if not rows or not any(link['rel'] == 'next' for link in body.get(
                 f'{resource}_links', ())):
@@ -126,15 +180,66 @@ def _rows(connection: sdk_connection.Connection, resource: str,
         marker['marker'] = rows[-1]['id']
 
 
-def _refusal(resource: str, response: ty.Any) -> str:
+def _groups(connection: sdk_connection.Connection, resource: str,
+            query: Mapping[str, str], version: str) -> Iterator[Mapping]:
+    """Server groups: their pages have no links, and are counted."""
+    seen: set[str] = set()
+    offset = 0
+    while True:
+        found = _listed(_get(connection, resource, {
+            **query, 'limit': str(_PAGE), 'offset': str(offset)},
+            version), resource)
+        rows = [row for row in found if row['id'] not in seen]
+        if not rows:
+            return
+        yield from rows
+        seen.update(row['id'] for row in rows)
+        offset += len(found)
+
+
+def _get(connection: sdk_connection.Connection, resource: str,
+         query: Mapping[str, str], version: str) -> ty.Any:
+    response = connection.compute.get(
+        _PATHS[resource], microversion=version, params=query)
+    if response.status_code != 200:
+        raise APIError(_refusal(resource, version, response))
+    return response.json()
+
+
+def _listed(body: Mapping, resource: str) -> list[Mapping]:
+    if not isinstance(body[resource], list):
+        raise TypeError('no list')
+    return body[resource]
+
+
+def _refusal(resource: str, version: str, response: ty.Any) -> str:
     """Why the compute API answers otherwise than with a list."""
-    told = (f'the compute API cannot be read: GET /{resource}/detail: '
+    told = (f'the compute API cannot be read: GET {_PATHS[resource]}: '
             f'{response.status_code} {response.reason}')
     if response.status_code == 403:
-        return f'{told}; the account needs a role that may list all {resource}'
+        return (f'{told}; the account needs a role that may list all '
+                f'{_words(resource)}')
     if response.status_code == 406:
-        return f'{told}; microversion {_MICROVERSION} is needed'
+        return f'{told}; microversion {version} is needed'
     return told
+
+
+def _words(resource: str) -> str:
+    return resource.replace('_', ' ')
+
+
+def _negotiated(connection: sdk_connection.Connection) -> str:
+    """The newest microversion that is known here and to the compute API."""
+    try:
+        found = sdk_utils.maximum_supported_microversion(
+            connection.compute, _LAST_MICROVERSION) or _MICROVERSION
+    except (*_MALFORMED, *_ERRORS) as exc:
+        raise APIError(f'the compute API cannot be read: {exc}') from exc
+    return max(found, _MICROVERSION, key=_numbers)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split('.')))
 
 
 def _flavor(row: Mapping) -> snapshot.Flavor:
@@ -167,11 +272,211 @@ def _sizes(row: Mapping) -> dict[str, ty.Any]:
                             row['extra_specs'].items()}}
 
 
+# Hosts, and servers on them
+
+
+def _with_hosts(connection: sdk_connection.Connection, servers: bool,
+                progress: _Progress) -> dict[str, ty.Any]:
+    """Fields of the cloud that hosts, and servers on them, make up.
+
+    :param servers: whether to read the servers
+    """
+    version = _negotiated(connection)
+    missing: list[str] = []
+    found: dict[str, ty.Any] = {}
+    progress('hosts', 0, 1)
+    aggregates = [aggregate for _number, aggregate in sorted(
+        _all(connection, 'aggregates', {}, _aggregate),
+        key=lambda row: row[0])]
+    hosts = _hosts(connection, aggregates, version, missing)
+    progress('hosts', len(hosts), len(hosts))
+    if servers:
+        progress('servers', 0, 1)
+        found['groups'] = tuple(_all(
+            connection, 'server_groups', {'all_projects': 'true'}, _group,
+            version))
+        found['servers'] = _servers(
+            connection, found['groups'], version, missing)
+    placed = _places(connection, [host.uuid for host in hosts],
+                     [each.uuid for each in aggregates if each.uuid],
+                     progress)
+    missing.extend(placed.missing())
+    if servers:
+        unread = {host.name for host in hosts if host.uuid in placed.failed}
+        found['servers'] = tuple(sorted(
+            (dataclasses.replace(
+                server, allocations=None if server.host in unread
+                else placed.allocations.get(server.uuid, {}))
+             for server in found['servers']),
+            key=lambda server: server.uuid))
+        found['consumers'] = placed.others(
+            server.uuid for server in found['servers'])
+    return {**found, 'missing': tuple(missing),
+            'aggregates': tuple(aggregates), 'hosts': tuple(sorted(
+                (_provided(host, placed.providers.get(host.uuid, ()))
+                 for host in hosts),
+                key=lambda host: (host.name, host.hypervisor)))}
+
+
+def _aggregate(row: Mapping) -> tuple[int, snapshot.Aggregate]:
+    """An aggregate, after its number: Nova does not sort them."""
+    return int(row['id']), snapshot.Aggregate(
+        name=row['name'], uuid=row.get('uuid') or '',
+        metadata=row['metadata'], hosts=tuple(sorted(row['hosts'])))
+
+
+def _hosts(connection: sdk_connection.Connection,
+           aggregates: Iterable[snapshot.Aggregate], version: str,
+           missing: list[str]) -> list[snapshot.Host]:
+    """The hosts, without their resource providers.
+
+    :param version: microversion for services: those of cells that do not
+        answer are shown from 2.69 on
+    """
+    services = dict(_all(
+        connection, 'services', {'binary': 'nova-compute'},
+        lambda row: (row['host'], row), version))
+    silent = {name for name, row in services.items()
+              if row['status'] == _UNKNOWN}
+    if silent:
+        # Pages of servers have none of theirs.
+        missing.append(f'{len(silent)} hosts and their servers are left out: '
+                       f'their cells do not answer, such as that of '
+                       f'{min(silent)}')
+    of_host: dict[str, list[str]] = {}
+    for aggregate in aggregates:
+        for name in aggregate.hosts:
+            of_host.setdefault(name, []).append(aggregate.name)
+    found = _all(connection, 'hypervisors', {}, lambda row: (
+        None if row['service']['host'] in silent
+        else _host(row, services, of_host)))
+    return [host for host in found if host is not None]
+
+
+def _host(row: Mapping, services: Mapping[str, Mapping],
+          aggregates: Mapping[str, list[str]]) -> snapshot.Host:
+    name = row['service']['host']
+    service = services.get(name, _NO_SERVICE)
+    return snapshot.Host(
+        name=name, hypervisor=row['hypervisor_hostname'] or name,
+        uuid=row['id'], hypervisor_type=row['hypervisor_type'],
+        hypervisor_version=row['hypervisor_version'],
+        enabled=service['status'] == 'enabled',
+        disabled_reason=service['disabled_reason'],
+        up=service['state'] == 'up', zone=service['zone'],
+        aggregates=tuple(aggregates.get(name, ())),
+        cpu_info=json.dumps(row['cpu_info']) if row.get('cpu_info') else '',
+        vcpus=row['vcpus'], vcpus_used=row['vcpus_used'],
+        memory=row['memory_mb'], memory_used=row['memory_mb_used'],
+        disk=row['local_gb'], disk_used=row['local_gb_used'],
+        disk_available_least=row['disk_available_least'])
+
+
+def _provided(host: snapshot.Host,
+              providers: tuple[snapshot.Provider, ...]) -> snapshot.Host:
+    """A host with its resource providers, and the ratios that these have."""
+    ratios = {name: inventory.ratio for provider in reversed(providers)
+              for name, inventory in provider.inventories.items()}
+    return dataclasses.replace(
+        host, providers=providers, cpu_ratio=ratios.get('VCPU'),
+        memory_ratio=ratios.get('MEMORY_MB'),
+        disk_ratio=ratios.get('DISK_GB'))
+
+
+def _group(row: Mapping) -> snapshot.Group:
+    # Before microversion 2.64 it is a list, and there are no rules.
+    policy = row['policy'] if 'policy' in row else next(
+        iter(row['policies']), '')
+    return snapshot.Group(
+        uuid=row['id'], name=row['name'] or '', policy=policy or '',
+        rules=_texts(row.get('rules') or {}),
+        members=tuple(sorted(row['members'])))
+
+
+def _texts(values: Mapping) -> dict[str, str]:
+    return {key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in values.items() if value is not None}
+
+
+def _servers(connection: sdk_connection.Connection,
+             groups: Iterable[snapshot.Group], version: str,
+             missing: list[str]) -> list[snapshot.Server]:
+    """The servers with their hosts, without allocations."""
+    group_of = {member: group.uuid for group in groups
+                for member in group.members}
+    hidden: list[str] = []
+    imageless: list[str] = []
+
+    def parse(row: Mapping) -> snapshot.Server | None:
+        # None if its cell does not answer, or Nova has lost it.
+        if not row.get('flavor'):
+            hidden.append(row['id'])
+            return None
+        if not row.get('image'):
+            imageless.append(row['id'])
+        return _placed_server(row, group_of.get(row['id']))
+
+    servers = [server for server in _all(
+        connection, 'servers', {'all_tenants': '1'}, parse, version)
+        if server is not None]
+    if hidden:
+        missing.append(
+            f'{len(hidden)} servers are left out: their flavors are not '
+            f'shown, as while a cell does not answer, such as {min(hidden)}')
+    later = [what for since, what in _SHOWN
+             if _numbers(version) < since]
+    if later and servers:
+        missing.append(f'The compute API has microversion {version}, and does '
+                       f'not show of servers: {", ".join(later)}')
+    elif imageless:
+        missing.append(
+            f'Image properties of {len(imageless)} servers are not shown by '
+            'the compute API: they were booted from volumes')
+    return servers
+
+
+def _placed_server(row: Mapping, group: str | None) -> snapshot.Server:
+    if 'OS-EXT-SRV-ATTR:host' not in row:
+        raise APIError('the compute API shows this account no hosts of '
+                       'servers; it needs the role admin')
+    state = row['OS-EXT-STS:vm_state']
+    fault = row.get('fault') if state == 'error' else None
+    return dataclasses.replace(
+        _server(row), host=row['OS-EXT-SRV-ATTR:host'], state=state or '',
+        task=row['OS-EXT-STS:task_state'],
+        fault=fault['message'] if fault else None, created=row['created'],
+        # A server that was booted from a volume has an empty text.
+        image=_texts((row.get('image') or {}).get('properties') or {}),
+        group=group, zone=row.get('pinned_availability_zone'),
+        hints={name: tuple(map(str, values if isinstance(values, list)
+                               else [values]))
+               for name, values in (
+                   row.get('scheduler_hints') or {}).items()})
+
+
+# Placement
+
+
+def _places(connection: sdk_connection.Connection, computes: list[str],
+            aggregates: list[str], progress: _Progress) -> places.Places:
+    try:
+        return places.read(
+            placement_client.Client(adapter=connection.placement), _THREADS,
+            computes, aggregates, progress)
+    except (placement_client.PlacementError, *_MALFORMED, *_ERRORS) as exc:
+        told = 'the Placement API cannot be read: ' + ' '.join(
+            str(exc).split())
+        if getattr(exc, 'status', None) == 403:
+            told += ('; the account needs a role that may list resource '
+                     'providers, such as admin')
+        raise APIError(told) from exc
+
+
 # Neutron
 
 
 def _agents(connection: sdk_connection.Connection,
-            progress: Callable[[str, int, int], None]) -> agents.Found:
+            progress: _Progress) -> agents.Found:
     try:
         found = agents.read(
             neutron.Reader(network=connection.network), progress)

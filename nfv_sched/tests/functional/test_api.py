@@ -9,31 +9,42 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Flavors and servers by Nova's own API, against those of its databases."""
+"""What the APIs of Nova and Placement say, against Nova's databases."""
 
+import dataclasses
 from unittest import mock
 
 from keystoneauth1 import noauth
 from keystoneauth1 import session as ks_session
 from openstack import connection as sdk_connection
+from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.cloud import api
 from nfv_sched.cloud import read
+from nfv_sched.cloud import snapshot
 from nfv_sched.network import neutron
 from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import test_snapshot
+
+# What only Nova's databases, its configuration and Neutron have.
+_HIDDEN_HOST = snapshot.Host(name='', hypervisor='', uuid='')
+_HIDDEN_SERVER = {'cell': '', 'moved': '', 'nodes': None, 'devices': (),
+                  'ports': None}
+_HIDDEN_IMAGE = ('kernel_id', 'min_disk', 'min_ram', 'ramdisk_id')
+
+
+def connect(client, **kwargs):
+    """A connection with the account of a client of Nova's tests."""
+    return sdk_connection.Connection(session=ks_session.Session(
+        auth=noauth.NoAuth(endpoint=client.base_url),
+        additional_headers={
+            'X-Auth-User': client.auth_user,
+            'X-User-Id': client.auth_user,
+            'X-Auth-Project-Id': client.project_id,
+            'X-Roles': ','.join(client.roles)}), **kwargs)
 
 
 class APITest(base.NFVCloudTestCase):
-
-    def connection(self, client):
-        """One with the account of a client of Nova's tests."""
-        return sdk_connection.Connection(session=ks_session.Session(
-            auth=noauth.NoAuth(endpoint=client.base_url),
-            additional_headers={
-                'X-Auth-User': client.auth_user,
-                'X-User-Id': client.auth_user,
-                'X-Auth-Project-Id': client.project_id,
-                'X-Roles': ','.join(client.roles)}))
 
     def test_same(self):
         self.start_host()
@@ -45,7 +56,7 @@ class APITest(base.NFVCloudTestCase):
                                side_effect=neutron.NeutronError('none')):
             wanted = read.read(base.CONF)
         found = api.read(
-            self.connection(self.admin_api), ('flavors', 'servers'))
+            connect(self.admin_api), ('flavors', 'servers'))
         self.assertEqual(wanted.flavors, found.flavors)
         self.assertEqual(
             [(server.uuid, server.name, server.flavor.name,
@@ -57,7 +68,7 @@ class APITest(base.NFVCloudTestCase):
     def test_tenant(self):
         """Who may not list the servers of others is told so."""
         flavor = self.flavor_with({'hw:numa_nodes': '1'})
-        connection = self.connection(self.api)
+        connection = connect(self.api)
         self.assertIn(
             {'hw:numa_nodes': '1'},
             [dict(each.extra_specs) for each in api.read(
@@ -65,3 +76,108 @@ class APITest(base.NFVCloudTestCase):
         error = self.assertRaises(
             api.APIError, api.read, connection, ('servers',))
         self.assertIn('403 Forbidden; the account needs a role', str(error))
+
+
+class HostsTest(test_snapshot.SnapshotTestCase):
+
+    def read_api(self, client=None, parts=('hosts', 'flavors', 'servers')):
+        """Read the cloud by the API."""
+        return api.read(connect(
+            client or self.admin_api,
+            placement_endpoint_override=self.placement_api.url), parts)
+
+    def shown(self, host):
+        """As much of a host as the API shows."""
+        return dataclasses.replace(host, **{
+            name: getattr(_HIDDEN_HOST, name) for name in (
+                'cell', 'supported', 'stats', 'nodes', 'devices',
+                'network')})
+
+    def shown_server(self, server):
+        """As much of a server as the API shows."""
+        return dataclasses.replace(
+            server, **_HIDDEN_SERVER,
+            flavor=dataclasses.replace(
+                server.flavor, id='', public=True, disabled=False),
+            image={name: value for name, value in server.image.items()
+                   if name not in _HIDDEN_IMAGE})
+
+    def test_same(self):
+        """All that both show is the same."""
+        _pinned, _shared, refused, _group = self.boot_all()
+        self.publish()
+        self.allocate(uuids.move, 'host1', ports=1)
+        service, = self.admin_api.get_services(
+            host='host2', binary='nova-compute')
+        self.admin_api.put_service(service['id'], {
+            'status': 'disabled', 'disabled_reason': 'rewired'})
+        self.admin_api.put_service_force_down(service['id'], True)
+        wanted, found = self.read(), self.read_api()
+        self.assertEqual(('the API', {}, None, ()), (
+            found.source, found.options, found.moves, found.missing))
+        self.assertEqual(list(map(self.shown, wanted.hosts)),
+                         list(found.hosts))
+        self.assertEqual(
+            [(True, True, None), (False, False, 'rewired')],
+            [(host.enabled, host.up, host.disabled_reason)
+             for host in found.hosts])
+        self.assertTrue(all(len(host.providers) > 1 for host in found.hosts))
+        self.assertEqual(wanted.aggregates, found.aggregates)
+        self.assertEqual(wanted.groups, found.groups)
+        self.assertEqual(wanted.flavors, found.flavors)
+        self.assertEqual(wanted.consumers, found.consumers)
+        self.assertIn(uuids.move, found.consumers)
+        self.assertEqual(list(map(self.shown_server, wanted.servers)),
+                         list(found.servers))
+        self.assertEqual({True, False}, {
+            bool(server.allocations) for server in found.servers})
+        self.assertEqual(
+            [refused['fault']['message']],
+            [server.fault for server in found.servers if server.fault])
+
+    def test_hosts_alone(self):
+        """What has no servers says nothing of who else holds anything."""
+        server = self.boot(self.flavor())
+        wanted, found = self.read(), self.read_api(parts=('hosts',))
+        self.assertEqual(list(map(self.shown, wanted.hosts)),
+                         list(found.hosts))
+        self.assertEqual(((), (), None), (
+            found.servers, found.groups, found.consumers))
+        # As for the check of flavors, which needs no hosts.
+        mine, = self.read_api(parts=('servers',)).servers
+        self.assertEqual((server['id'], None, '', None), (
+            mine.uuid, mine.host, mine.created, mine.allocations))
+
+    def test_not_all_of_placement(self):
+        """As a database reader has it: one host fails, or all do."""
+        self.boot(self.flavor())
+        self.placement_api.fault = lambda method, path: (
+            500 if self.compute_rp_uuids['host1'] + '/inventories' in path
+            else None)
+        wanted, found = self.read(), self.read_api()
+        self.assertEqual(wanted.missing, found.missing)
+        self.assertIn('Placement cannot be read for 1 hosts, such as: GET /',
+                      found.missing[0])
+        self.assertEqual([False, True],
+                         [bool(host.providers) for host in found.hosts])
+        self.assertEqual(list(map(self.shown_server, wanted.servers)),
+                         list(found.servers))
+        for status, said in ((403, 'the account needs a role that may list '
+                              'resource providers, such as admin'),
+                             (503, 'GET /resource_providers: 503')):
+            self.placement_api.fault = lambda method, path: (
+                status if path == '/resource_providers' else None)
+            self.assertIn(said, self.refused())
+        self.placement_api.stop()
+        self.refused()
+
+    def refused(self, client=None):
+        """The line that nothing can be read with."""
+        line, = str(self.assertRaises(
+            api.APIError, self.read_api, client)).splitlines()
+        self.assertIn(' API cannot be read: ', line)
+        return line
+
+    def test_tenant(self):
+        self.assertIn('403 Forbidden; the account needs a role that may list '
+                      'all aggregates', self.refused(self.api))

@@ -107,9 +107,6 @@ class SnapshotTestCase(base.PCI, test_ledger_service.LedgerTestCase):
         nova_context.set_target_cell(context, cell)
         return context
 
-
-class ReadTest(SnapshotTestCase):
-
     def boot_all(self):
         """A pinned guest with a device and a port, a plain one, one refused.
 
@@ -137,6 +134,9 @@ class ReadTest(SnapshotTestCase):
         refused = self.boot(self.flavor(vcpus=64), expect='ERROR')
         self._run_periodics()
         return pinned, shared, refused, group
+
+
+class ReadTest(SnapshotTestCase):
 
     def test_all(self):
         pinned, shared, refused, group = self.boot_all()

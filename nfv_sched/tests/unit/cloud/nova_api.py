@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""As much of Nova's API as reading flavors and servers by it takes.
+"""As much of the APIs of Nova and Placement as reading a cloud by them takes.
 
 With Keystone and Neutron from :mod:`nfv_sched.tests.unit.network.neutron_api`;
 a test can make each list misbehave.
@@ -46,10 +46,70 @@ def server(name, of):
             'extra_specs': dict(of['extra_specs'])}}
 
 
+def placed_server(name, of, host, **fields):
+    """The same at the newest microversion, with all that is of its place.
+
+    :param host: name of its host; None if it has none
+    """
+    return {
+        **server(name, of), 'created': '2026-01-02T03:04:05Z',
+        'image': {'id': 'i', 'links': [], 'properties': {}},
+        'OS-EXT-SRV-ATTR:host': host, 'OS-EXT-STS:vm_state': 'active',
+        'OS-EXT-STS:task_state': None, 'OS-EXT-STS:power_state': 1,
+        'locked': False, 'locked_reason': None,
+        'pinned_availability_zone': None, 'scheduler_hints': {}, **fields}
+
+
+def hypervisor(host, name=None, **fields):
+    """A compute node as Nova shows it before microversion 2.88."""
+    name = name or host
+    return {
+        'id': f'id-of-{name}', 'hypervisor_hostname': name,
+        'hypervisor_type': 'QEMU', 'hypervisor_version': 8002000,
+        'host_ip': '192.0.2.2', 'state': 'up', 'status': 'enabled',
+        'service': {'id': f'service-{host}', 'host': host,
+                    'disabled_reason': None},
+        'cpu_info': {'arch': 'x86_64'}, 'vcpus': 8, 'vcpus_used': 2,
+        'memory_mb': 4096, 'memory_mb_used': 1024, 'local_gb': 100,
+        'local_gb_used': 20, 'disk_available_least': -5, **fields}
+
+
+def service(host, **fields):
+    """A service nova-compute."""
+    return {
+        'binary': 'nova-compute', 'host': host, 'id': f'service-{host}',
+        'zone': 'nova', 'status': 'enabled', 'state': 'up',
+        'updated_at': '2026-01-02T03:04:05.000000', 'disabled_reason': None,
+        'forced_down': False, **fields}
+
+
+def aggregate(number, name, hosts=(), **metadata):
+    """A host aggregate."""
+    return {
+        'id': number, 'uuid': f'id-of-{name}', 'name': name,
+        'availability_zone': metadata.get('availability_zone'),
+        'hosts': list(hosts), 'metadata': metadata, 'deleted': False}
+
+
+def group(name, members=(), policy='anti-affinity', **rules):
+    """A server group."""
+    return {'id': f'id-of-{name}', 'name': name, 'policy': policy,
+            'rules': rules, 'members': list(members), 'project_id': 'p',
+            'user_id': 'u'}
+
+
+# What Nova calls them in paths.
+_RESOURCES = {'os-hypervisors': 'hypervisors', 'os-services': 'services',
+              'os-aggregates': 'aggregates',
+              'os-server-groups': 'server_groups'}
+
+
 class NovaAPI(http_server.LocalServer):
     """A server on a port of its own.
 
-    :ivar flavors: what it has; so are ``servers``
+    :ivar flavors: what it has; so are ``servers``, ``hypervisors``,
+        ``services``, ``aggregates`` and ``server_groups``
+    :ivar microversion: the newest that it has; None to name none
     :ivar max_limit: most items of a page
     :ivar answers: resource -> (status, body) that it answers instead
     :ivar requests: (resource, query, microversion) of what was asked
@@ -59,13 +119,24 @@ class NovaAPI(http_server.LocalServer):
         super().__init__(_handler_class(self))
         self.flavors = []
         self.servers = []
+        self.hypervisors = []
+        self.services = []
+        self.aggregates = []
+        self.server_groups = []
+        self.microversion = '2.100'
         self.max_limit = 1000
         self.answers = {}
         self.requests = []
 
     def page(self, resource, query):
         """The body that Nova would send."""
-        items = {'flavors': self.flavors, 'servers': self.servers}[resource]
+        items = getattr(self, resource)
+        if resource in ('services', 'aggregates'):
+            return {resource: items}
+        if resource == 'server_groups':
+            start = int(query['offset'][0])
+            limit = min(self.max_limit, int(query['limit'][0]))
+            return {resource: items[start:start + limit]}
         if 'marker' in query:
             marker, = query['marker']
             items = items[[each['id'] for each in items].index(marker) + 1:]
@@ -85,53 +156,133 @@ def _handler_class(api):
             url = urllib.parse.urlsplit(self.path)
             parts = url.path.strip('/').split('/')
             status, body = 200, {'version': {
-                'id': 'v2.1', 'status': 'CURRENT', 'version': '2.96',
-                'min_version': '2.1', 'links': [
+                'id': 'v2.1', 'status': 'CURRENT',
+                'version': api.microversion or '',
+                'min_version': '2.1' if api.microversion else '', 'links': [
                     {'rel': 'self', 'href': f'{api.url}/v2.1/'}]}}
-            if len(parts) == 3:
+            if len(parts) > 1:
+                resource = _RESOURCES.get(parts[1], parts[1])
                 query = urllib.parse.parse_qs(url.query)
-                api.requests.append((parts[1], query, self.headers.get(
+                api.requests.append((resource, query, self.headers.get(
                     'OpenStack-API-Version')))
                 if self.headers.get('X-Auth-Token') != neutron_api.TOKEN:
                     status, body = 401, {}
-                elif parts[1] in api.answers:
-                    status, body = api.answers[parts[1]]
+                elif resource in api.answers:
+                    status, body = api.answers[resource]
                 else:
-                    body = api.page(parts[1], query)
-            data = body if isinstance(body, bytes) else (
-                json.dumps(body).encode())
-            self.send_response(status)
-            self.send_header('Content-Type', 'application/json')
-            self.send_header('Content-Length', str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+                    body = api.page(resource, query)
+            _reply(self, status, body)
+
+    return Handler
+
+
+def _reply(handler, status, body):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    handler.send_response(status)
+    handler.send_header('Content-Type', 'application/json')
+    handler.send_header('Content-Length', str(len(data)))
+    handler.end_headers()
+    handler.wfile.write(data)
+
+
+class PlacementAPI(http_server.LocalServer):
+    """A server on a port of its own; only what is read of Placement.
+
+    :ivar providers: what it has, see :meth:`add`
+    :ivar answers: path -> (status, body) that it answers instead
+    """
+
+    def __init__(self):
+        super().__init__(_placement_handler_class(self))
+        self.providers = []
+        self.answers = {}
+
+    def add(self, uuid, parent=None, traits=(), aggregates=(),
+            allocations=None, **totals):
+        """Add a provider.
+
+        :param allocations: consumer -> resource class -> amount
+        :param totals: resource class -> total
+        """
+        self.providers.append({
+            'uuid': uuid, 'name': f'name-of-{uuid}', 'generation': 1,
+            'parent_provider_uuid': parent,
+            'root_provider_uuid': parent or uuid, 'traits': list(traits),
+            'aggregates': list(aggregates), 'links': [],
+            'allocations': {
+                consumer: {'resources': resources, 'consumer_generation': 1}
+                for consumer, resources in (allocations or {}).items()},
+            'inventories': {name: {
+                'total': total, 'reserved': 1, 'allocation_ratio': 2.0,
+                'min_unit': 1, 'max_unit': total, 'step_size': 1}
+                for name, total in totals.items()}})
+
+    def body(self, path, query):
+        """The body that Placement would send; None for an unknown path."""
+        if path == '':
+            return {'versions': [{
+                'id': 'v1.0', 'min_version': '1.0', 'max_version': '1.39',
+                'status': 'CURRENT', 'links': [{'rel': 'self', 'href': ''}]}]}
+        if path == 'traits':
+            return {'traits': sorted({
+                trait for each in self.providers for trait in each['traits']})}
+        if path == 'resource_providers':
+            return {path: [
+                each for each in self.providers
+                if set(query.get('required', ())) <= set(each['traits'])
+                and set(query.get('member_of', ())) <= set(
+                    each['aggregates'])]}
+        _providers, uuid, what = path.split('/')
+        for each in self.providers:
+            if each['uuid'] == uuid:
+                return {'resource_provider_generation': 1, what: each[what]}
+        return None
+
+
+def _placement_handler_class(api):
+
+    class Handler(http_server.Handler):
+
+        def do_GET(self):  # noqa: N802
+            url = urllib.parse.urlsplit(self.path)
+            path = url.path.strip('/')
+            status, body = 200, api.body(
+                path, urllib.parse.parse_qs(url.query))
+            if body is None:
+                status = 404
+            _reply(self, *api.answers.get(path, (status, body)))
 
     return Handler
 
 
 class CloudAPI(neutron_api.NeutronAPI):
-    """Keystone and Neutron, and a Nova beside them.
+    """Keystone and Neutron, and Nova and Placement beside them.
 
     :ivar nova: Nova
+    :ivar placement: Placement; None if the cloud has none
     """
 
     def __init__(self):
         super().__init__()
         self.needs_token = True
         self.nova = NovaAPI()
+        self.placement = PlacementAPI()
+        self._all = (self.nova, self.placement)
 
     def start(self):
         """Listen."""
         super().start()
-        self.nova.start()
+        for api in self._all:
+            api.start()
 
     def stop(self):
         """Refuse connections from now on."""
         super().stop()
-        self.nova.stop()
+        for api in self._all:
+            api.stop()
 
     def token(self):
-        """Keystone's answer, with Nova in the catalog."""
+        """Keystone's answer, with all of them in the catalog."""
         found = super().token()
         found['token']['catalog'] = [
             {'type': kind, 'name': name, 'id': name, 'endpoints': [
@@ -139,7 +290,9 @@ class CloudAPI(neutron_api.NeutronAPI):
                  'region': 'RegionOne', 'region_id': 'RegionOne'}]}
             for kind, name, url in (
                 ('network', 'neutron', self.url),
-                ('compute', 'nova', f'{self.nova.url}/v2.1'))]
+                ('compute', 'nova', f'{self.nova.url}/v2.1'),
+                ('placement', 'placement',
+                 self.placement and self.placement.url)) if url]
         return found
 
     def variables(self, password=neutron_api.PASSWORD):
