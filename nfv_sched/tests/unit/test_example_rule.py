@@ -41,13 +41,22 @@ ALL = (*test_refusing.OURS, EVEN)
 
 
 class Installed(fixtures.Fixture):
-    """The package of the example is installed."""
+    """The package of the example is installed.
+
+    :param more: group -> names and values of further entry points
+    """
+
+    def __init__(self, more=None):
+        super().__init__()
+        self._more = more or {}
 
     def _setUp(self):
         path = os.path.join(
             os.path.dirname(example_rule.__file__), 'entry_points.toml')
         with open(path, 'rb') as source:
             groups = tomllib.load(source)['project']['entry-points']
+        for group, members in self._more.items():
+            groups[group].update(members)
         site = self.useFixture(fixtures.TempDir()).path
         info = os.path.join(site, 'nfvx-1.0.dist-info')
         os.mkdir(info)

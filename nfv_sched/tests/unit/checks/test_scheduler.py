@@ -12,6 +12,7 @@
 """The checks of filters, weighers, options and validators on real files."""
 
 import os
+import re
 
 import fixtures
 import nova.conf
@@ -88,8 +89,10 @@ class FiltersTest(CheckTestCase):
     def test_subset(self):
         result = self.check(f'{STOCK},NFVTopologyFilter')
         self.assertSuccess(
-            result, 'Not enabled, so not kept: nfv:vswitch_numa_affinity, ')
-        self.assertNotIn('nfv:numa_node', result.details)
+            result, 'Not enabled, so not kept: nfv:vswitch_numa_affinity, '
+            'nfv:pci_numa_affinity, nfv:numa_affinity.PLACE, '
+            'nfv:shared_vcpu, limits of ports, limits of security-group '
+            'rules.')
 
     def test_none_of_ours(self):
         self.assertWarning(
@@ -150,6 +153,11 @@ available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
         self.assertWarning(result, 'nfv:numa_node.N is not kept')
         self.assertNotIn('no filter looks', result.details)
 
+    def test_rules_of_all_guests_need_no_topology(self):
+        """The one of threads does without NFVTopologyFilter, too."""
+        self.assertSuccess(self.check(
+            f'{STOCK},NUMATopologyFilter,CPUThreadPolicyFilter'))
+
     def test_limits_need_no_topology(self):
         self.assertSuccess(self.check(f'{STOCK},{LIMITS}'))
 
@@ -192,10 +200,16 @@ available_filters = nfv_sched.filters.nfv_topology.NFVTopologyFilter
 
 class WeighersTest(CheckTestCase):
 
-    def check(self, weighers=WEIGHERS, options='', more=''):
-        self.read(f'{AVAILABLE}enabled_filters = {STOCK},{PLUGIN}\n'
+    def check(self, weighers=WEIGHERS, options='', more='', filters=PLUGIN):
+        self.read(f'{AVAILABLE}enabled_filters = {STOCK},{filters}\n'
                   f'{weighers}{more}', f'[nfv_sched]\n{options}')
         return scheduler.weighers(CONF)
+
+    def test_no_class(self):
+        """An entry point of anything else is no weigher."""
+        self.useFixture(test_example_rule.Installed(
+            {'nfv_sched.weighers': {'broken': 'os.path:join'}}))
+        self.assertSuccess(self.check(), 'EvenNodesWeigher')
 
     def test_as_documented(self):
         self.assertSuccess(
@@ -209,6 +223,18 @@ class WeighersTest(CheckTestCase):
             'without PCINUMAAffinityWeigher',
             'without PlaceNUMAAffinityWeigher: nfv:numa_affinity.PLACE',
             'Add nfv_sched.weights.all_weighers')
+
+    def test_only_weighers_of_enabled_filters(self):
+        """What no filter keeps strictly need not be preferred either."""
+        self.assertSuccess(self.check('', filters='NFVTopologyFilter'))
+        result = self.check('', filters=(
+            'NFVTopologyFilter,PCINUMAAffinityFilter'))
+        self.assertWarning(result, 'without PCINUMAAffinityWeigher')
+        self.assertNotIn('VSwitchNUMAAffinityWeigher', result.details)
+        self.assertSuccess(self.check(
+            options='vswitch_numa_affinity_weight_multiplier=0',
+            filters='NFVTopologyFilter,PciPassthroughFilter,'
+                    'PCINUMAAffinityFilter'))
 
     def test_stock_lost(self):
         self.assertWarning(
@@ -251,9 +277,23 @@ class WeighersTest(CheckTestCase):
         self.assertWarning(
             self.check(options='router_weight_multiplier=5000'),
             'most of it from [nfv_sched] router_weight_multiplier')
+        self.assertWarning(
+            self.check(options='[metrics]\nweight_multiplier=-5000'),
+            'most of it from [metrics] weight_multiplier')
         # Nova means these to outweigh everything.
         self.assertSuccess(
             self.check(more='build_failure_weight_multiplier = 1e9\n'))
+
+
+    def test_multiplier_as_told(self):
+        """As much as the others is not enough, and any more is."""
+        option = 'pci_numa_affinity_weight_multiplier'
+        found = re.search(f'Set {option} above ([0-9.]+)\\.', self.check(
+            options=f'{option}=3').details)
+        most = found.group(1)
+        self.assertWarning(self.check(options=f'{option}={most}'),
+                           'pci_numa_affinity=prefer can be outw')
+        self.assertSuccess(self.check(options=f'{option}={most}1'))
 
 
 class RuleOfAnotherPackageTest(CheckTestCase):
@@ -294,6 +334,14 @@ class RuleOfAnotherPackageTest(CheckTestCase):
         self.read_enabled(PLUGIN, 'EvenNodesFilter')
         self.assertSuccess(scheduler.filters(CONF))
         self.assertSuccess(scheduler.weighers(CONF), 'EvenNodesWeigher')
+
+    def test_without_key(self):
+        """What reads no extra spec is told by the name of its rule."""
+        rule, = (cls for cls in rules.classes() if cls.name == 'even_nodes')
+        self.useFixture(fixtures.MockPatchObject(rule, 'keys', ()))
+        self.read_enabled(PLUGIN)
+        self.assertSuccess(scheduler.filters(CONF),
+                           'so not kept: even_nodes, limits of ports')
 
     def test_multiplier(self):
         self.read_enabled(PLUGIN, 'EvenNodesFilter')
@@ -352,6 +400,10 @@ class OptionsTest(CheckTestCase):
         self.assertSuccess(self.check('vswitch_label = 1'))
         self.assertWarning(
             self.check('max_snapshot_age = 60'), 'Raise max_snapshot_age')
+        for age, check in ((59, self.assertWarning),
+                           (60, self.assertSuccess)):
+            check(self.check(f'max_snapshot_age = {age}\n'
+                             'neutron_refresh_interval = 30'))
         self.assertWarning(
             self.check('vswitch_ports_per_node = 4'), 'leaves no port')
         self.assertSuccess(self.check('vswitch_ports_per_node = 0'))
