@@ -29,6 +29,7 @@ import typing as ty
 import uuid
 
 from nfv_sched.cloud import snapshot
+from nfv_sched.cloud import unread
 from nfv_sched.ledger import names as ledger_names
 
 _IDS = re.compile(r'\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b'
@@ -198,6 +199,11 @@ class _Anonymizer:
 
     def _sentence(self, text: str) -> str:
         """What is missing, without the error: that may have any name in it."""
+        cell = unread.cell(text)
+        if cell is not None:
+            # Those who read the file have to know which hosts are concerned.
+            name, what = cell
+            return f'Cell {self._cell(name)} {what}'
         return self._without_ids(_NAMED.sub(
             lambda found: f'A {found[1].lower()}', text.partition(':')[0]))
 

@@ -18,6 +18,7 @@ import functools
 
 from nfv_sched.advice.hosts import view
 from nfv_sched.cloud import snapshot
+from nfv_sched.cloud import unread
 from nfv_sched.numa import topology
 from nfv_sched.simulator import restore_hosts
 
@@ -216,9 +217,8 @@ def readable(cloud: snapshot.Cloud) -> list[snapshot.Host]:
 
     :param cloud: the cloud
     """
-    unread = [text for text in cloud.missing if text.startswith('Cell ')]
-    return [host for host in cloud.hosts
-            if not any(host.cell in text for text in unread)]
+    cells = {found[0] for found in map(unread.cell, cloud.missing) if found}
+    return [host for host in cloud.hosts if host.cell not in cells]
 
 
 def is_settled(move: snapshot.Migration) -> bool:

@@ -19,6 +19,7 @@ from oslo_utils.fixture import uuidsentinel as uuids
 from nfv_sched.cloud import anonymize
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
+from nfv_sched.cloud import unread
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.tests import base
 
@@ -234,9 +235,21 @@ class AnonymizeTest(base.TestCase):
                     node, physnets=one.nodes[0].physnets)
                     for node in other.nodes))
         self.assertEqual(
-            ('A cell cannot be read', 'A cell does not answer in time',
+            ('Cell cell2 cannot be read', 'Cell cell2 does not answer in time',
              'A host is left out, its record is malformed',
              'Neutron cannot be read'), cloud.missing)
+
+    def test_hosts_of_unread_cells(self):
+        """They are found as before."""
+        hosts = (*CLOUD.hosts, dataclasses.replace(
+            CLOUD.hosts[0], uuid=uuids.other, cell='acme: far one'))
+        cloud = anonymize.anonymize(dataclasses.replace(
+            CLOUD, hosts=hosts, missing=(
+                f'Cell {uuids.cell}(acme: far one) cannot be read: acme',)))
+        text, = cloud.missing
+        self.assertNotIn('acme', text)
+        name, _what = unread.cell(text)
+        self.assertEqual(1, sum(host.cell == name for host in cloud.hosts))
 
     def test_another_time_another_name(self):
         self.assertNotEqual(

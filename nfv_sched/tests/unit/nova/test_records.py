@@ -21,6 +21,7 @@ from nova.db.main import models
 from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from nfv_sched.cloud import unread
 from nfv_sched.nova import records
 from nfv_sched.tests import base
 
@@ -71,6 +72,8 @@ class CellsTest(base.TestCase):
         self.assertEqual([('near', [], {}, {})], cells.hosts())
         self.assertEqual([f'Cell {uuids.far}(far) does not answer in time'],
                          cells.failures)
+        self.assertEqual([('far', 'does not answer in time')],
+                         list(map(unread.cell, cells.failures)))
 
     def test_not_asked_again(self):
         """A cell that fails in between keeps what was read of it."""
@@ -85,6 +88,8 @@ class CellsTest(base.TestCase):
         self.assertEqual(2 * records.CHUNK + 1, len(found))
         self.assertEqual([f'Cell {uuids.far}(far) cannot be read: gone'],
                          cells.failures)
+        self.assertEqual([('far', 'cannot be read')],
+                         list(map(unread.cell, cells.failures)))
         self.assertEqual(('servers', len(found), 2 * records.CHUNK + 2),
                          progress[-1])
         self.answers({'near': ([], {}, {})})

@@ -17,6 +17,7 @@ import re
 
 import nfv_sched
 from nfv_sched.advice.audit import audit
+from nfv_sched.advice.audit import site
 from nfv_sched.advice.audit import values
 from nfv_sched.cloud import snapshot
 from nfv_sched.tests import base
@@ -258,6 +259,24 @@ class UnreadTest(base.TestCase):
         self.assertNotIn(values.INVENTORY, kinds(unread))
         self.assertIn(values.INVENTORY, kinds(
             dataclasses.replace(unread, missing=())))
+
+    def test_unread_cells(self):
+        """Only their hosts are left out."""
+        cloud = clouds.sound()
+        one, *others = cloud.hosts
+        hosts = (dataclasses.replace(one, cell='cell1'), *(
+            dataclasses.replace(host, cell='cell10') for host in others))
+        for cell, left in ((f'{faults.NOBODY}(cell1)', hosts[1:]),
+                           (f'{faults.NOBODY}(cell10)', hosts[:1]),
+                           ('cell10', hosts[:1]), ('cell', hosts)):
+            for what in ('cannot be read: no route to cell1 or cell10',
+                         'does not answer in time'):
+                self.assertEqual(list(left), site.readable(
+                    dataclasses.replace(cloud, hosts=hosts, missing=(
+                        f'Cell {cell} {what}',))), cell)
+        for text in ('Neutron cannot be read: cell1', 'There are no cells'):
+            self.assertEqual(list(hosts), site.readable(
+                dataclasses.replace(cloud, hosts=hosts, missing=(text,))))
 
     def test_moves_of_older_files(self):
         cloud = dataclasses.replace(clouds.sound(), moves=None,
