@@ -464,6 +464,8 @@ class TestProject(CapacityTestCase):
         found = self.assertTakes(set(), cloud, 'gamma')
         self.assertIn('placement_aggregate_required_for_tenants', found.error)
         self.assertBinds(['aggregate'], found)
+        # Of nobody in particular is asked what the hosts have room for.
+        self.assertTakes({'one', 'two', 'six'}, cloud, None)
 
     def test_both(self):
         self.assertTakes({'two'}, self.cloud(

@@ -167,6 +167,30 @@ class CapacityTest(base.CommandTestCase):
              for row in self.table('show', 'vrouter.4', '--next')])
         self.assertNotIn('Next', self.table('show', 'vrouter.4')[0])
 
+    def test_next_with_emulator_threads(self):
+        """CPUs for these leave with the server, too."""
+        node, = SMALL.nodes
+        file.save(dataclasses.replace(CLOUD, servers=(dataclasses.replace(
+            SMALL, nodes=(dataclasses.replace(
+                node, reserved=frozenset([3])),)),)), self.file)
+        row, = self.table('show', 'vrouter.4', '--next', '--host', 'one')
+        self.assertEqual('small: 2 pCPUs on node 0', row['Next'])
+
+    def test_next_with_ports(self):
+        """A server makes room for guests with as many ports as it has."""
+        file.save(dataclasses.replace(
+            CLOUD, hosts=(clouds.host(network=snapshot.HostNetwork(
+                vswitch_ports=5, security_rules=0)),),
+            aggregates=(), servers=(dataclasses.replace(
+                SMALL, nodes=None, ports=(snapshot.Port(id='p', rules=0),)),),
+            options={**CLOUD.options, 'nfv_sched': {
+                'vswitch_ports_per_node': 8, 'vswitch_physical_ports': 1}},
+        ), self.file)
+        for ports, fits, leaving in (
+                ('1', 2, 'small: 1 vCPU, 512 MiB'), ('2', 1, '')):
+            row, = self.table('show', 'vrouter.4', '--next', '--ports', ports)
+            self.assertEqual((fits, leaving), (row['Fits'], row['Next']))
+
     def test_next_for_a_project(self):
         """No server need leave a host that is kept for others."""
         file.save(dataclasses.replace(

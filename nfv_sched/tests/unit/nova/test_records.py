@@ -129,23 +129,32 @@ class MovedTest(base.TestCase):
     def insert(self, model, **values):
         with self.engine.begin() as connection:
             connection.execute(model.__table__.insert().values(
-                deleted=0, **values))
+                {'deleted': 0, **values}))
+
+    def insert_move(self, day, name, source, **values):
+        self.insert(
+            models.Migration, uuid=getattr(uuids, f'move{day}'),
+            instance_uuid=getattr(uuids, name), source_compute=source,
+            migration_type='migration',
+            created_at=datetime.datetime(2026, 1, day), **values)
 
     def test_all(self):
-        for name, host in (('a', 'x'), ('b', 'y'), ('c', None), ('d', 'x')):
+        for name, host in (('a', 'x'), ('b', 'y'), ('c', None), ('d', 'x'),
+                           ('e', 'x'), ('f', 'x')):
             self.insert(models.Instance, uuid=getattr(uuids, name), host=host)
         for day, name, source in (
                 (1, 'a', 'y'), (2, 'a', 'x'), (3, 'b', 'z'), (4, 'b', 'x'),
                 (5, 'b', 'z'), (6, 'b', 'y'), (7, 'b', None),
-                (8, 'c', 'x'), (9, 'd', 'x'), (10, 'other', 'y')):
-            self.insert(
-                models.Migration, uuid=getattr(uuids, f'move{day}'),
-                instance_uuid=getattr(uuids, name), source_compute=source,
-                migration_type='migration',
-                created_at=datetime.datetime(2026, 1, day))
+                (8, 'c', 'x'), (9, 'd', 'x'), (10, 'other', 'y'),
+                # The host whose name comes first was left last, and first.
+                (12, 'e', 'a'), (11, 'e', 'b'), (13, 'f', 'a'),
+                (14, 'f', 'b')):
+            self.insert_move(day, name, source)
+        # Nova deletes none of a server that is there.
+        self.insert_move(15, 'a', 'z', deleted=1)
         cells = records.Cells()
         found = {row.columns.uuid: row.moved and row.moved.day
                  for row in cells.servers(lambda *args: None)}
         self.assertEqual([], cells.failures)
-        self.assertEqual({uuids.a: 1, uuids.b: 5, uuids.c: 8, uuids.d: None},
-                         found)
+        self.assertEqual({uuids.a: 1, uuids.b: 5, uuids.c: 8, uuids.d: None,
+                          uuids.e: 12, uuids.f: 14}, found)

@@ -97,6 +97,13 @@ class SinceTest(base.TestCase):
             self.assertEqual(self.CREATED, self.since(
                 kind, self.server(moved=self.MOVED)))
 
+    def test_the_latest_counts(self):
+        server = self.server(moved=self.MOVED)
+        for since, wanted in ((self.CREATED, self.MOVED),
+                              (self.LATER, self.LATER)):
+            self.assertEqual(wanted, values.of(
+                values.POLICY, 'host', 'text', server, since).since)
+
     def test_unknown(self):
         self.assertEqual('', self.since(values.UNKNOWN_GUEST, None))
         self.assertEqual('', self.since(
@@ -115,6 +122,20 @@ class SinceTest(base.TestCase):
                 cloud, moves=(*cloud.moves, move)))
             self.assertEqual([(values.STALE_MOVE, self.LATER)], [
                 (each.kind, each.since) for each in found])
+
+    def test_stale_move_before_another(self):
+        """That the server moved later makes it no younger."""
+        cloud = clouds.sound()
+        server = next(each for each in cloud.servers if each.host)
+        cloud = faults.replace_server(
+            cloud, server, created=self.CREATED, moved=self.LATER)
+        found, = audit.findings(dataclasses.replace(cloud, moves=(
+            *cloud.moves, snapshot.Migration(
+                uuid='m', kind='live-migration', status='running',
+                server=server.uuid, source=server.host, target='x',
+                updated=self.MOVED))))
+        self.assertEqual((values.STALE_MOVE, self.MOVED),
+                         (found.kind, found.since))
 
     def test_pinned_twice(self):
         """Not before the later of them came."""

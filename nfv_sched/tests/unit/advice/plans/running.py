@@ -45,6 +45,7 @@ flavors:
   p2: {<<: *p, vcpus: 2}
   p3: {<<: *p, vcpus: 3}
   p4: {<<: *p, vcpus: 4}
+  fat3: {<<: *p, vcpus: 3, memory: 512 MiB}
   vf:
     vcpus: 1
     memory: 256 MiB

@@ -14,7 +14,9 @@ import dataclasses
 
 from nfv_sched.advice import capacity
 from nfv_sched.advice.plans import departure
+from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import servers
+from nfv_sched.tests.unit.advice import clouds
 from nfv_sched.tests.unit.advice.plans import running
 
 
@@ -50,6 +52,31 @@ class TestDeparture(running.RunningTestCase):
         self.assertNext('three', 'p4', 'three p3 one', 'two p2 one',
                         'deux p2 one')
 
+    def test_the_smaller_of_two_that_help(self):
+        """By vCPUs, then by memory, then by name."""
+        for wanted, *boots in (
+                ('z', 'a p4 one', 'z fat3 one'),
+                ('z', 'a fat3 one', 'z p3 one'),
+                ('a', 'z p3 one', 'a p3 one')):
+            self.assertEqual({'one': wanted}, self.smallest(
+                self.running(*boots), 'p4')[1], boots)
+
+    def test_ports(self):
+        """One that has as many ports as new guests have makes room."""
+        server = snapshot.Server(
+            uuid='x', name='x', host='one', cell='cell1', state='active',
+            flavor=clouds.flavor(1), ports=(snapshot.Port(id='p', rules=0),))
+        cloud = clouds.cloud(
+            clouds.host(network=snapshot.HostNetwork(
+                vswitch_ports=5, security_rules=0)),
+            servers=(server,), flavors=(clouds.flavor(2),),
+            nfv_sched={'vswitch_ports_per_node': 8,
+                       'vswitch_physical_ports': 1})
+        self.assertEqual(({'one': 2}, {'one': 'x'}),
+                         self.smallest(cloud, 'pinned'))
+        self.assertEqual(({'one': 1}, {}),
+                         self.smallest(cloud, 'pinned', ports=2))
+
     def test_nobody_alone(self):
         self.assertNext(None, 'p4', 'a p2 one', 'b p2 one', 'c p2 one',
                         'd p2 one')
@@ -76,6 +103,14 @@ class TestDeparture(running.RunningTestCase):
             for each in cloud.servers]))
         self.assertEqual({'one': 'small'}, self.smallest(cloud, 'p4')[1])
         self.assertEqual({}, self.smallest(busy, 'p4')[1])
+
+    def test_servers_whose_request_is_not_known(self):
+        cloud = self.running('odd p3 one', 'sound p4 one')
+        odd, sound = sorted(cloud.servers, key=lambda each: each.name)
+        self.assertEqual({'one': 'odd'}, self.smallest(cloud, 'p4')[1])
+        self.assertEqual({'one': 'sound'}, self.smallest(dataclasses.replace(
+            cloud, servers=(dataclasses.replace(
+                odd, image={'hw_cpu_policy': 'bogus'}), sound)), 'p4')[1])
 
     def test_a_flavor_that_the_api_refuses(self):
         cloud = self.running('a p1 one')
