@@ -101,6 +101,30 @@ class FactsTest(base.TestCase):
             snapshots.host('a', [self.NODE], uuid=name, hypervisor=name)
             for name in 'xy'))))
 
+    def test_one_of_several_compute_nodes(self):
+        """If only one is to be shown it has its own name all the same."""
+        self.write(a=lscpu())
+        hosts = [snapshots.host('a', [self.NODE], uuid=name, hypervisor=name)
+                 for name in 'xy']
+        self.assertEqual({}, facts.machines(
+            facts.listed(self.folder), snapshots.cloud(hosts), hosts[:1],
+            self.warnings.append))
+        self.assertEqual(1, len(self.warnings))
+
+    def test_name_of_the_service(self):
+        """Unless there are several it counts, not that of the node."""
+        self.write(a=lscpu(), x='of no host')
+        self.assertEqual(['x'], list(self.machines(
+            snapshots.host('a', [self.NODE], hypervisor='x'))))
+
+    def test_offline(self):
+        """CPUs that are off are there."""
+        cpus = json.loads(lscpu())
+        cpus['cpus'][3].update(core='-', node='-', online=False)
+        self.write(a=json.dumps(cpus))
+        self.assertEqual({'a': [0, 1, 2]}, self.machines())
+        self.assertEqual([], self.warnings)
+
     def test_names_of_hosts_lead_nowhere_else(self):
         """A host that is named like a path is no way out of the folder."""
         os.mkdir(self.path('in'))
@@ -127,6 +151,9 @@ class FactsTest(base.TestCase):
         self.assertEqual(
             ['no file of --facts is named after a host that is shown'],
             self.warnings)
+        os.remove(self.path('c'))
+        self.assertEqual({}, self.machines())
+        self.assertEqual(2, len(self.warnings))
 
     def test_no_folder(self):
         self.folder = self.path('x')
@@ -154,7 +181,8 @@ class FactsTest(base.TestCase):
         for text, error in (
                 ('', 'is neither JSON nor'), ('{}', 'is not of lscpu'),
                 ('{"cpus": []}', 'there is no CPU'),
-                ('{"lscpu": []}', 'sibling threads of the CPUs are not known'),
+                ('{"lscpu": []}', 'sibling threads of the CPUs are not known; '
+                 '"lscpu -J -e=CPU,NODE,SOCKET,CORE,ONLINE" prints them'),
                 (lscpu(cpu=1), 'CPU 1 is there twice')):
             self.write(a=text)
             found = self.refused()

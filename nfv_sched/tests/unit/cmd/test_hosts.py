@@ -253,6 +253,23 @@ class FactsTest(_CommandTest):
                 'contradicts Nova: CPU 2 of node 0 missing\n')),
                 self.seen(*args))
 
+    def test_names_do_no_harm(self):
+        """A warning is a line, whatever a host is named."""
+        name = 'a\nerror: x'
+        file.save(snapshots.cloud([snapshots.host(name, [snapshots.node(
+            0, 4, 1, 1)])]), self.file)
+        self.write(0, 1, name=name)
+        self.assertRegex(self.seen('map')[2],
+                         r'^warning: a error: x is shown without .*\n$')
+
+    def test_no_folder_and_no_cloud(self):
+        """The folder is looked at first: to read a cloud takes longer."""
+        os.remove(self.file)
+        self.folder += '/x'
+        self.assertEqual(
+            (1, '', f'error: {self.folder}: No such file or directory\n'),
+            self.seen('map'))
+
     def test_bad(self):
         """An error in a line, and nothing else."""
         self.write()

@@ -61,6 +61,14 @@ class MachinesTest(base.TestCase):
             ['CPU 3,7 of node 1 missing'],
             self.contradictions([(0, 4), (1, 5)], [(2, 6)]))
 
+    def test_shared(self):
+        """CPUs for shared guests must be there as those for pinned ones."""
+        host = snapshots.host(nodes=[snapshots.node(
+            0, 2, 2, 1, shared=1)])
+        self.assertEqual(
+            ['CPU 0 of node 0 missing'],
+            list(machines.contradictions(host, machine([(2,), (1, 3)]))))
+
     def test_offline(self):
         """Nova switches CPUs off that no guest has, if it may."""
         self.assertEqual([], self.contradictions(

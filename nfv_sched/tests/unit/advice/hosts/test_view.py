@@ -170,6 +170,21 @@ class HostTest(base.TestCase):
             [[thread.cpu for thread in core]
              for core in other.nodes[0].cores], other.hidden, other.notes))
 
+    def test_facts_with_shared_cpus(self):
+        """Those are Nova's, too."""
+        host = snapshots.host(nodes=[snapshots.node(
+            0, 4, 1, 1, shared=1, dedicated=frozenset([2]))])
+        found, = view.views(snapshots.cloud([host]), facts={
+            host.uuid: machine_values.Machine(nodes=(machine_values.Node(
+                number=0, cores=tuple(machine_values.Core(cpus=(cpu,))
+                                      for cpu in range(4))),))})
+        self.assertEqual(2, found.hidden)
+        self.assertEqual(
+            [values.State.SHARED, values.State.OTHER, values.State.FREE,
+             values.State.OTHER],
+            [thread.state for core in found.nodes[0].cores
+             for thread in core])
+
     def test_facts_without_nodes(self):
         """Of a host without NUMA nodes it is not known what is Nova's."""
         host = snapshot.Host(name='a', hypervisor='a', uuid='a', vcpus=2)
