@@ -25,6 +25,7 @@ from selenium import webdriver
 from selenium.webdriver.common import by
 from selenium.webdriver.common import keys
 
+from nfv_sched.advice.hosts import values
 from nfv_sched.advice.hosts import view
 from nfv_sched.render.map import page
 from nfv_sched.render.map import picture
@@ -49,7 +50,12 @@ CLOUDS = {
     'odd': maps.odd(),
     'hostile': maps.hostile(),
     'empty': snapshots.cloud(),
+    'facts': maps.with_platform(),
+    'facts on four nodes': maps.with_platform(4, 16, 3),
 }
+#: Name of a cloud -> facts about its machines.
+FACTS = {name: maps.facts(cloud) for name, cloud in CLOUDS.items()
+         if name.startswith('facts')}
 
 
 class _BrowserTest(base.TestCase):
@@ -73,11 +79,11 @@ class _BrowserTest(base.TestCase):
         self.folder = pathlib.Path(
             self.useFixture(fixtures.TempDir()).path)
 
-    def show(self, cloud, render=page.render, suffix='html'):
+    def show(self, cloud, render=page.render, suffix='html', facts=None):
         """Open the map of a cloud."""
         path = self.folder / f'map.{suffix}'
-        path.write_text(''.join(render(cloud, view.views(cloud))),
-                        encoding='utf-8')
+        path.write_text(''.join(render(
+            cloud, view.views(cloud, facts=facts))), encoding='utf-8')
         self.browser.get(path.as_uri())
 
     def look(self, width=WIDE, scheme='light', media='screen'):
@@ -114,7 +120,7 @@ class PageTest(_BrowserTest):
     def test_looks(self, name):
         """All sizes of hosts, in both schemes, wide and narrow."""
         self.look()
-        self.show(CLOUDS[name])
+        self.show(CLOUDS[name], facts=FACTS.get(name))
         for width in (WIDE, NARROW):
             for scheme in ('light', 'dark'):
                 what = f'{name} {width} {scheme}'
@@ -139,14 +145,44 @@ class PageTest(_BrowserTest):
 
     def test_print(self):
         """On paper all is there, in light colours."""
-        for name in ('two nodes', 'eight nodes', 'odd'):
-            self.show(CLOUDS[name])
+        for name in ('two nodes', 'eight nodes', 'odd', 'facts'):
+            self.show(CLOUDS[name], facts=FACTS.get(name))
             self.look(800, 'dark', 'print')
             self.shot(f'{name} print')
             self.assert_well(f'{name} print')
             self.assertEqual('none', self.run_script(
                 'getComputedStyle(document.querySelector(".up")).display'))
         self.assertGreater(len(self.browser.print_page()), 10_000)
+
+    def test_facts(self):
+        """CPUs that are not Nova's have a colour of their own."""
+        for scheme, media in (('light', 'screen'), ('dark', 'screen'),
+                              ('dark', 'print')):
+            self.show(CLOUDS['facts'], facts=FACTS['facts'])
+            self.look(scheme=scheme, media=media)
+            colours = self.run_script(
+                '["kn", "ks", "kf", "k0", "k1", "k2", "k3", "k4", "k5"].map('
+                'name => getComputedStyle(document.querySelector('
+                'name === "kf" ? ".box" : `defs .${name}`)).fill)')
+            self.assertTrue(all(
+                colour.startswith('rgb(') for colour in colours), colours)
+            self.assertNotIn(colours[0], colours[1:])
+
+    def test_facts_titles(self):
+        """Each of these CPUs is told."""
+        self.show(CLOUDS['facts'], facts=FACTS['facts'])
+        other = values.State.OTHER
+        titles = self.run_script(
+            '[...document.querySelectorAll(".n title")].map('
+            'title => title.textContent)')
+        expected = sorted(
+            f'CPU {thread.cpu}: {other.value}'
+            for host in view.views(CLOUDS['facts'], facts=FACTS['facts'])
+            for node in host.nodes for core in node.cores for thread in core
+            if thread.state is other)
+        self.assertEqual(expected, sorted(
+            title for title in titles if title.endswith(f': {other.value}')))
+        self.assertGreater(len(expected), 12)
 
     def test_alone(self):
         """The page asks for nothing, and runs nothing."""
@@ -227,7 +263,7 @@ class PictureTest(_BrowserTest):
     @ddt.data(*(name for name, cloud in CLOUDS.items() if cloud.hosts))
     def test_looks(self, name):
         self.look()
-        self.show(CLOUDS[name], picture.render, 'svg')
+        self.show(CLOUDS[name], picture.render, 'svg', FACTS.get(name))
         for scheme in ('light', 'dark'):
             self.look(scheme=scheme)
             self.shot(f'{name} picture {scheme}')
@@ -238,9 +274,9 @@ class PictureTest(_BrowserTest):
 class MeasureTest(_BrowserTest):
     """What is measured is seen if it is wrong."""
 
-    def assert_seen(self, check, script):
+    def assert_seen(self, check, script, name='two nodes'):
         self.look()
-        self.show(CLOUDS['two nodes'])
+        self.show(CLOUDS[name], facts=FACTS.get(name))
         self.assert_well('before', (check,))
         self.browser.execute_script(script)
         self.assertNotEqual([], self.browser.execute_script(
@@ -266,7 +302,9 @@ class MeasureTest(_BrowserTest):
 
     def test_contrast(self):
         for name, colour in (('soft', '#999'), ('ink', '#999'),
-                             ('k0', '#667'), ('accent', '#999')):
+                             ('k0', '#667'), ('kn', '#667'),
+                             ('accent', '#999')):
             self.assert_seen(
                 'contrast', 'document.documentElement.style.setProperty('
-                            f'"--{name}", "{colour}")')
+                            f'"--{name}", "{colour}")',
+                'facts' if name == 'kn' else 'two nodes')

@@ -11,6 +11,8 @@
 #    under the License.
 """Hosts to draw: odd ones, and with names that want to do harm."""
 
+import dataclasses
+
 from nfv_sched.advice.hosts import view
 from nfv_sched.cloud import snapshot
 from nfv_sched.machine import values
@@ -89,3 +91,27 @@ def with_facts():
         hosts[0].uuid: values.Machine(nodes=(values.Node(
             number=0, cores=tuple(values.Core(cpus=(core, core + 4))
                                   for core in range(4))),))})
+
+
+def with_platform(nodes=2, cores=14, hosts=6):
+    """A cloud: the first core of each NUMA node is not Nova's.
+
+    Neither are CPUs of the last one, unless guests have them.
+
+    :param cores: of a NUMA node, with two threads each
+    """
+    cloud = snapshots.generated(hosts, nodes, cores, 2, nodes * 8)
+    return dataclasses.replace(cloud, hosts=tuple(
+        dataclasses.replace(host, nodes=tuple(
+            dataclasses.replace(
+                node, shared=node.shared.difference(node.siblings[0]),
+                dedicated=node.dedicated - (node.siblings[-1] - node.pinned))
+            for node in host.nodes)) for host in cloud.hosts))
+
+
+def facts(cloud):
+    """UUID of each host -> facts about its machine: the siblings of Nova."""
+    return {host.uuid: values.Machine(nodes=tuple(values.Node(
+        number=node.number, cores=tuple(
+            values.Core(cpus=tuple(sorted(core))) for core in node.siblings))
+        for node in host.nodes)) for host in cloud.hosts}
