@@ -173,8 +173,13 @@ def _rows(connection: sdk_connection.Connection, resource: str,
         rows = [row for row in _listed(body, resource)
                 if row['id'] not in seen]
         yield from rows
-        if not rows or not any(link['rel'] == 'next' for link in body.get(
-                f'{resource}_links', ())):
+        if not rows:
+            return
+        # A page of hypervisors has no link if one without service was left
+        # out of it.
+        if resource != 'hypervisors' and not any(
+                link['rel'] == 'next'
+                for link in body.get(f'{resource}_links', ())):
             return
         seen.update(row['id'] for row in rows)
         marker['marker'] = rows[-1]['id']
@@ -347,9 +352,16 @@ def _hosts(connection: sdk_connection.Connection,
     for aggregate in aggregates:
         for name in aggregate.hosts:
             of_host.setdefault(name, []).append(aggregate.name)
-    found = _all(connection, 'hypervisors', {}, lambda row: (
-        None if row['service']['host'] in silent
-        else _host(row, services, of_host)))
+    try:
+        found = _all(connection, 'hypervisors', {}, lambda row: (
+            None if row['service']['host'] in silent
+            else _host(row, services, of_host)))
+    except APIError as exc:
+        if not silent:
+            raise
+        # Nova gives no hypervisors at all then, and does not say why.
+        raise APIError(f'{exc}; the cells of {len(silent)} hosts do not '
+                       f'answer, such as that of {min(silent)}') from exc
     return [host for host in found if host is not None]
 
 

@@ -16,6 +16,8 @@ from unittest import mock
 
 from keystoneauth1 import noauth
 from keystoneauth1 import session as ks_session
+from nova import test
+from nova.tests import fixtures as nova_fixtures
 from openstack import connection as sdk_connection
 from oslo_utils.fixture import uuidsentinel as uuids
 
@@ -170,6 +172,13 @@ class HostsTest(test_snapshot.SnapshotTestCase):
             self.assertIn(said, self.refused())
         self.placement_api.stop()
         self.refused()
+
+    def test_silent_cell(self):
+        """Nova gives no hypervisors then; the error says which cell it is."""
+        with nova_fixtures.DownCellFixture(
+                [self.cell_mappings[test.CELL1_NAME]]):
+            self.assertIn('the cells of 2 hosts do not answer, such as that '
+                          'of host1', self.refused())
 
     def refused(self, client=None):
         """The line that nothing can be read with."""

@@ -106,7 +106,7 @@ class HostsTest(APITestCase):
             cloud.servers[0].allocations)
         self.assertEqual((), cloud.missing)
         # Later ones have neither CPUs nor memory, and ask each nova-compute.
-        (_query, version), = self.asked('hypervisors')
+        (_query, version), _end = self.asked('hypervisors')
         self.assertEqual('compute 2.61', version)
         (query, version), = self.asked('services')
         self.assertEqual((['nova-compute'], 'compute 2.100'),
@@ -143,6 +143,21 @@ class HostsTest(APITestCase):
         self.assertEqual((['h1'], ['vm']), (
             [host.name for host in cloud.hosts],
             [server.name for server in cloud.servers]))
+
+    def test_orphan(self):
+        """A page that Nova left an orphaned compute node out of is short."""
+        self.nova.hypervisors = [
+            nova_api.hypervisor(f'h{number}') for number in range(3)]
+        page, self.nova.max_limit = self.nova.page, 2
+
+        def unlinked(resource, query):
+            body = page(resource, query)
+            body.pop('hypervisors_links', None)
+            return body
+
+        self.nova.page = unlinked
+        self.assertEqual(['h0', 'h1', 'h2'], [
+            host.name for host in self.read('hosts').hosts])
 
     def test_empty(self):
         self.nova.hypervisors = self.nova.services = self.nova.servers = []
