@@ -232,10 +232,6 @@ def _less(count: int | None, by: int) -> int | None:
     return None if count is None else max(0, count - by)
 
 
-class NoAggregateError(servers.Refused):
-    """No aggregate is for the project, and Nova wants one."""
-
-
 class Host(ty.NamedTuple):
     """A host, as it is read once for all flavors.
 
@@ -318,7 +314,7 @@ class Counting:
             found = self.guest(flavor, image).count(chosen)
         except servers.Refused as exc:
             kind = 'aggregate' if isinstance(
-                exc, NoAggregateError) else 'flavor'
+                exc, granted.NoAggregateError) else 'flavor'
             refused = HostCapacity(0, 0, (Binding(kind, str(exc)),))
             return FlavorCapacity(
                 flavor, 0, 0, {host.name: refused for host in chosen},
@@ -428,17 +424,8 @@ class Guest:
         self._filters = filters
         self._limits = limits
         spec.instance_group = None
-        try:
-            requests = nova_api.placement_requests(
-                state.context, spec, state.manager)
-        except exception.RequestFilterFailed as exc:
-            raise NoAggregateError(nova_api.NO_AGGREGATE) from exc
-        except (exception.NovaException, ValueError) as exc:
-            raise servers.Refused(
-                f"Nova's scheduler refuses the flavor: {exc}") from exc
-        self.grants = granted.Grants(state.placement, [
-            placement.Query.parse(request.to_querystring())
-            for request in requests])
+        self.grants = granted.Grants(
+            state.placement, granted.queries(state, spec))
         self.spec = spec
         note = self._note = nfv_request.note_of(spec)
         note.sources = state.network.sources

@@ -22,13 +22,46 @@ from collections.abc import Sequence
 import copy
 import typing as ty
 
+from nova import exception
+from nova import objects
+
+from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement
+from nfv_sched.simulator import servers
+from nfv_sched.simulator import state as states
 
 #: If a request asks for nothing.
 MANY = 10 ** 6
 
 #: How a lack begins of which it is not known whether there is one.
 UNSURE = 'not worked out'
+
+
+class NoAggregateError(servers.Refused):
+    """No aggregate is for the project, and Nova wants one."""
+
+
+def queries(state: states.State,
+            spec: objects.RequestSpec) -> list[placement.Query]:
+    """What Nova's scheduler asks Placement for a request.
+
+    :param state: the cloud
+    :param spec: the request; Nova's request filters change it
+    :returns: the query, and for pinned guests the one for VCPU in place of
+        PCPU
+    :raises Refused: if Nova's scheduler fails on the request, or has no hosts
+        for the project
+    """
+    try:
+        requests = nova_api.placement_requests(
+            state.context, spec, state.manager)
+    except exception.RequestFilterFailed as exc:
+        raise NoAggregateError(nova_api.NO_AGGREGATE) from exc
+    except (exception.NovaException, ValueError) as exc:
+        raise servers.Refused(
+            f"Nova's scheduler refuses the flavor: {exc}") from exc
+    return [placement.Query.parse(request.to_querystring())
+            for request in requests]
 
 
 class Lack(ty.NamedTuple):

@@ -14,6 +14,7 @@
 
 import abc
 import argparse
+from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
 
@@ -39,6 +40,14 @@ notified.
 
 """
 
+_API = """\
+With --api only an account is needed: what Placement answers to Nova's own
+query is told, with Nova's default options, and what each host misses of it.
+Filters and weights are not known by the API, nor are PCI devices and networks.
+The exit code is 0 then if Placement returns hosts, 3 if it returns none.
+
+"""
+
 _EXIT_CODES = """\
 
 exit code: 0 if it would fit, 3 if it would not, 1 if something could not be
@@ -50,6 +59,15 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
     """Base of both commands."""
 
     simulates = True
+
+    takes_api = True
+
+    #: What is of no use where filters are not known: attribute of the command
+    #: line -> (option, its default).
+    for_filters: Mapping[str, tuple[str, ty.Any]] = {
+        'networks': ('--network', []),
+        'all_filters': ('--all-filters', False),
+        'try_seconds': ('--try-seconds', None)}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -71,11 +89,28 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
             '--all-filters', action='store_true',
             help='show filters that refuse no host, too')
         parser.add_argument(
-            '--try-seconds', type=float, default=_TRY_SECONDS,
-            metavar='SECONDS',
+            '--try-seconds', type=float, metavar='SECONDS',
             help='how long changes of a request that does not fit are tried; '
                  '0 to try none (default: 60)')
         return parser
+
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse, with --api, options that need filters."""
+        super().check(parsed_args)
+        if not parsed_args.api:
+            return
+        for name, (option, default) in self.for_filters.items():
+            if getattr(parsed_args, name) != default:
+                raise source.UsageError(
+                    f'{option} does not go with --api: only what Placement '
+                    'answers is known, not what filters do')
+
+    @abc.abstractmethod
+    def parts(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
+        """What is to be read with --api.
+
+        :param parsed_args: those of the command line
+        """
 
     @abc.abstractmethod
     def subject(self, found: snapshot.Cloud, state: ty.Any,
@@ -93,27 +128,41 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
 
         :returns: columns and rows of the hosts
         """
-        found = self.cloud(parsed_args)
+        found = self.cloud(parsed_args, self.parts(parsed_args))
         # Importing Nova takes seconds, which --help must not take.
-        from nfv_sched.advice.explain import explanation
+        from nfv_sched.advice import by_api
         from nfv_sched.advice.explain import request
         from nfv_sched.render import explain as render
         from nfv_sched.simulator import start
         self._render = render
         try:
-            with start.started(found) as state, progress.shown() as update:
-                subject = self.subject(found, state, parsed_args)
-                self._found = explanation.explain(
-                    state, subject.text, subject.asked,
-                    assumed=subject.assumed, present=subject.present,
-                    relax_seconds=parsed_args.try_seconds, progress=update)
+            with start.started(by_api.startable(found) if parsed_args.api
+                               else found) as state:
+                self._found = self._explain(
+                    state, self.subject(found, state, parsed_args),
+                    parsed_args)
         except request.RequestError as exc:
             raise source.UsageError(str(exc)) from exc
         self._hosts = source.chosen(
             [host.name for host in self._found.hosts], parsed_args.patterns,
             'host')
-        self.found = not self._found.fits
-        return render.COLUMNS, render.host_rows(self._found, self._hosts)
+        self.found = self._found.fits is False
+        return (render.columns(self._found),
+                render.host_rows(self._found, self._hosts))
+
+    @staticmethod
+    def _explain(state: ty.Any, subject: ty.Any,
+                 parsed_args: argparse.Namespace) -> ty.Any:
+        """The explanation of a subject: ``values.Explanation``."""
+        from nfv_sched.advice.explain import explanation
+        if parsed_args.api:
+            return explanation.explain_placement(state, subject)
+        seconds = parsed_args.try_seconds
+        with progress.shown() as update:
+            return explanation.explain(
+                state, subject.text, subject.asked, assumed=subject.assumed,
+                present=subject.present, progress=update,
+                relax_seconds=_TRY_SECONDS if seconds is None else seconds)
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str],
@@ -142,13 +191,14 @@ class Server(_Explain):
     where it is.
     """
 
-    epilog = _SHARED + """\
+    epilog = _SHARED + _API + """\
 examples:
   nfv-sched explain server router-7
   nfv-sched explain server router-7 --network provider,physnet=physnet0
   nfv-sched explain server 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --host 'c-1*'
   nfv-sched explain server router-7 --from cloud.json.gz -f json
   nfv-sched explain server 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
+  nfv-sched explain server router-7 --api --os-cloud admin
 """ + _EXIT_CODES.replace('if it would not', 'if it would not, or was not')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -188,7 +238,8 @@ examples:
         from nfv_sched.advice.explain import subject
         try:
             return subject.find(
-                self.cloud(parsed_args), parsed_args.server).uuid
+                self.cloud(parsed_args, ('servers',)),
+                parsed_args.server).uuid
         except request.RequestError as exc:
             raise source.UsageError(str(exc)) from exc
 
@@ -208,6 +259,9 @@ examples:
         return cli.Lister.produce_output(
             self, parsed_args, column_names, data)
 
+    def parts(self, parsed_args):
+        return 'hosts', 'servers'
+
     def subject(self, found, state, parsed_args):
         from nfv_sched.advice.explain import subject
         return subject.server(found, state, parsed_args.server,
@@ -217,12 +271,15 @@ examples:
 class Flavor(_Explain):
     """Explain where new servers of a flavor fit, and why not elsewhere."""
 
-    epilog = _SHARED + """\
+    for_filters = {**_Explain.for_filters, 'count': ('--count', 1)}
+
+    epilog = _SHARED + _API + """\
 examples:
   nfv-sched explain flavor vrouter.16
   nfv-sched explain flavor vrouter.16 --network provider --count 3
   nfv-sched explain flavor fw.8 --image-property hw_vif_model=virtio
   nfv-sched explain flavor fw.8 --group spread --from cloud.json.gz
+  nfv-sched explain flavor fw.8 --api --os-cloud admin
 """ + _EXIT_CODES
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -238,6 +295,11 @@ examples:
             help=f'make so many servers by one request, {_MOST_SERVERS} at '
                  'most (default: 1)')
         return parser
+
+    def parts(self, parsed_args):
+        # Server groups come with the servers.
+        return ('hosts', 'flavors', 'servers')[
+            :2 if parsed_args.group is None else 3]
 
     def subject(self, found, state, parsed_args):
         from nfv_sched.advice.explain import subject

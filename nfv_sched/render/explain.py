@@ -23,7 +23,11 @@ from nfv_sched.render import tables
 SHOWN = 20
 _WEIGHED = 3
 _CHANGES = 10
+_UNKNOWN = ('Not known by the API: filters, weights, the nearest hosts, and '
+            'what would make filters take it.\n')
 COLUMNS = ('Host', 'Placement', 'Refused by', 'Passed', 'Rank', 'Lacks')
+#: Where filters are not known.
+PLACEMENT_COLUMNS = ('Host', 'Placement', 'Lacks')
 
 
 def text(explanation: values.Explanation, hosts: Sequence[str],
@@ -49,7 +53,12 @@ def text(explanation: values.Explanation, hosts: Sequence[str],
 def _head(explanation: values.Explanation) -> str:
     lines = [explanation.subject, f'Asks for: {explanation.request}']
     lines += [f'Assumed: {text}' for text in explanation.assumed]
-    if explanation.fits:
+    if explanation.fits is None:
+        left = explanation.placement.left
+        lines.append(
+            f'Placement returns {_of_hosts(left)}; whether filters take '
+            f'{"it" if left == 1 else "them"} is not known by the API.')
+    elif explanation.fits:
         lines.append('It fits.')
     else:
         # If all were refused at once, the reason says which was the first.
@@ -91,7 +100,8 @@ def _stages(explanation: values.Explanation) -> str:
     rows = [('Placement', stage.hosts, stage.left, '; '.join(
         f'{each.text}: {_of_hosts(each.missing)}'
         for each in stage.requirements if each.missing))]
-    ran = [each for each in explanation.filters if each.before is not None]
+    ran = [each for each in explanation.filters or ()
+           if each.before is not None]
     if ran:
         rows.append(('Filters', ran[0].before, ran[-1].after, ', '.join(
             f'{each.name} {each.before - each.after}' for each in ran
@@ -123,7 +133,7 @@ def _filters(explanation: values.Explanation, all_filters: bool) -> str:
         (each.name, '-' if each.before is None else each.before,
          '-' if each.after is None else each.after, each.alone,
          each.error or '')
-        for each in explanation.filters
+        for each in explanation.filters or ()
         if all_filters or each.alone or each.error]
     if not rows:
         return ''
@@ -159,6 +169,8 @@ def _hosts(explanation: values.Explanation, names: Sequence[str],
 def _verdict(host: values.Host) -> str:
     if host.passed:
         return f'passes, {_ordinal(host.rank or 1)}'
+    if host.found and host.passed is None:
+        return 'found'
     if host.failures == 0:
         return f'removed by {host.stopped}' if host.stopped else (
             'not considered')
@@ -176,7 +188,7 @@ def _ordinal(rank: int) -> str:
 
 def _lacks(host: values.Host) -> list[str]:
     same: dict[str, list[str]] = {}
-    for refusal in host.refusals:
+    for refusal in host.refusals or ():
         same.setdefault(refusal.text, []).append(
             refusal.filter.removesuffix('Filter'))
     return [f'Placement: {text}' for text in host.misses] + [
@@ -218,6 +230,8 @@ def _weight(weight: values.Weight) -> str:
 
 
 def _changes(explanation: values.Explanation) -> str:
+    if explanation.filters is None:
+        return _UNKNOWN
     if explanation.fits:
         return ''
     lines = []
@@ -245,17 +259,28 @@ def _of_hosts(number: int) -> str:
     return tables.count(number, 'host')
 
 
+def columns(explanation: values.Explanation) -> tuple[str, ...]:
+    """The columns of the rows of hosts: of what is known.
+
+    :param explanation: the explanation
+    """
+    return PLACEMENT_COLUMNS if explanation.filters is None else COLUMNS
+
+
 def host_rows(explanation: values.Explanation,
               hosts: Sequence[str]) -> list[tuple]:
-    """A row for each host, in the order of :data:`COLUMNS`.
+    """A row for each host, in the order of :func:`columns`.
 
     :param explanation: the explanation
     :param hosts: names of the hosts that are wanted
     """
     wanted = frozenset(hosts)
+    if explanation.filters is None:
+        return [(host.name, host.found, '; '.join(_lacks(host)))
+                for host in explanation.hosts if host.name in wanted]
     return [
         (host.name, host.found,
-         ' '.join(refusal.filter for refusal in host.refusals),
+         ' '.join(refusal.filter for refusal in host.refusals or ()),
          host.passed, '' if host.rank is None else host.rank,
          '; '.join(_lacks(host)))
         for host in explanation.hosts if host.name in wanted]

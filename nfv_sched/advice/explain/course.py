@@ -26,6 +26,7 @@ import typing as ty
 from nova import exception
 
 from nfv_sched.advice.explain import values
+from nfv_sched.advice import grants
 from nfv_sched.simulator import conductor
 from nfv_sched.simulator import placement
 from nfv_sched.simulator import request
@@ -240,17 +241,42 @@ def run(state: states.State, wanted: request.Wanted) -> Course:
     course = Course()
     state.placement.queries.clear()
     with booting(state, wanted) as booted:
-        try:
+        with _told(course):
             _boot(state, wanted, booted, course)
-        except servers.Refused as exc:
-            course.reason = str(exc)
-        except Exception as exc:
-            # A filter or weigher of somebody else, or a flavor that Nova's
-            # own code cannot take.
-            course.reason = f'{type(exc).__name__}: {exc}'
         course.queries = tuple(state.placement.queries)
     del course.rounds[wanted.count:]
     return course
+
+
+def ask(state: states.State, wanted: request.Wanted) -> Course:
+    """Ask Placement for a request, and do nothing else.
+
+    :param state: the cloud; it is as before afterwards
+    :param wanted: what is asked for
+    :returns: the queries, and why Placement finds no host; nothing raises
+    """
+    course = Course()
+    model = state.placement
+    with booting(state, wanted) as booted, _told(course):
+        queries = grants.queries(state, spec_of(state, wanted, booted))
+        course.queries = tuple([
+            (query, len(model.answer(query))) for query in queries])
+        if not any(found for _query, found in course.queries):
+            course.reason = model.explain(queries[0])
+    return course
+
+
+@contextlib.contextmanager
+def _told(course: Course) -> Iterator[None]:
+    """Within this context, an error becomes the reason of a course."""
+    try:
+        yield
+    except servers.Refused as exc:
+        course.reason = str(exc)
+    except Exception as exc:
+        # A filter or weigher of somebody else, or a flavor that Nova's own
+        # code cannot take.
+        course.reason = f'{type(exc).__name__}: {exc}'
 
 
 def _boot(state: states.State, wanted: request.Wanted,

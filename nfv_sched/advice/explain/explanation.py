@@ -16,13 +16,16 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
+import dataclasses
 import time
 
+from nfv_sched.advice import by_api
 from nfv_sched.advice.explain import course
 from nfv_sched.advice.explain import filters
 from nfv_sched.advice.explain import placement
 from nfv_sched.advice.explain import relax
 from nfv_sched.advice.explain import request
+from nfv_sched.advice.explain import subject as subjects
 from nfv_sched.advice.explain import values
 from nfv_sched.advice.explain import weights
 from nfv_sched.simulator import request as simulated
@@ -33,6 +36,11 @@ from nfv_sched.simulator import state as states
 NEAREST = 5
 #: Seconds after which no more changes of a request are tried.
 RELAX_SECONDS = 60.0
+
+_DEFAULTS = ("Nova's defaults for [scheduler] and all other options: the API "
+             'does not show nova.conf')
+_NO_DEVICES = (f'PCI devices are not looked at: {by_api.ALIAS} is left out, '
+               'as aliases are in nova.conf')
 
 _Progress = Callable[[int, int, str], None]
 
@@ -86,6 +94,39 @@ def explain(
         nearest=_nearest(hosts) if queries and not weighing else (),
         relaxations=outcome.relaxations, tried=outcome.tried,
         untried=outcome.untried, seconds=seconds)
+
+
+def explain_placement(state: states.State,
+                      subject: subjects.Subject) -> values.Explanation:
+    """Explain what Placement finds for a request, where only that is known.
+
+    That is so of a cloud that was read by its API.  PCI devices are left out.
+
+    :param state: the cloud; it is as before afterwards
+    :param subject: what is explained
+    :raises RequestError: if there can be no such request
+    """
+    seconds: dict[str, float] = {}
+    asked = subject.asked
+    wanted = request.wanted(state, dataclasses.replace(
+        asked, flavor=by_api.without_devices(asked.flavor)))
+    with _timed(seconds, 'Placement'):
+        ran = course.ask(state, wanted)
+        answer = placement.explain(
+            state, [query for query, _found in ran.queries])
+    assumed = [_DEFAULTS]
+    if by_api.ALIAS in asked.flavor.extra_specs:
+        assumed.append(_NO_DEVICES)
+    return values.Explanation(
+        subject=subject.text, assumed=tuple(assumed), request=_text(asked),
+        fits=False if ran.reason else None, reason=ran.reason,
+        placement=answer.stage, filters=None, hosts=tuple([
+            values.Host(
+                name=name, present=name == subject.present,
+                misses=answer.misses.get(name, ()),
+                found=name in answer.found, refusals=None, passed=None)
+            for name in state.hosts]),
+        wanted=asked.count, seconds=seconds)
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ import dataclasses
 import time
 import typing as ty
 
+from nfv_sched.advice import by_api
 from nfv_sched.advice.explain import course
 from nfv_sched.advice.explain import request
 from nfv_sched.advice.explain import values
@@ -42,7 +43,7 @@ _HARMLESS = (
     'hw:cpu_sockets', 'hw:cpu_cores', 'hw:cpu_threads', 'hw:cpu_max_',
     'hw:boot_menu', 'hw:watchdog_action', 'hw:vif_multiqueue_enabled',
     'hw:serial_port_count', 'hw:hide_hypervisor_id')
-_ALIAS = 'pci_passthrough:alias'
+_ALIAS = by_api.ALIAS
 _PAGE_SIZE = 'hw:mem_page_size'
 _NUMA_NODES = 'hw:numa_nodes'
 #: Extra specs that Nova refuses, or that mean nothing, without another.

@@ -44,8 +44,9 @@ class Host:
     :ivar present: whether the server that is explained runs there
     :ivar misses: requirements of the query to Placement that it misses
     :ivar found: whether Placement's answer has it
-    :ivar refusals: the filters that refuse it, each asked alone
-    :ivar passed: whether Nova's own chain passes it
+    :ivar refusals: the filters that refuse it, each asked alone; None if
+        filters are not known
+    :ivar passed: whether Nova's own chain passes it; None if that is not known
     :ivar stopped: filter of the chain that removed it; None if none has
     :ivar rank: its place among the hosts that passed, from 1; None if it did
         not pass
@@ -55,15 +56,15 @@ class Host:
     present: bool = False
     misses: tuple[str, ...] = ()
     found: bool = False
-    refusals: tuple[Refusal, ...] = ()
-    passed: bool = False
+    refusals: tuple[Refusal, ...] | None = ()
+    passed: bool | None = False
     stopped: str | None = None
     rank: int | None = None
 
     @property
     def failures(self) -> int:
         """How many requirements and filters it fails."""
-        return len(self.misses) + len(self.refusals)
+        return len(self.misses) + len(self.refusals or ())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,10 +216,12 @@ class Explanation:
     :ivar subject: what is explained, for people
     :ivar assumed: what was assumed of the request, a sentence each
     :ivar request: what it asks for, for people
-    :ivar fits: whether all of its servers would be placed
-    :ivar reason: why not; empty if they would
+    :ivar fits: whether all of its servers would be placed; None if Placement
+        finds hosts, and more is not known
+    :ivar reason: why not; empty if they would, or it is not known
     :ivar placement: the query to Placement
-    :ivar filters: Nova's own chain, in order
+    :ivar filters: Nova's own chain, in order; None if filters are not known:
+        then neither are weights, the nearest hosts and what would make it fit
     :ivar hosts: all hosts that are known
     :ivar weighing: how the hosts that passed were ordered; None if none did
     :ivar places: where each server would go, as far as it fits
@@ -234,10 +237,10 @@ class Explanation:
     subject: str
     assumed: tuple[str, ...] = ()
     request: str = ''
-    fits: bool = False
+    fits: bool | None = False
     reason: str = ''
     placement: Placement = Placement()
-    filters: tuple[Filter, ...] = ()
+    filters: tuple[Filter, ...] | None = ()
     hosts: tuple[Host, ...] = ()
     weighing: Weighing | None = None
     places: tuple[Place, ...] = ()

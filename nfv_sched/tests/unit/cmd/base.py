@@ -11,11 +11,14 @@
 #    under the License.
 """Commands run in this process."""
 
+import contextlib
 import io
 from unittest import mock
 
 import fixtures
 
+from nfv_sched.cloud import api
+from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.simulator import progress
 from nfv_sched.tests import base
@@ -31,6 +34,16 @@ class CommandTestCase(base.TestCase):
         # However long it takes here.
         self.useFixture(fixtures.MockPatchObject(
             progress, 'DELAY', float('inf')))
+
+    def api_shows(self, cloud: snapshot.Cloud) -> mock.Mock:
+        """Have a cloud read where a command reads it by the API.
+
+        :returns: what is called in place of ``cloud.api.read``
+        """
+        self.useFixture(fixtures.MockPatch(
+            'openstack.connect', lambda cloud: contextlib.nullcontext()))
+        return self.useFixture(fixtures.MockPatchObject(
+            api, 'read', return_value=cloud)).mock
 
     def run_command(self, *args: str) -> tuple[int, str, str]:
         """Run a command of nfv-sched.

@@ -267,7 +267,7 @@ class CommandLineTest(APITestCase):
         for args in (
             ('capacity', 'list'), ('host', 'list'), ('audit',),
             ('defrag', 'plan', '--flavor', 'f'), ('failover', 'check'),
-            ('drain', 'plan', 'h'), ('explain', 'flavor', 'f'),
+            ('drain', 'plan', 'h'),
             ('metrics', '--textfile', 'x'),
             ('flavor', 'lint', '--all', '--hosts'),
         ):
@@ -290,6 +290,8 @@ class CommandLineTest(APITestCase):
         for args, shown in ((('flavor', 'lint'), True),
                             (('flavor', 'translate'), True),
                             (('rebalance', 'plan'), True),
+                            (('explain', 'flavor'), True),
+                            (('explain', 'server'), True),
                             (('capacity', 'list'), False)):
             _code, out, _err = self.run_command(*args, '--help')
             self.assertEqual(shown, '--api' in out)

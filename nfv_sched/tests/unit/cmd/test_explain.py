@@ -15,7 +15,9 @@ import pathlib
 
 import fixtures
 
+from nfv_sched.cmd import source
 from nfv_sched.journal import entry
+from nfv_sched.tests.unit.advice import clouds
 from nfv_sched.tests.unit.cmd import test_simulate
 from nfv_sched.tests.unit.journal import test_entry
 
@@ -106,6 +108,77 @@ class ExplainTest(test_simulate.SimulateTestCase):
             self.assertEqual((2, ''), (code, out))
             self.assertIn(text, err)
             self.assertEqual(1, len(err.splitlines()))
+
+
+class APITest(test_simulate.SimulateTestCase):
+    """With an account of the API alone."""
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = clouds.by_api(source.load(self.file(CLOUD)))
+        self.read = self.api_shows(self.cloud)
+
+    def explain(self, *args):
+        return self.run_command('explain', *args, '--api')
+
+    def test_flavor(self):
+        code, out, err = self.explain('flavor', 'pinned')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('Placement returns 3 hosts; whether filters take them '
+                      'is not known by the API.', out)
+        self.assertIn("Assumed: Nova's defaults for [scheduler]", out)
+        self.assertIn('Not known by the API: filters, weights,', out)
+        for text in ('Filters ', '--network', 'Nearest', 'It fits'):
+            self.assertNotIn(text, out)
+        self.assertEqual(('hosts', 'flavors'), self.read.call_args.args[1])
+
+    def test_nothing_found(self):
+        code, out, err = self.explain('flavor', 'fast')
+        self.assertEqual((3, ''), (code, err))
+        self.assertIn('It does not fit: Placement has no host', out)
+        self.assertIn('no trait CUSTOM_FAST', out)
+
+    def test_server(self):
+        """What it has is given back; where it fits is not said."""
+        code, out, err = self.explain('server', 's-1', '-f', 'json')
+        self.assertEqual((0, ''), (code, err))
+        found = json.loads(out)
+        self.assertEqual((None, None, None), (
+            found['fits'], found['filters'], found['weighing']))
+        present, = [host for host in found['hosts'] if host['present']]
+        self.assertEqual((True, None, None), (
+            present['found'], present['refusals'], present['passed']))
+        self.assertEqual(('hosts', 'servers'), self.read.call_args.args[1])
+
+    def test_rows(self):
+        code, out, err = self.explain('flavor', 'pinned', '-f', 'csv')
+        self.assertEqual((0, ''), (code, err))
+        self.assertEqual('"Host","Placement","Lacks"', out.splitlines()[0])
+        self.assertEqual(3, len(out.splitlines()[1:]))
+
+    def test_refused_options(self):
+        for args, option in (
+                (('flavor', 'pinned', '--all-filters'), '--all-filters'),
+                (('flavor', 'pinned', '--count', '2'), '--count'),
+                (('flavor', 'pinned', '--try-seconds', '0'), '--try-seconds'),
+                (('flavor', 'pinned', '--network', 'tun'), '--network'),
+                (('server', 's-1', '--network', 'tun'), '--network')):
+            code, out, err = self.explain(*args)
+            self.assertEqual((2, ''), (code, out))
+            self.assertEqual(
+                f'error: {option} does not go with --api: only what Placement '
+                'answers is known, not what filters do\n', err)
+        self.read.assert_not_called()
+
+    def test_then(self):
+        """The journal is read by the UUID that the API shows."""
+        directory = self.useFixture(fixtures.TempDir()).path
+        code, out, err = self.explain(
+            'server', 's-1', '--then', '--journal', directory)
+        self.assertEqual(
+            (0, 'The journal has no refusal of this server.\n', ''),
+            (code, out, err))
+        self.assertEqual(('servers',), self.read.call_args.args[1])
 
 
 class ThenTest(test_simulate.SimulateTestCase):

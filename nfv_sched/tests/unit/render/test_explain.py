@@ -65,6 +65,36 @@ class TextTest(testtools.TestCase):
             subject='s', filters=(values.Filter(name='AFilter'),),
             placement=ASKED), [], all_filters=True))
 
+    def test_placement_alone(self):
+        """No word of filters where they are not known."""
+        unknown = {'refusals': None, 'passed': None}
+        found = values.Explanation(
+            subject='Flavor f', request='4 vCPUs', fits=None, filters=None,
+            placement=values.Placement(
+                queries=('q',), hosts=2, left=1, requirements=(
+                    values.Requirement(text='PCPU=4', without=2,
+                                       missing=1),)),
+            hosts=(values.Host(name='full', **unknown,
+                               misses=('PCPU 4 needed, 2 free',)),
+                   values.Host(name='free', found=True, **unknown)))
+        told = self.text(found)
+        for line in (
+                'Placement returns 1 host; whether filters take it is not '
+                'known by the API.',
+                'full   Placement   Placement: PCPU 4 needed, 2 free',
+                'free   found       -',
+                'Not known by the API: filters, weights, the nearest hosts'):
+            self.assertIn(line, told)
+        self.assertLess(told.index('free '), told.index('full '))
+        for text in ('Filters', 'It fits', 'It does not', 'Nearest:'):
+            self.assertNotIn(text, told)
+        self.assertEqual(explain.PLACEMENT_COLUMNS, explain.columns(found))
+        self.assertEqual(
+            [('free', True, '')], explain.host_rows(found, ['free']))
+        document = explain.document(found, ['free'])
+        self.assertEqual((None, None), (document['fits'],
+                                        document['filters']))
+
     def test_fits(self):
         found = self.text(values.Explanation(
             subject='Server s', request='4 vCPUs', fits=True,
