@@ -12,6 +12,7 @@
 """The commands ``nfv-sched capacity list`` and ``nfv-sched capacity show``."""
 
 import argparse
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -50,12 +51,17 @@ not moved for that.
 With --mix: how many times all of the mix fits at once, filling host after
 host; another order of guests may fit more.
 
+With --api only an account is needed: "At most" is what Placement alone has
+room for, with Nova's default options. Pinning, pages, NUMA nodes,
+devices and filters are not looked at, so that fewer guests may fit, not more.
+
 examples:
   nfv-sched capacity list
   nfv-sched capacity list --flavor 'vrouter*' --aggregate nfv --empty
   nfv-sched capacity list --by host --from cloud.json.gz
   nfv-sched capacity list --project 6a3c1e0f52d94b7d9f8e7a1b2c3d4e5f
   nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --empty
+  nfv-sched capacity list --by host --api --os-cloud admin
 
 {source.EXIT_CODES}"""
 
@@ -72,6 +78,19 @@ examples:
 
 {source.EXIT_CODES}"""
 
+#: Option -> why it does not go with ``--api``.
+_NOT_BY_API = {
+    'empty': 'the API does not show what hosts have without servers',
+    'survive': 'only what Placement has room for is known, not what fits',
+    'mix': 'only what Placement has room for is known, not what fits',
+    'ports': 'limits of ports and rules are in nova.conf',
+    'project': '[scheduler] limit_tenants_to_placement_aggregate and the '
+               'filters are in nova.conf'}
+
+_UPPER = (
+    'note: no more than this fits: pinning, pages, NUMA nodes, devices and '
+    "filters are not looked at, and Nova's options are not known\n")
+
 _CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
 
 
@@ -84,7 +103,7 @@ class _Capacity(source.Looking, cli.Lister):
         parser = super().get_parser(prog_name)
         source.add_hosts(parser)
         parser.add_argument(
-            '--ports', type=source.number, default=1, metavar='N',
+            '--ports', type=source.number, metavar='N',
             help='ports on the virtual switch that each guest has '
                  '(default: 1)')
         parser.add_argument(
@@ -93,9 +112,10 @@ class _Capacity(source.Looking, cli.Lister):
                  'keep for others are left out; quotas are not counted')
         return parser
 
-    def cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
+    def cloud(self, parsed_args: argparse.Namespace,
+              parts: Collection[str] | None = None) -> snapshot.Cloud:
         """Read the cloud; see :meth:`source.Looking.cloud`."""
-        cloud = super().cloud(parsed_args)
+        cloud = super().cloud(parsed_args, parts)
         project = parsed_args.project
         if project is not None and not _is_known(cloud, project):
             self.app.stderr.write(
@@ -111,7 +131,7 @@ class _Capacity(source.Looking, cli.Lister):
         with progress.shown() as update:
             return capacity.capacities(
                 cloud, flavors, hosts=set(hosts), empty=empty,
-                ports=parsed_args.ports, project=parsed_args.project,
+                ports=_ports(parsed_args), project=parsed_args.project,
                 update=lambda done, total: update(done, total, 'flavors'))
 
 
@@ -119,6 +139,8 @@ class List(_Capacity):
     """Show how many more guests of each flavor fit, and what binds."""
 
     epilog = _LIST_EPILOG
+
+    takes_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -143,8 +165,19 @@ class List(_Capacity):
                  'together')
         return parser
 
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse, with --api, what Placement alone does not know."""
+        super().check(parsed_args)
+        if not parsed_args.api:
+            return
+        for name, why in _NOT_BY_API.items():
+            value = getattr(parsed_args, name)
+            if value is not None and value is not False:
+                raise source.UsageError(
+                    f'--{name} does not go with --api: {why}')
+
     def take_action(self, parsed_args):
-        cloud = self.cloud(parsed_args)
+        cloud = self.cloud(parsed_args, ('hosts', 'flavors'))
         hosts = _chosen(cloud, parsed_args)
         if parsed_args.mix:
             return self._mix(parsed_args, cloud, hosts)
@@ -153,6 +186,8 @@ class List(_Capacity):
             parsed_args.flavor, 'flavor')
         flavors = [flavor for flavor in cloud.flavors
                    if flavor.name in names and not flavor.disabled]
+        if parsed_args.api:
+            return self._bounds(parsed_args, cloud, flavors, hosts)
         counted = self._count(parsed_args, cloud, flavors, hosts)
         empty = [None] * len(counted)
         if parsed_args.empty:
@@ -168,6 +203,30 @@ class List(_Capacity):
         return columns, [
             row for found, if_empty in zip(counted, empty)
             for row in _rows(parsed_args, cloud, hosts, found, if_empty)]
+
+    def _bounds(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+                flavors: Sequence[snapshot.Flavor],
+                hosts: Sequence[str]) -> tuple:
+        """The table for ``--api``."""
+        from nfv_sched.advice import bound
+        with progress.shown() as update:
+            found = bound.bounds(
+                cloud, flavors, hosts=set(hosts),
+                update=lambda done, total: update(done, total, 'flavors'))
+        self.app.stderr.write(_UPPER)
+        columns = ['Flavor', 'At most', 'Hosts with room', 'Error']
+        rows = [
+            [*([] if name is None else [name]), each.flavor.name, part.most,
+             part.with_room, each.error or '']
+            for each in found
+            for name, members in _parts(parsed_args.by, cloud, hosts)
+            for part in [each.within(members)]]
+        if parsed_args.by != _CLOUD:
+            columns.insert(0, parsed_args.by.capitalize())
+        if parsed_args.formatter in cli.DOCUMENTS:
+            columns.append('Bound')
+            rows = [[*row, 'upper'] for row in rows]
+        return columns, rows
 
     def _mix(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
              hosts: Sequence[str]) -> tuple:
@@ -185,7 +244,7 @@ class List(_Capacity):
             for empty in (False, True)[:1 + parsed_args.empty]:
                 row.append(mix.times(
                     cloud, wanted, hosts=set(hosts), empty=empty,
-                    ports=parsed_args.ports, project=parsed_args.project))
+                    ports=_ports(parsed_args), project=parsed_args.project))
         except servers.Refused as exc:
             raise source.UsageError(f'--mix: {exc}') from exc
         if parsed_args.empty:
@@ -243,8 +302,13 @@ class Show(_Capacity):
             return departure.smallest(
                 cloud, flavor, {name: each.fits for name, each
                                 in found.hosts.items()},
-                ports=parsed_args.ports, project=parsed_args.project,
+                ports=_ports(parsed_args), project=parsed_args.project,
                 update=lambda done, total: update(done, total, 'hosts'))
+
+
+def _ports(parsed_args: argparse.Namespace) -> int:
+    """Ports on the virtual switch that each guest has."""
+    return 1 if parsed_args.ports is None else parsed_args.ports
 
 
 def _is_known(cloud: snapshot.Cloud, project: str) -> bool:

@@ -265,7 +265,7 @@ class CommandLineTest(APITestCase):
     def test_not_enough(self):
         """What needs NUMA nodes says so, before anything is asked."""
         for args in (
-            ('capacity', 'list'), ('host', 'list'), ('audit',),
+            ('capacity', 'show', 'f'), ('host', 'list'), ('audit',),
             ('defrag', 'plan', '--flavor', 'f'), ('failover', 'check'),
             ('drain', 'plan', 'h'),
             ('metrics', '--textfile', 'x'),
@@ -292,7 +292,8 @@ class CommandLineTest(APITestCase):
                             (('rebalance', 'plan'), True),
                             (('explain', 'flavor'), True),
                             (('explain', 'server'), True),
-                            (('capacity', 'list'), False)):
+                            (('capacity', 'list'), True),
+                            (('capacity', 'show'), False)):
             _code, out, _err = self.run_command(*args, '--help')
             self.assertEqual(shown, '--api' in out)
             self.assertEqual(shown, '--os-cloud' in out)

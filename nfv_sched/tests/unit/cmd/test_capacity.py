@@ -269,3 +269,64 @@ class CapacityTest(base.CommandTestCase):
         code, out, err = self.run_command('list')
         self.assertEqual((1, ''), (code, out))
         self.assertIn('/nowhere', err)
+
+
+class APITest(base.CommandTestCase):
+    """With an account of the API alone."""
+
+    def setUp(self):
+        super().setUp()
+        self.read = self.api_shows(clouds.by_api(CLOUD))
+
+    def capacity(self, *args):
+        return self.run_command('capacity', 'list', '--api', *args)
+
+    def table(self, *args):
+        code, out, err = self.capacity(*args, '-f', 'json')
+        self.assertEqual(0, code)
+        self.assertEqual(
+            'note: no more than this fits: pinning, pages, NUMA nodes, '
+            "devices and filters are not looked at, and Nova's options are "
+            'not known\n', err)
+        return json.loads(out)
+
+    def test_list(self):
+        """What Placement says of the whole cloud."""
+        self.assertEqual([
+            {'Flavor': 'vrouter.4', 'At most': 10, 'Hosts with room': 3,
+             'Error': '', 'Bound': 'upper'},
+            {'Flavor': 'fw.6', 'At most': 5, 'Hosts with room': 3,
+             'Error': '', 'Bound': 'upper'}], self.table())
+        self.assertEqual(('hosts', 'flavors'), self.read.call_args.args[1])
+
+    def test_columns(self):
+        code, out, _err = self.capacity('-f', 'csv')
+        self.assertEqual(0, code)
+        self.assertEqual('"Flavor","At most","Hosts with room","Error"',
+                         out.splitlines()[0])
+
+    def test_by(self):
+        self.assertEqual(
+            [('nfv', 6), ('(none)', 4)],
+            [(row['Aggregate'], row['At most']) for row in self.table(
+                '--flavor', 'v*', '--by', 'aggregate')])
+        self.assertEqual(
+            [('two', 4), ('six', 4)],
+            [(row['Host'], row['At most']) for row in self.table(
+                '--flavor', 'v*', '--by', 'host', '--host', '[ts]*')])
+
+    def test_hosts(self):
+        for args, most in ((('--az', 'east'), 4), (('--host', 'one'), 2),
+                           (('--aggregate', 'nfv'), 6)):
+            row, = self.table('--flavor', 'v*', *args)
+            self.assertEqual(most, row['At most'])
+
+    def test_refused_options(self):
+        for option, *args in (
+                ('--empty',), ('--survive', '0'), ('--mix', 'fw.6=1'),
+                ('--ports', '0'), ('--project', 'p')):
+            code, out, err = self.capacity(option, *args)
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn(f'error: {option} does not go with --api: ', err)
+            self.assertEqual(1, len(err.splitlines()))
+        self.read.assert_not_called()
