@@ -1,0 +1,63 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""What commands tell of a running Nova by its APIs alone."""
+
+from nfv_sched.advice import bound
+from nfv_sched.advice import by_api
+from nfv_sched.advice import capacity
+from nfv_sched.advice.explain import explanation
+from nfv_sched.advice.explain import subject
+from nfv_sched.cloud import api
+from nfv_sched.simulator import start
+from nfv_sched.tests.functional import test_api
+from nfv_sched.tests.functional import test_snapshot
+
+
+class ByAPITest(test_snapshot.SnapshotTestCase):
+    """As by Nova's databases, as far as Placement goes."""
+
+    def setUp(self):
+        super().setUp()
+        self.pinned, self.shared, self.refused, _group = self.boot_all()
+        self.whole = self.read()
+        self.shown = api.read(
+            test_api.connect(
+                self.admin_api,
+                placement_endpoint_override=self.placement_api.url),
+            ('hosts', 'flavors', 'servers'))
+
+    def test_capacity(self):
+        wanted = capacity.capacities(self.whole, [
+            by_api.without_devices(each) for each in self.whole.flavors])
+        found = bound.bounds(self.shown, self.shown.flavors)
+        self.assertEqual(
+            [(each.flavor.name, {name: host.placement for name, host
+                                 in each.hosts.items()}) for each in wanted],
+            [(each.flavor.name, dict(each.hosts)) for each in found])
+        self.assertEqual({True, False}, {each.most > 0 for each in found})
+
+    def placement_of(self, cloud, server):
+        """Placement's part of the explanation of a server."""
+        with start.started(by_api.startable(cloud)) as state:
+            found = explanation.explain_placement(state, subject.server(
+                cloud, state, server['id']))
+        return found, (found.reason, found.placement, [
+            (host.name, host.present, host.found, host.misses)
+            for host in found.hosts])
+
+    def test_explain(self):
+        for server, fits in ((self.pinned, None), (self.shared, None),
+                             (self.refused, False)):
+            _wanted, parts = self.placement_of(self.whole, server)
+            found, shown = self.placement_of(self.shown, server)
+            self.assertEqual(parts, shown)
+            self.assertIs(fits, found.fits)
