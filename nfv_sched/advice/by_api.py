@@ -33,6 +33,20 @@ def without_devices(flavor: snapshot.Flavor) -> snapshot.Flavor:
         if key != ALIAS})
 
 
+def known(cloud: snapshot.Cloud) -> snapshot.Cloud:
+    """A cloud without the hosts for which Placement could not be read.
+
+    Nothing else is known of them; ``missing`` names what was not read.
+
+    :param cloud: the cloud as the API shows it
+    """
+    if not any('Placement' in text for text in cloud.missing):
+        # One without resource providers is one that Placement does not have.
+        return cloud
+    return dataclasses.replace(cloud, hosts=tuple([
+        host for host in cloud.hosts if host.providers]))
+
+
 def startable(cloud: snapshot.Cloud) -> snapshot.Cloud:
     """A cloud whose servers have no devices, so that it can be simulated.
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import typing as ty
 
+from nfv_sched.advice import by_api
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import source
@@ -178,6 +179,8 @@ class List(_Capacity):
 
     def take_action(self, parsed_args):
         cloud = self.cloud(parsed_args, ('hosts', 'flavors'))
+        if parsed_args.api:
+            cloud = by_api.known(cloud)
         hosts = _chosen(cloud, parsed_args)
         if parsed_args.mix:
             return self._mix(parsed_args, cloud, hosts)

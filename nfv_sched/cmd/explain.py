@@ -20,6 +20,7 @@ import typing as ty
 
 from oslo_utils import uuidutils
 
+from nfv_sched.advice import by_api
 from nfv_sched.advice import journal
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
@@ -130,14 +131,16 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
         """
         found = self.cloud(parsed_args, self.parts(parsed_args))
         # Importing Nova takes seconds, which --help must not take.
-        from nfv_sched.advice import by_api
         from nfv_sched.advice.explain import request
         from nfv_sched.render import explain as render
         from nfv_sched.simulator import start
         self._render = render
+        start_from = found
+        if parsed_args.api:
+            found = by_api.known(found)
+            start_from = by_api.startable(found)
         try:
-            with start.started(by_api.startable(found) if parsed_args.api
-                               else found) as state:
+            with start.started(start_from) as state:
                 self._found = self._explain(
                     state, self.subject(found, state, parsed_args),
                     parsed_args)

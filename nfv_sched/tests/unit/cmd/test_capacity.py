@@ -321,6 +321,24 @@ class APITest(base.CommandTestCase):
             row, = self.table('--flavor', 'v*', *args)
             self.assertEqual(most, row['At most'])
 
+    def test_placement_unread(self):
+        """A host of which nothing is known is no host without room."""
+        cloud = clouds.by_api(CLOUD)
+        one, *others = cloud.hosts
+        for missing, hosts, exit_code in (
+                ((), ['one', 'two', 'six'], 0),
+                (('Placement cannot be read for 1 hosts',),
+                 ['two', 'six'], 1)):
+            self.read.return_value = dataclasses.replace(
+                cloud, missing=missing, hosts=(
+                    dataclasses.replace(one, providers=()), *others))
+            code, out, err = self.capacity(
+                '--by', 'host', '--flavor', 'v*', '-f', 'json')
+            self.assertEqual(exit_code, code)
+            self.assertEqual(hosts, [row['Host'] for row in json.loads(out)])
+            for text in missing:
+                self.assertIn(f'error: {text}', err)
+
     def test_refused_options(self):
         for option, *args in (
                 ('--empty',), ('--survive', '0'), ('--mix', 'fw.6=1'),

@@ -10,6 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
+import dataclasses
 import json
 import pathlib
 
@@ -155,6 +156,18 @@ class APITest(test_simulate.SimulateTestCase):
         self.assertEqual((0, ''), (code, err))
         self.assertEqual('"Host","Placement","Lacks"', out.splitlines()[0])
         self.assertEqual(3, len(out.splitlines()[1:]))
+
+    def test_placement_unread(self):
+        """Nothing is said of a host of which nothing is known."""
+        *others, fast = self.cloud.hosts
+        self.read.return_value = dataclasses.replace(
+            self.cloud, missing=('Placement cannot be read for 1 hosts',),
+            hosts=(*others, dataclasses.replace(fast, providers=())))
+        code, out, err = self.explain('flavor', 'pinned', '-f', 'json')
+        self.assertEqual(
+            (1, 'error: Placement cannot be read for 1 hosts\n'), (code, err))
+        self.assertEqual([host.name for host in others], [
+            host['name'] for host in json.loads(out)['hosts']])
 
     def test_refused_options(self):
         for args, option in (
