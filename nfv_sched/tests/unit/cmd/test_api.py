@@ -260,6 +260,49 @@ class RebalanceTest(APITestCase):
             'rebalance', 'plan', '--api'))
 
 
+class PlacementTest(APITestCase):
+    """What Placement alone says, from answers of Nova and Placement."""
+
+    def setUp(self):
+        super().setUp()
+        pinned = nova_api.flavor('pinned', hw__cpu_policy='dedicated')
+        self.nova.flavors = [pinned]
+        for number, (host, used) in enumerate((('h1', 4), ('h2', 12))):
+            uuid = f'{number:08d}-0000-4000-8000-000000000000'
+            self.nova.hypervisors.append(nova_api.hypervisor(host, id=uuid))
+            self.nova.services.append(nova_api.service(host))
+            self.api.placement.add(
+                uuid, PCPU=9, MEMORY_MB=20001, DISK_GB=2001,
+                allocations={f'{number}': {'PCPU': used}})
+
+    def test_capacity(self):
+        code, out, err = self.run_command(
+            'capacity', 'list', '--api', '--by', 'host', '-f', 'json')
+        self.assertEqual(0, code, err)
+        self.assertIn('note: no more than this fits', err)
+        self.assertEqual(
+            [('h1', 3), ('h2', 1)],
+            [(row['Host'], row['At most']) for row in json.loads(out)])
+
+    def test_explain(self):
+        self.nova.flavors[0]['vcpus'] = 8
+        code, out, err = self.run_command(
+            'explain', 'flavor', 'pinned', '--api')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('Placement returns 1 host;', out)
+        self.assertIn('PCPU 8 needed, 4 free', out)
+        self.nova.flavors[0]['ram'] = 10 ** 6
+        code, out, err = self.run_command(
+            'explain', 'flavor', 'pinned', '--api')
+        self.assertEqual((3, ''), (code, err))
+
+    def test_tenant(self):
+        """Who may not list hosts gets a line, not a figure."""
+        self.api.placement.answers = {'resource_providers': (403, {})}
+        line = self.refused('capacity', 'list', '--api')
+        self.assertIn('such as admin', line)
+
+
 class CommandLineTest(APITestCase):
 
     def test_not_enough(self):
