@@ -489,7 +489,9 @@ class Guest:
         found = [*outside, *inside]
         if len(outside) + bool(inside) > 1:
             found = [each._replace(alone=False) for each in found]
-        return HostCapacity(fits, allowed.believed, tuple(found))
+        # What fits is granted, too, if by another query.
+        return HostCapacity(
+            fits, max(fits, allowed.believed), tuple(found))
 
     def _binding(self, room: rooms.Room,
                  ratios: fit.Ratios) -> tuple[Binding, ...]:

@@ -417,15 +417,12 @@ def _servers(connection: sdk_connection.Connection,
     group_of = {member: group.uuid for group in groups
                 for member in group.members}
     hidden: list[str] = []
-    imageless: list[str] = []
 
     def parse(row: Mapping) -> snapshot.Server | None:
         # None if its cell does not answer, or Nova has lost it.
         if not row.get('flavor'):
             hidden.append(row['id'])
             return None
-        if not row.get('image'):
-            imageless.append(row['id'])
         return _placed_server(row, group_of.get(row['id']))
 
     servers = [server for server in _all(
@@ -440,10 +437,6 @@ def _servers(connection: sdk_connection.Connection,
     if later and servers:
         missing.append(f'The compute API has microversion {version}, and does '
                        f'not show of servers: {", ".join(later)}')
-    elif imageless:
-        missing.append(
-            f'Image properties of {len(imageless)} servers are not shown by '
-            'the compute API: they were booted from volumes')
     return servers
 
 

@@ -55,6 +55,19 @@ class TestCounts(CapacityTestCase):
         self.assertEqual('4 pCPUs on one node needed, 3 + 3 free',
                          self.assertBinds(['pCPUs on one node'], found))
 
+    def test_more_than_placement_knows(self):
+        """Guests that are granted VCPU, as too much PCPU is allocated."""
+        host = clouds.host('one')
+        root = host.providers[0]
+        host = dataclasses.replace(host, providers=(dataclasses.replace(
+            root, inventories={
+                **root.inventories,
+                'PCPU': dataclasses.replace(root.inventories['PCPU'],
+                                            used=12),
+                'VCPU': snapshot.Inventory(total=16, max_unit=16)}),))
+        found = self.count(clouds.cloud(host))
+        self.assertEqual((4, 4), (found.fits, found.placement))
+
     def test_hosts_add_up(self):
         found = self.count(clouds.cloud(
             clouds.host('one'), clouds.host('two', clouds.node(0)),
