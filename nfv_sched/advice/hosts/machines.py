@@ -60,10 +60,12 @@ def contradictions(host: snapshot.Host,
             if moved and other.number != node.number:
                 yield (f'CPU {host_cores.ranges(moved)} on node '
                        f'{other.number} instead of {node.number}')
-        apart = [core for core in node.siblings if len(
-            {of_core[cpu] for cpu in core & of_core.keys()}) > 1]
-        if apart:
-            yield (f'CPU {host_cores.ranges(frozenset().union(*apart))} of '
+        both = of_core.keys() & frozenset().union(*node.siblings)
+        other = [core for core in node.siblings if any(
+            both.intersection(of_core[cpu]) != core & both
+            for cpu in core & both)]
+        if other:
+            yield (f'CPU {host_cores.ranges(frozenset().union(*other))} of '
                    f'node {node.number} with other siblings')
 
 

@@ -140,7 +140,8 @@ class FactsTest(base.TestCase):
         self.assertEqual({}, self.machines())
         self.assertEqual([
             f'a is shown without {self.path("a.json")}, which contradicts '
-            'Nova: CPU 2-3 of node 0 missing',
+            'Nova: CPU 2-3 of node 0 missing; CPU 0-3 of node 0 with other '
+            'siblings',
             f'b is shown without {self.path("b")}, which contradicts '
             'Nova: CPU 1-3 on node 1 instead of 0'], self.warnings)
 

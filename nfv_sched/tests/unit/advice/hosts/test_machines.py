@@ -86,6 +86,21 @@ class MachinesTest(base.TestCase):
             ['CPU 0-1,4-5 of node 0 with other siblings'],
             self.contradictions([(0, 1), (4, 5)], CORES[1]))
 
+    def test_more_siblings(self):
+        """What Nova tells apart is not of one core."""
+        self.assertEqual(
+            ['CPU 0-1,4-5 of node 0 with other siblings'],
+            self.contradictions([(0, 1, 4, 5)], CORES[1]))
+        host = snapshots.host(nodes=[snapshots.node(
+            0, shared=0, dedicated=frozenset([1, 2, 3, 5]), siblings=tuple(
+                map(frozenset, ([1, 5], [2], [3]))))])
+        for cores, found in (
+                ([(1, 5), (2, 6), (3, 7)], []),
+                ([(1, 5), (2, 3)],
+                 ['CPU 2-3 of node 0 with other siblings'])):
+            self.assertEqual(found, list(machines.contradictions(
+                host, machine(cores))))
+
     def test_siblings_that_nova_does_not_say(self):
         host = snapshots.host(nodes=[snapshots.node(
             0, shared=0, dedicated=frozenset([1, 2]), siblings=())])
