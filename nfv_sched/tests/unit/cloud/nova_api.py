@@ -260,6 +260,7 @@ class CloudAPI(neutron_api.NeutronAPI):
 
     :ivar nova: Nova
     :ivar placement: Placement; None if the cloud has none
+    :ivar services: types of those in the catalog
     """
 
     def __init__(self):
@@ -268,6 +269,7 @@ class CloudAPI(neutron_api.NeutronAPI):
         self.nova = NovaAPI()
         self.placement = PlacementAPI()
         self._all = (self.nova, self.placement)
+        self.services = ('network', 'compute', 'placement')
 
     def start(self):
         """Listen."""
@@ -292,7 +294,8 @@ class CloudAPI(neutron_api.NeutronAPI):
                 ('network', 'neutron', self.url),
                 ('compute', 'nova', f'{self.nova.url}/v2.1'),
                 ('placement', 'placement',
-                 self.placement and self.placement.url)) if url]
+                 self.placement and self.placement.url))
+            if url and kind in self.services]
         return found
 
     def variables(self, password=neutron_api.PASSWORD):
