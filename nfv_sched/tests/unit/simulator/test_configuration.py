@@ -24,6 +24,22 @@ class OurFiltersTest(base.TestCase):
     def test_as_documented(self):
         self.assertEqual(DOCUMENTED + LIMITS, configuration.our_filters())
 
+    def test_filters_without_rules(self):
+        """In the order of their names, wherever they come from."""
+        nova = 'nova.scheduler.filters'
+        self.useFixture(test_example_rule.Installed({'nfv_sched.filters': {
+            'one': f'{nova}.num_instances_filter:NumInstancesFilter',
+            'two': f'{nova}.all_hosts_filter:AllHostsFilter'}}))
+        self.assertEqual(
+            [*DOCUMENTED, test_example_rule.EVEN, 'AllHostsFilter',
+             'NumInstancesFilter', *LIMITS], configuration.our_filters())
+
+    def test_rule_without_filter(self):
+        """What cannot be loaded is not enabled."""
+        self.useFixture(test_example_rule.Installed({'nfv_sched.filters': {
+            test_example_rule.EVEN: 'nfv_sched.no:Filter'}}))
+        self.assertEqual(DOCUMENTED + LIMITS, configuration.our_filters())
+
     def test_other_packages_before_limits(self):
         self.useFixture(test_example_rule.Installed())
         self.assertEqual([*DOCUMENTED, test_example_rule.EVEN, *LIMITS],

@@ -556,7 +556,12 @@ class NearTest(base.TestCase):
             ('nvf:vswitch_numa_affinity', 'nfv:vswitch_numa_affinity'),
             ('trait:HW_CPU_X86_AVX512', 'trait:HW_CPU_X86_AVX512F'),
             ('quota:disk_read_byte_sec', 'quota:disk_read_bytes_sec'),
+            ('hw:cpu_poli', 'hw:cpu_policy'), ('hw:cpu_pol', None),
+            ('trait:COMPUTE_SECURITY_TPM_SECRET_SECURITY_HSOT',
+             'trait:COMPUTE_SECURITY_TPM_SECRET_SECURITY_HOST'),
             ('hw:cpu_plcx', None), ('hw', None), ('x' * 300, None),
+            # All that is short is like hw:pmu.
+            ('x:pmu', None),
         ):
             found = keys.nearest(key, flavors.specs())
             if near == 'trait:HW_CPU_X86_AVX512F':
