@@ -120,6 +120,15 @@ class FiltersTest(CheckTestCase):
                 'nova.scheduler.filters.compute_filter.ComputeFilter\n'),
             'nova.scheduler.filters.all_filters and nfv_sched.filters.all')
 
+    def test_only_what_is_missing_is_lost(self):
+        compute = ('available_filters = '
+                   'nova.scheduler.filters.compute_filter.ComputeFilter\n')
+        self.assertFailure(
+            self.check('ComputeFilter,NFVTopologyFilter', compute),
+            'add lines available_filters = nfv_sched.filters.all_filters;')
+        self.assertFailure(self.check('ComputeFilter,ComputFilter', ''),
+                           'has ComputFilter, which', 'check the spelling')
+
     def test_listed_one_by_one(self):
         self.assertSuccess(self.check(
             'ComputeFilter,NFVTopologyFilter', """\
@@ -236,6 +245,17 @@ class WeighersTest(CheckTestCase):
             filters='NFVTopologyFilter,PciPassthroughFilter,'
                     'PCINUMAAffinityFilter'))
 
+    def test_needs_of_network(self):
+        """Neutron is asked for whoever counts its ports and agents."""
+        nova = 'weight_classes = nova.scheduler.weights.all_weighers\n'
+        for filters, weighers, figures, weighs in (
+                (PLUGIN, nova, False, False), (LIMITS, nova, True, False),
+                (PLUGIN, WEIGHERS, False, True),
+                ('SecurityRuleLimitFilter', WEIGHERS, True, True)):
+            self.check(weighers, filters=filters)
+            self.assertEqual((figures, weighs), (
+                scheduler.needs_figures(CONF), scheduler.weighs_network(CONF)))
+
     def test_stock_lost(self):
         self.assertWarning(
             self.check('weight_classes = nfv_sched.weights.all_weighers\n'),
@@ -283,7 +303,6 @@ class WeighersTest(CheckTestCase):
         # Nova means these to outweigh everything.
         self.assertSuccess(
             self.check(more='build_failure_weight_multiplier = 1e9\n'))
-
 
     def test_multiplier_as_told(self):
         """As much as the others is not enough, and any more is."""

@@ -161,6 +161,8 @@ class FlavorTest(APITestCase):
             line = self.refused('flavor', 'lint', '--all', '--api')
             self.assertIn('the compute API ', line)
             self.assertIn(said, line)
+            # A role is told of only where it is missing.
+            self.assertEqual('403' in said, 'role' in line)
 
     def test_unreachable(self):
         self.nova.stop()
@@ -184,20 +186,23 @@ class FlavorTest(APITestCase):
         code, out, err = self.openstack()
         self.assertEqual((3, ''), (code, err), out)
         self.assertEqual(3, json.loads(out)['flavors'])
+        refused = (1, 'error: the compute API cannot be read: Unauthorized '
+                   '(HTTP 401)\n')
+        code, out, err = self.openstack('--os-password', 'wrong')
+        self.assertEqual(refused, (code, err), out)
         self.log_in(password='wrong')
         code, out, err = self.openstack()
-        self.assertEqual(
-            (1, 'error: the compute API cannot be read: Unauthorized '
-             '(HTTP 401)\n'), (code, err), out)
+        self.assertEqual(refused, (code, err), out)
         self.useFixture(fixtures.EnvironmentVariable('OS_AUTH_URL'))
         code, out, err = self.openstack()
         self.assertEqual(1, code, out)
         self.assertIn('error: no account for the API, see --os-cloud', err)
 
-    def openstack(self):
+    def openstack(self, *options):
         done = subprocess.run(
             [sys.executable, '-W', 'ignore', '-m', 'openstackclient.shell',
-             'nfv', 'flavor', 'lint', '--all', '--api', '-f', 'json'],
+             *options, 'nfv', 'flavor', 'lint', '--all', '--api', '-f',
+             'json'],
             capture_output=True, text=True, timeout=120,
             stdin=subprocess.DEVNULL)
         self.assertNotIn('Traceback', done.stderr)

@@ -185,6 +185,21 @@ class HostTest(base.TestCase):
             [thread.state for core in found.nodes[0].cores
              for thread in core])
 
+    def test_facts_of_several_nodes(self):
+        """Each node has its own."""
+        host = snapshots.host(nodes=[snapshots.node(
+            number, 2, 1, shared=0, dedicated=frozenset([2 * number]))
+            for number in range(2)])
+        found, = view.views(snapshots.cloud([host]), facts={
+            host.uuid: machine_values.Machine(nodes=tuple(
+                machine_values.Node(number=number, cores=tuple(
+                    machine_values.Core(cpus=(cpu,))
+                    for cpu in (2 * number, 2 * number + 1)))
+                for number in range(2)))})
+        self.assertEqual([[[0], [1]], [[2], [3]]], [
+            [[thread.cpu for thread in core] for core in node.cores]
+            for node in found.nodes])
+
     def test_facts_without_nodes(self):
         """Of a host without NUMA nodes it is not known what is Nova's."""
         host = snapshot.Host(name='a', hypervisor='a', uuid='a', vcpus=2)
