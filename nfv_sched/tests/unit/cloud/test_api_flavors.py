@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Flavors and what they are on, from a server that answers like Nova."""
+"""Flavors, servers and agents by the API, as servers answer."""
 
 import openstack
 
