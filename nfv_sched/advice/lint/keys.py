@@ -178,7 +178,7 @@ def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:
     """
     number = _NUMBER.search(key)
     stem = key[:number.start() + 1] if number else key
-    if len(stem) < _SHORT or len(stem) > 255:
+    if len(stem) < _SHORT:
         return None
     found = []
     for known, shown in _stems(specs):
