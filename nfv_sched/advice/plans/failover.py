@@ -12,11 +12,11 @@
 """Which guests find no place when a host is lost.
 
 The guests of a lost host are evacuated one after the other, the newest first,
-as the API lists them; each goes where the scheduler puts it.  Nothing else
-changes on a host than what those before it have taken.  So a guest surely
-finds a place if more hosts take it, as they are, than guests before it can
-spoil; and surely none if no host takes it.  What is not sure is done in the
-simulator.
+as the API lists them; of those created at the same time the last one of the
+cloud.  Each goes where the scheduler puts it.  Nothing else changes on a host
+than what those before it have taken.  So a guest surely finds a place if more
+hosts take it, as they are, than guests before it can spoil; and surely none if
+no host takes it.  What is not sure is done in the simulator.
 """
 
 from collections.abc import Callable
@@ -156,6 +156,11 @@ class Check:
         self._simulated: states.State | None = None
         #: Those with most room first: soon there are enough.
         self._hosts = sorted(known.hosts, key=known.free_cpus, reverse=True)
+        #: When each was created; those of one time in their order in the
+        #: cloud, in which simulated servers, without times, are as booted.
+        self._ages = {
+            uuid: (server.created, place) for place, (uuid, server)
+            in enumerate(known.servers.items())}
         self._takers: dict[positions.Guest, _Takers] = {}
         self._after: dict[Hashable, positions.Position | None] = {}
         self._lacks = lacks.Lacks(known)
@@ -171,7 +176,7 @@ class Check:
         guests = sorted(
             (uuid for name in lost for uuid in known.on_host[name]
              if known.servers[uuid].state not in _AWAY),
-            key=lambda uuid: known.servers[uuid].created, reverse=True)
+            key=self._ages.__getitem__, reverse=True)
         reasons = self._reasons(guests, frozenset(lost))
         losses = []
         for name in lost:

@@ -42,10 +42,9 @@ def evacuated(found, lost):
             simulation.step(actions.HostDown(
                 action='host_down', number=1, host_down=(name,),
                 targets=(name,)))
-        # Stable as the check is: none of them has a time of creation.
-        guests = [server for name in lost
-                  for server in list(state.servers.values())
-                  if server.host is not None and server.host.name == name]
+        # The newest first: they are in the order of their boot.
+        guests = [server for server in reversed(state.servers.values())
+                  if server.host is not None and server.host.name in lost]
         refused = {}
         for server in guests:
             simulation.step(actions.Evacuate(

@@ -62,6 +62,21 @@ class FailoverTest(running.RunningTestCase):
                       found['a'])
         self.assertEqual([2], self.simulated)
 
+    def test_same_age(self):
+        """Of simulated ones, and those of one request, the last is first."""
+        servers = ('a p4 one', 'b p4 one', 'c p4 two', 'd p4 two',
+                   'e p4 three')
+        self.assertEqual(['a'], list(self.check(*servers)))
+        now = {'created': '2026-01-01'}
+        self.assertEqual(['a'], list(self.check(*servers, a=now, b=now)))
+
+    def test_same_age_on_several_hosts(self):
+        """The last of all is first, whichever host is named first."""
+        for hosts in (('one', 'two'), ('two', 'one')):
+            self.assertEqual(['a'], list(self.check(
+                'a p4 one', 'b p4 two', 'c p4 three', hosts=hosts,
+                together=True)))
+
     def test_room_for_several(self):
         """A host with room for all of them needs no simulator."""
         self.assertEqual({}, self.check(
