@@ -257,7 +257,10 @@ def straddles(subject: values.Subject) -> Iterator[values.Finding]:
 
 
 def packs(subject: values.Subject) -> Iterator[values.Finding]:
-    """Pinned guests that leave CPUs which no other guest of the kind takes."""
+    """Pinned guests that leave CPUs which no other guest of the kind takes.
+
+    On hosts that take the flavor; no other host has guests of it.
+    """
     hosts, guest = subject.hosts, subject.guest
     if hosts is None or guest is None or not hosts.capacity.fits:
         return
@@ -265,7 +268,7 @@ def packs(subject: values.Subject) -> Iterator[values.Finding]:
     if not need:
         return
     seen: dict[int, list[str]] = collections.defaultdict(list)
-    for host in hosts.cloud.hosts:
+    for host in hosts.that_fit:
         for size in {len(node.dedicated) for node in host.nodes or ()}:
             seen[size].append(host.name)
     for size, names in sorted(seen.items()):

@@ -85,6 +85,13 @@ class Hosts:
         return not self.capacity.fits and not self.fits_with_networks
 
     @property
+    def that_fit(self) -> list[snapshot.Host]:
+        """The hosts that take a guest if they are empty."""
+        counted = self.capacity.hosts
+        return [host for host in self.cloud.hosts
+                if host.name in counted and counted[host.name].fits]
+
+    @property
     def nodes(self) -> list[snapshot.Node]:
         """The NUMA nodes of all hosts."""
         return [node for host in self.cloud.hosts

@@ -40,6 +40,10 @@ BOTH = dataclasses.replace(
         SINGLE.hosts[0], name='three', uuid=SINGLE.hosts[0].uuid.replace(
             '0000-4000', '0001-4000'), providers=()),))
 
+#: Hosts of CLOUD, and one with fewer CPUs, none of them siblings.
+MIXTURE = clouds.cloud(*CLOUD.hosts, clouds.host(
+    'three', *(clouds.node(number, cpus=7, threads=1) for number in (0, 1))))
+
 
 def without_labels(*physnets):
     """Hosts that declare nothing but some physical networks."""
@@ -389,8 +393,11 @@ CASES = {
         broken(N, 'vCPUs', PINNED, vcpus=5, cloud=CLOUD),
         broken(N, 'vCPUs', {**PINNED, 'hw:numa_nodes': '2'}, vcpus=12,
                cloud=CLOUD),
+        broken(N, 'vCPUs', PINNED, vcpus=4, cloud=MIXTURE),
         fine(PINNED, vcpus=4, cloud=CLOUD),
         fine(PINNED, vcpus=7, cloud=CLOUD),
+        fine({**PINNED, 'hw:cpu_thread_policy': 'isolate'}, vcpus=3,
+             cloud=MIXTURE),
         fine(PINNED, vcpus=5)),
 }
 
@@ -451,6 +458,21 @@ class RulesTest(base.TestCase):
         ):
             self.assertEqual(rules, [each.rule for each in fine(
                 specs, cloud=CLOUD).run() if each.severity == E])
+
+    def test_hosts_that_are_packed(self):
+        """Hosts that never take a guest of a flavor are none of them."""
+        for specs, sizes in (
+            (PINNED, ['2 of 7 CPUs of a NUMA node (1 host)',
+                      '3 of 8 CPUs of a NUMA node (2 hosts)']),
+            ({**PINNED, 'hw:cpu_thread_policy': 'isolate'},
+             ['2 of 7 CPUs of a NUMA node (1 host)']),
+        ):
+            self.assertEqual(
+                [f'1 guest with 5 pinned vCPUs leaves {size}'
+                 for size in sizes],
+                [each.finding for each in fine(
+                    specs, vcpus=5, cloud=MIXTURE).run()
+                 if each.rule == 'packs badly'])
 
     def test_misspelt_key_of_nova(self):
         """Also where a line of the table stands for several keys."""
