@@ -17,7 +17,9 @@ vCPUs, and pinned guests have the rest.
 """
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
+import math
 
 from nfv_sched.advice.profile import ceph as ceph_plan
 from nfv_sched.advice.profile import choices
@@ -126,6 +128,8 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
     if not usable:
         raise choices.Refusal('no NUMA node has both CPUs and memory')
     left = {node.number: list(node.cores) for node in machine.nodes}
+    threads = {node.number: max((len(core.cpus) for core in node.cores),
+                                default=1) for node in machine.nodes}
     found: dict[str, dict[int, tuple[values.Core, ...]]] = {
         function: {} for function in FUNCTIONS}
 
@@ -153,10 +157,8 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
     else:
         per_osd = ceph_plan.vcpus_per_osd(chosen.ceph)
         for node, count in osds(machine, chosen.ceph).items():
-            need = per_osd * count
-            while need > 0:
-                need -= len(left[node][0].cpus) if left[node] else 1
-                give(CEPH, node, 1)
+            give(CEPH, node, _cores_with(
+                per_osd * count, left[node], threads[node]))
         if chosen.shared:
             for node in usable:
                 give(SHARED, node, 1)
@@ -167,6 +169,23 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
                 found[SHARED].values())):
         raise choices.Refusal('no CPU is left for guests')
     return Deal(found)
+
+
+def _cores_with(cpus: int, cores: Sequence[values.Core],
+                threads: int) -> int:
+    """How many cores have so many CPUs.
+
+    :param cpus: number of logical CPUs
+    :param cores: the cores there are, in the order in which they are taken
+    :param threads: CPUs of each further core, if there are too few
+    """
+    found = 0
+    for core in cores:
+        if cpus <= 0:
+            return found
+        cpus -= len(core.cpus)
+        found += 1
+    return found + max(math.ceil(cpus / threads), 0)
 
 
 def osds(machine: values.Machine, ceph: choices.Ceph) -> dict[int, int]:

@@ -145,8 +145,25 @@ class RefusalTest(base.TestCase):
                          self.refused(of, switch_cores=1))
         self.assertIn('wanted for: shared', self.refused(
             of, switch_cores=1, shared=True))
-        self.assertIn('wanted for: ceph', self.refused(
-            of, ceph=choices.Ceph(osds={'ssd': 1}), switch_cores=0))
+
+    def test_no_cpu_left_for_osds(self):
+        """All that they want is told, and what others have left."""
+        def refused(left, wanted, nodes=1, node=None, threads=2, count=1,
+                    **chosen):
+            self.assertEqual(
+                f'NUMA node {node or 0} has {left} left, but {wanted} '
+                'wanted for: ceph', self.refused(
+                    machines.machine(cores=2, nodes=nodes, threads=threads),
+                    ceph=choices.Ceph(osds={'ssd': count}, node=node),
+                    **chosen))
+
+        refused('1 core', 2, switch_cores=0)
+        refused('0 cores', 2, switch_cores=1)
+        refused('1 core', 16, switch_cores=0, count=8)
+        refused('1 core', 4, switch_cores=0, threads=1)
+        # Of these on each of two nodes, two on the first.
+        refused('1 core', 4, switch_cores=0, nodes=2, count=3)
+        refused('2 cores', 6, switch_cores=0, nodes=2, count=3, node=1)
 
     def test_node_that_cannot_be_used(self):
         for chosen, told in (
