@@ -192,6 +192,16 @@ class FamiliesTest(base.TestCase):
              (('flavor_name', 'none'), ('public', 'True')): 0},
             named(found, 'openstack_free_capacity_by_flavor_total'))
 
+    def test_fragmentation_is_a_part(self):
+        """0 to 1, also where more fit than Placement is said to have."""
+        for fits, placement, ratio in (
+            (0, 4, 1), (4, 4, 0), (5, 4, 0), (9, 1, 0),
+        ):
+            found = exposed(snapshots.cloud(), [
+                counted('fw', fits, placement)])
+            self.assertEqual([ratio], list(named(
+                found, 'nfv_sched_fragmentation_ratio').values()))
+
     def test_audit(self):
         """A figure for each kind, 0 where nothing is found."""
         found = exposed(snapshots.cloud(), findings=[
