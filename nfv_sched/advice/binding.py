@@ -13,12 +13,15 @@
 
 A resource binds if one more guest fits as soon as there is enough of it alone.
 Each is tried by itself: on a view of the host where it is free, or with a
-guest that does not ask for it.
+guest that does not ask for it.  Where none does, as few as suffice together
+are named.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
+import functools
 import typing as ty
 
 from nfv_sched.advice import room as rooms
@@ -54,14 +57,30 @@ class Binding(ty.NamedTuple):
     alone: bool = True
 
 
-class _Trial(ty.NamedTuple):
-    """One more guest, without one thing in its way."""
+class _Case(ty.NamedTuple):
+    """One more guest, a host, and its allocation ratios."""
 
-    kind: str
-    text: str
     wanted: rooms.Wanted
     room: rooms.Room
     ratios: fit.Ratios
+
+    def fits(self, trials: 'Sequence[_Trial]' = ()) -> bool:
+        """Whether the guest fits without some things in its way."""
+        case = self
+        for trial in trials:
+            case = trial.without(case)
+        return rooms.place(*case) is not None
+
+
+class _Trial(ty.NamedTuple):
+    """One thing that may be in the way of one more guest.
+
+    :ivar without: the same guest and host without it
+    """
+
+    kind: str
+    text: str
+    without: Callable[[_Case], _Case]
 
 
 def of(wanted: rooms.Wanted, room: rooms.Room,
@@ -76,63 +95,107 @@ def of(wanted: rooms.Wanted, room: rooms.Room,
     request = wanted.request
     if request.error is not None:
         return (Binding('flavor', str(request.error)),)
-    if rooms.place(wanted, room, ratios) is not None:
+    case = _Case(wanted, room, ratios)
+    if case.fits():
         return ()
     if room.host is None and (request.guest is not None or request.demands):
         return (Binding('NUMA topology', 'the host reports no NUMA nodes, '
                         'or none that can be read'),)
-    trials = list(_trials(wanted, room, ratios))
-    found = tuple([
-        Binding(trial.kind, trial.text) for trial in trials
-        if rooms.place(trial.wanted, trial.room, trial.ratios) is not None])
+    trials = list(_trials(case))
+    found = tuple([Binding(trial.kind, trial.text) for trial in trials
+                   if case.fits([trial])])
     if found:
         return found
-    texts = '; '.join(trial.text for trial in trials)
-    if room.host is not None and request.guest is not None and rooms.place(
-            _without_devices(wanted), _emptied(room), ratios) is None:
-        return (Binding(
-            TOO_SMALL, 'no room even without other guests: ' + texts, False),)
-    return (Binding(SEVERAL, texts, False),)
+    if room.host is not None and request.guest is not None:
+        alone = _Case(_without_devices(wanted), _emptied(room), ratios)
+        if not alone.fits():
+            return (Binding(
+                TOO_SMALL, 'no room even without other guests: ' +
+                _too_small(alone, request.guest, room.host), False),)
+    return (Binding(SEVERAL, _lacking(case, trials), False),)
 
 
-def _trials(wanted: rooms.Wanted, room: rooms.Room,
-            ratios: fit.Ratios) -> Iterator[_Trial]:
-    """The guest without each thing that may be in its way."""
+def _too_small(case: _Case, guest: topology.Guest,
+               host: topology.HostTopology) -> str:
+    """What a host without other guests lacks."""
+    cells, host_cells = len(guest.cells), len(host.cells)
+    if cells > host_cells:
+        return f'{cells} NUMA nodes needed, has {host_cells}'
+    return _lacking(case, list(_trials(case, empty=True)))
+
+
+def _lacking(case: _Case, trials: list[_Trial]) -> str:
+    """As few things as must be more for a guest to fit, as text.
+
+    Of things of which one is enough the last is named: resources rather than
+    policies.
+    """
+    left = trials
+    for trial in trials:
+        others = [each for each in left if each is not trial]
+        if case.fits(others):
+            left = others
+    return '; '.join(trial.text for trial in left)
+
+
+def _trials(case: _Case, empty: bool = False) -> Iterator[_Trial]:
+    """Each thing that may be in the way of a guest.
+
+    :param empty: whether the host has no other guests, so that what it has
+        too little of has to be left out of the guest
+    """
+    wanted, room, _ratios = case
     request = wanted.request
     guest, host = request.guest, room.host
     # Policies first: others can have what they keep from this guest.
-    yield from _of_rules(wanted, room, ratios)
+    yield from _of_rules(wanted)
     if guest is not None and host is not None:
-        yield from _of_cells(wanted, room, ratios, guest, host)
+        yield from _of_cells(
+            guest, host, case.ratios, _UNASKED if empty else _FREED)
     if request.demands:
-        yield _of_devices(wanted, room, ratios)
+        yield _of_devices(wanted, room)
     if wanted.limited and (request.physnets or request.tunneled):
         yield _Trial(
             'networks near', 'NUMA nodes near the networks needed',
-            _asking(wanted, physnets=frozenset(), tunneled=False,
-                    tunnel_uncertain=False), room, ratios)
+            lambda case: case._replace(wanted=_asking(
+                case.wanted, physnets=frozenset(), tunneled=False,
+                tunnel_uncertain=False)))
 
 
-def _of_rules(wanted: rooms.Wanted, room: rooms.Room,
-              ratios: fit.Ratios) -> Iterator[_Trial]:
-    """The guest without each of its policies."""
+def _of_rules(wanted: rooms.Wanted) -> Iterator[_Trial]:
+    """Each policy of the guest."""
     terms = wanted.terms
     if terms is None:
         return
     for rule in dict.fromkeys((*terms.rules, *terms.refusing)):
-        left = terms._replace(
-            rules=_without(terms.rules, rule),
-            capping=_without(terms.capping, rule),
-            refusing=_without(terms.refusing, rule))
         yield _Trial(rule.text, f'{rule.text} is not kept otherwise',
-                     dataclasses.replace(wanted, terms=left), room, ratios)
+                     functools.partial(_without_rule, rule))
+
+
+def _without_rule(rule: ty.Any, case: _Case) -> _Case:
+    terms = case.wanted.terms
+    if terms is None:
+        return case
+    left = terms._replace(
+        rules=_without(terms.rules, rule),
+        capping=_without(terms.capping, rule),
+        refusing=_without(terms.refusing, rule))
+    return case._replace(wanted=dataclasses.replace(case.wanted, terms=left))
+
+
+class _Cells(ty.NamedTuple):
+    """How there is enough of what NUMA nodes have."""
+
+    cpus: Callable[[_Case], _Case]
+    memory: Callable[[_Case], _Case]
+    shared: Callable[[_Case], _Case]
 
 
 def _of_cells(
-    wanted: rooms.Wanted, room: rooms.Room, ratios: fit.Ratios,
-    guest: topology.Guest, host: topology.HostTopology,
+    guest: topology.Guest, host: topology.HostTopology, ratios: fit.Ratios,
+    enough: _Cells,
 ) -> Iterator[_Trial]:
-    """The guest without what its NUMA nodes may lack."""
+    """What the guest's NUMA nodes may lack."""
     cells, host_cells = guest.cells, host.cells
     free = [len(cell.free_cpus) for cell in host_cells]
     dedicated = [cell.dedicated for cell in cells]
@@ -144,14 +207,12 @@ def _of_cells(
         if policy:
             yield _Trial(
                 'threads', f'{need} with thread policy {policy} on {nodes} '
-                f'needed, {_sum(free)} free', _any_threads(wanted), room,
-                ratios)
+                f'needed, {_sum(free)} free', _any_threads)
         kind = 'pCPUs'
         if sum(free) >= sum(dedicated):
             kind = f'pCPUs on {nodes}'
         yield _Trial(
-            kind, f'{need} on {nodes} needed, {_sum(free)} free', wanted,
-            _changed(room, cpus=True), ratios)
+            kind, f'{need} on {nodes} needed, {_sum(free)} free', enough.cpus)
     size = cells[0].pagesize
     kind = 'memory'
     if size:
@@ -160,20 +221,17 @@ def _of_cells(
     have = [fit.memory_free(cell, cells[0]) for cell in host_cells]
     yield _Trial(
         kind, f'{_sum([cell.memory for cell in cells])} MiB of {kind} on '
-        f'{nodes} needed, {_sum(have)} free', wanted,
-        _changed(room, memory=True), ratios._replace(ram=float('inf')))
+        f'{nodes} needed, {_sum(have)} free', enough.memory)
     shared = [cell.shared for cell in cells]
     if any(shared):
         yield _Trial(
             'shared vCPUs', f'{_sum(shared)} shared vCPUs on {nodes} needed, '
             + _sum([int(cell.shared * min(ratios.cpu, 1e6)) - cell.cpu_usage
-                    for cell in host_cells]) + ' free', wanted,
-            _changed(room, shared=True), ratios._replace(cpu=float('inf')))
+                    for cell in host_cells]) + ' free', enough.shared)
 
 
-def _of_devices(wanted: rooms.Wanted, room: rooms.Room,
-                ratios: fit.Ratios) -> _Trial:
-    """The guest without its PCI devices."""
+def _of_devices(wanted: rooms.Wanted, room: rooms.Room) -> _Trial:
+    """The guest's PCI devices."""
     demands = wanted.request.demands
     noun = demands[0].noun
     devices = rooms.devices_of(wanted, room, None)
@@ -186,8 +244,9 @@ def _of_devices(wanted: rooms.Wanted, room: rooms.Room,
         have = ' and '.join(
             str(devices.devices.free(number))
             for number in range(len(demands)))
-    return _Trial(kind, f'{need} needed, {have} free on the host',
-                  _without_devices(wanted), room, ratios)
+    return _Trial(
+        kind, f'{need} needed, {have} free on the host',
+        lambda case: case._replace(wanted=_without_devices(case.wanted)))
 
 
 def _without_devices(wanted: rooms.Wanted) -> rooms.Wanted:
@@ -213,20 +272,34 @@ def _without(rules: tuple, rule: ty.Any) -> tuple:
     return tuple([other for other in rules if other is not rule])
 
 
-def _any_threads(wanted: rooms.Wanted) -> rooms.Wanted:
+def _any_threads(case: _Case) -> _Case:
     """The guest on whatever threads."""
-    def changed(guest):
-        return guest._replace(cells=tuple([
-            cell._replace(threads=topology.THREADS_PREFER)
-            for cell in guest.cells]))
-
-    request, terms = wanted.request, wanted.terms
+    terms = case.wanted.terms
     if terms is not None:
         terms = terms._replace(refusing=tuple([
             rule for rule in terms.refusing if rule.name != 'threads']))
-    return dataclasses.replace(
-        _asking(wanted, guest=changed(request.guest),
-                pristine=changed(request.pristine)), terms=terms)
+    return _with_cells(
+        case._replace(wanted=dataclasses.replace(case.wanted, terms=terms)),
+        threads=topology.THREADS_PREFER)
+
+
+def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
+    """The guest with other NUMA nodes.
+
+    :param changes: what each guest cell has in place of its own
+    """
+    def changed(guest):
+        cells = tuple([cell._replace(**changes) for cell in guest.cells])
+        return guest._replace(
+            cells=cells,
+            reserved=guest.reserved if any(
+                cell.dedicated for cell in cells) else 0,
+            any_pages=any((cell.pagesize or 0) < 0 for cell in cells))
+
+    request = case.wanted.request
+    return case._replace(wanted=_asking(
+        case.wanted, guest=changed(request.guest),
+        pristine=changed(request.pristine)))
 
 
 def _changed(room: rooms.Room, cpus: bool = False, memory: bool = False,
@@ -245,3 +318,25 @@ def _changed(room: rooms.Room, cpus: bool = False, memory: bool = False,
 
 def _emptied(room: rooms.Room) -> rooms.Room:
     return _changed(room, cpus=True, memory=True, shared=True)
+
+
+def _no_memory(case: _Case) -> _Case:
+    """The guest without memory, and so without pages."""
+    case = _with_cells(case, memory=0, pagesize=None)
+    return case._replace(ratios=case.ratios._replace(ram=float('inf')))
+
+
+#: What other guests have of the host is free.
+_FREED = _Cells(
+    cpus=lambda case: case._replace(room=_changed(case.room, cpus=True)),
+    memory=lambda case: case._replace(
+        room=_changed(case.room, memory=True),
+        ratios=case.ratios._replace(ram=float('inf'))),
+    shared=lambda case: case._replace(
+        room=_changed(case.room, shared=True),
+        ratios=case.ratios._replace(cpu=float('inf'))))
+#: The guest does not ask for it.
+_UNASKED = _Cells(
+    cpus=functools.partial(_with_cells, dedicated=0),
+    memory=_no_memory,
+    shared=functools.partial(_with_cells, shared=0))

@@ -36,12 +36,15 @@ class CapacityTestCase(base.TestCase):
             cloud, [flavor or clouds.flavor()], **kwargs)
         return found
 
-    def assertBinds(self, kinds, found, name='one', alone=True):
-        """Assert what binds on a host."""
+    def assertBinds(self, kinds, found, name='one', alone=True, at=0):
+        """Assert what binds on a host.
+
+        :param at: of which of them the text is returned
+        """
         binding = found.hosts[name].binding
         self.assertEqual(kinds, [each.kind for each in binding], binding)
         self.assertEqual({alone}, {each.alone for each in binding})
-        return binding[0].text
+        return binding[at].text
 
 
 class TestCounts(CapacityTestCase):
@@ -266,6 +269,97 @@ class TestBinding(CapacityTestCase):
         found = self.count(clouds.cloud(clouds.host()), clouds.flavor(9))
         self.assertEqual((0, 1), (found.fits, found.placement))
         self.assertBinds(['host too small'], found, alone=False)
+
+    def test_several_that_lack(self):
+        """Of what there is enough of, nothing is said."""
+        found = self.count(
+            clouds.cloud(clouds.host(
+                'one', clouds.node(0, range(8)),
+                clouds.node(1, range(5), huge=16),
+                devices=(clouds.device(1, 0),))),
+            clouds.flavor(hw__mem_page_size='1GB',
+                          pci_passthrough__alias='nic:2'))
+        self.assertEqual(
+            '4 pCPUs on one node needed, 0 + 3 free; 2 VF needed, 1 free on '
+            'the host', self.assertBinds(
+                ['Placement PCPU', 'several'], found, alone=False, at=1))
+        found = self.count(
+            clouds.cloud(clouds.host(
+                'one', clouds.node(0, range(4)), clouds.node(1, range(5)),
+                devices=(clouds.device(1, 0),))),
+            clouds.flavor(hw__mem_page_size='1GB',
+                          nfv__vswitch_numa_affinity='strict',
+                          pci_passthrough__alias='nic:2'))
+        self.assertBinds(['VFs'], found)
+
+    def test_several_of_which_some_would_do(self):
+        """As many are named as suffice."""
+        found = self.count(
+            clouds.cloud(clouds.host(
+                'one', clouds.node(0, range(8)), clouds.node(1))),
+            clouds.flavor(nfv__vswitch_numa_affinity='strict',
+                          pci_passthrough__alias='nic:1'))
+        self.assertEqual(
+            '4 pCPUs on one node needed, 0 + 8 free; 1 VF needed, 0 free on '
+            'the host', self.assertBinds(['several'], found, alone=False))
+
+    def test_too_small_without_others(self):
+        """The figures are those of the host without other guests."""
+        cloud = clouds.cloud(clouds.host(
+            'one', clouds.node(0, range(3), huge=5),
+            clouds.node(1, range(2), huge=16)))
+        begin = 'no room even without other guests: '
+        for flavor, text in (
+                (clouds.flavor(9),
+                 '9 pCPUs on one node needed, 8 + 8 free'),
+                (clouds.flavor(4, memory=17408, hw__mem_page_size='1GB'),
+                 '17408 MiB of pages of 1 GiB on one node needed, '
+                 '16384 + 16384 free'),
+                (clouds.flavor(9, memory=17408, hw__mem_page_size='1GB'),
+                 '9 pCPUs on one node needed, 8 + 8 free; 17408 MiB of pages '
+                 'of 1 GiB on one node needed, 16384 + 16384 free'),
+                (clouds.flavor(4, memory=17408, hw__mem_page_size='2MB',
+                               nfv__vswitch_numa_affinity='strict'),
+                 '17408 MiB of pages of 2 MiB on one node needed, 0 + 0 '
+                 'free'),
+                (clouds.flavor(4, hw__numa_nodes='4'),
+                 '4 NUMA nodes needed, has 2')):
+            with self.subTest(text):
+                found = self.count(cloud, flavor)
+                self.assertEqual(begin + text, self.assertBinds(
+                    ['host too small'], found, alone=False))
+
+    def test_too_small_for_threads(self):
+        found = self.count(
+            clouds.cloud(clouds.host(
+                'one', clouds.node(0, range(3), threads=1),
+                traits=['HW_CPU_HYPERTHREADING'])),
+            clouds.flavor(memory=17408, hw__mem_page_size='1GB',
+                          hw__cpu_thread_policy='require'))
+        self.assertEqual(
+            'no room even without other guests: 4 pCPUs with thread policy '
+            'require on one node needed, 8 free; 17408 MiB of pages of 1 GiB '
+            'on one node needed, 16384 free', self.assertBinds(
+                ['host too small'], found, alone=False))
+
+    def test_too_small_for_shared_vcpus(self):
+        node = dataclasses.replace(
+            clouds.node(0), shared=frozenset((0, 1)),
+            dedicated=frozenset(range(2, 8)), shared_used=1)
+        host = clouds.host('one', node)
+        host = dataclasses.replace(host, providers=(dataclasses.replace(
+            host.providers[0], inventories={
+                **host.providers[0].inventories,
+                'VCPU': snapshot.Inventory(
+                    total=2, ratio=4.0, max_unit=8)}),))
+        found = self.count(clouds.cloud(host), clouds.flavor(
+            8, memory=17408, hw__cpu_policy='mixed', hw__mem_page_size='1GB',
+            hw__cpu_dedicated_mask='^0-2'))
+        self.assertEqual(
+            'no room even without other guests: 17408 MiB of pages of 1 GiB '
+            'on one node needed, 16384 free; 3 shared vCPUs on one node '
+            'needed, 8 free', self.assertBinds(
+                ['host too small'], found, alone=False))
 
 
 class TestOddRecords(CapacityTestCase):
