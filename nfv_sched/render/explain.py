@@ -98,8 +98,8 @@ def _ranges(numbers: Iterable[int]) -> str:
 def _stages(explanation: values.Explanation) -> str:
     stage = explanation.placement
     rows = [('Placement', stage.hosts, stage.left, '; '.join(
-        f'{each.text}: {_of_hosts(each.missing)}'
-        for each in stage.requirements if each.missing))]
+        f'{text}: {_of_hosts(hosts)}'
+        for text, hosts in stage.removed.items()))]
     ran = [each for each in explanation.filters or ()
            if each.before is not None]
     if ran:
@@ -122,7 +122,8 @@ def _requirements(stage: values.Placement) -> str:
     if stage.left == stage.hosts:
         return ''
     return tables.table(
-        ('Asked of Placement', 'Hosts that miss it',
+        ('Asked of Placement first' if stage.fallback
+         else 'Asked of Placement', 'Hosts that miss it',
          'Hosts left if it is dropped'),
         [(each.text, each.missing, each.without)
          for each in stage.requirements])

@@ -12,6 +12,7 @@
 
 """What Nova asks Placement for a request, and what each host misses of it."""
 
+import collections
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from nfv_sched.simulator import placement
 from nfv_sched.simulator import state as states
 
 _CPUS = ('PCPU', 'VCPU')
+_CHOICE = 'a choice of devices for all of them'
 
 Query = placement.Query
 _Drop = Callable[[Query, bool], Query]
@@ -78,9 +80,13 @@ def explain(state: states.State, queries: Sequence[Query]) -> Answer:
              for aggregate in state.manager.aggs_by_id.values()}
     required = [list(_requirements(query, names, roots))
                 for query in queries]
-    misses = {
+    missed = {
         name: _misses(model, root, queries, required)
         for root, name in roots.items() if name not in fitting}
+    removed = collections.Counter(
+        text for of_host in missed.values() for text in of_host)
+    misses = {name: tuple(of_host.values())
+              for name, of_host in missed.items()}
     cut = fitting - found
     for name in cut:
         misses[name] = ('left out of the answer, which is cut off',)
@@ -90,6 +96,7 @@ def explain(state: states.State, queries: Sequence[Query]) -> Answer:
             hosts=len(roots), left=len(found),
             requirements=tuple(_dropped(
                 state, queries, required, roots, misses)),
+            removed=dict(removed.most_common()),
             fallback=len(queries) > 1,
             limit=queries[0].limit if queries else None, cut=len(cut),
             unsupported=tuple(dict.fromkeys(
@@ -120,23 +127,27 @@ def _dropped(
 def _misses(
     model: placement.Placement, root: str, queries: Sequence[Query],
     required: Sequence[Sequence[_Requirement]],
-) -> tuple[str, ...]:
+) -> Mapping[str, str]:
     """What a host misses of the query that it misses least of.
 
     Of two alike it is the one for resource classes that the host has.
+
+    :returns: what is required -> what it misses of that
     """
-    found: dict[tuple[int, int], tuple[str, ...]] = {}
+    found: dict[tuple[int, int], Mapping[str, str]] = {}
     for query, requirements in zip(queries, required):
-        texts = [requirement.misses(model.providers[root], model.tree(root))
-                 for requirement in requirements]
-        missed = tuple(text for text in texts if text is not None)
+        texts = {requirement.text: requirement.misses(
+            model.providers[root], model.tree(root))
+            for requirement in requirements}
+        missed = {required: text for required, text in texts.items()
+                  if text is not None}
         if not missed:
             # Each of them alone could be met.
-            missed = ('a choice of devices for all of them',)
+            missed = {_CHOICE: _CHOICE}
         unknown = len(query.root.amounts.keys() -
                       model.providers[root].inventories.keys())
         found.setdefault((len(missed), unknown), missed)
-    return found[min(found)] if found else ()
+    return found[min(found)] if found else {}
 
 
 def _requirements(

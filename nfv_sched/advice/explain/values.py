@@ -69,11 +69,11 @@ class Host:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """One requirement of the query to Placement.
+    """One requirement of the first query to Placement.
 
     :ivar text: what is required
     :ivar without: hosts that Placement finds if only this one is dropped
-    :ivar missing: hosts that miss it
+    :ivar missing: hosts that miss it, those that another query finds included
     """
 
     text: str
@@ -88,7 +88,9 @@ class Placement:
     :ivar queries: the queries, as text
     :ivar hosts: number of hosts that are known
     :ivar left: number of hosts in the answers
-    :ivar requirements: the requirements
+    :ivar requirements: the requirements of the first query
+    :ivar removed: requirement -> number of hosts that no query finds and that
+        miss it, each of the query that it misses least of
     :ivar fallback: whether Nova asks again for VCPU in place of PCPU
     :ivar limit: ``[scheduler] max_placement_results``
     :ivar cut: hosts that this limit has cut off
@@ -100,6 +102,7 @@ class Placement:
     hosts: int = 0
     left: int = 0
     requirements: tuple[Requirement, ...] = ()
+    removed: ty.Mapping[str, int] = dataclasses.field(default_factory=dict)
     fallback: bool = False
     limit: int | None = None
     cut: int = 0

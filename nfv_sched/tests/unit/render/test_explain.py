@@ -10,6 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
+import dataclasses
 import json
 
 import testtools
@@ -44,7 +45,8 @@ class TextTest(testtools.TestCase):
                 queries=('q',), hosts=3, left=2, requirements=(
                     values.Requirement(text='PCPU=4', without=3, missing=1),
                     values.Requirement(text='trait X', without=2,
-                                       missing=0)), limit=2, cut=1),
+                                       missing=0)),
+                removed={'VCPU=4': 1}, limit=2, cut=1),
             filters=(
                 values.Filter(name='AFilter', before=2, after=2),
                 values.Filter(name='BFilter', before=2, after=0, alone=3)),
@@ -54,7 +56,7 @@ class TextTest(testtools.TestCase):
                 values.Relaxation(text='2 vCPUs', hosts=2, host='near'),)))
         for line in (
                 'It does not fit: no room', 'Assumed: no networks',
-                'PCPU=4: 1 host', 'max_placement_results = 2 has cut off 1 ',
+                'VCPU=4: 1 host\n', 'max_placement_results = 2 has cut off 1 ',
                 'F0, F1: too [small]', 'Nearest: near, far',
                 'Placement: PCPU 4 needed, 2 free'):
             self.assertIn(line, found)
@@ -116,6 +118,21 @@ class TextTest(testtools.TestCase):
                      'one of the first 3', '1, 1 x 1000 = 1000'):
             self.assertIn(text, found)
         self.assertNotIn('Idle', found)
+
+    def test_found_by_the_second_query(self):
+        """What the first finds no host for has removed none."""
+        stage = values.Placement(
+            queries=('p', 'v'), hosts=2, left=2, fallback=True,
+            requirements=(values.Requirement(
+                text='PCPU=4', without=2, missing=1),))
+        found = self.text(values.Explanation(subject='s', placement=stage))
+        self.assertNotIn('PCPU=4', found)
+        found = self.text(values.Explanation(
+            subject='s', placement=dataclasses.replace(
+                stage, left=1, removed={'no trait X': 1})))
+        self.assertIn('no trait X: 1 host\n', found)
+        self.assertNotIn('PCPU=4: 1 host', found)
+        self.assertIn('Asked of Placement first', found)
 
     def test_long_lists(self):
         many = values.Explanation(

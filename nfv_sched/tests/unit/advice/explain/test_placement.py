@@ -84,6 +84,21 @@ class PlacementTest(testtools.TestCase):
             'bad': ('VCPU 4 needed, 1 free', 'MEMORY_MB 50 needed, 1 free',
                     'no trait A', 'trait F', 'not in aggregate racks')},
             dict(answer.misses))
+        self.assertEqual({
+            'VCPU=4': 2, 'MEMORY_MB=50': 2, 'trait A': 2, 'no trait F': 1,
+            'aggregate racks': 2}, answer.stage.removed)
+
+    def test_removed_by_both_queries(self):
+        """What the second query does not ask for removes no host."""
+        self.cloud.add('old', VCPU=4, traits='T')
+        self.cloud.add('new', PCPU=4, VCPU=0, traits='T')
+        self.cloud.add('off', PCPU=4, VCPU=4, traits='F')
+        answer = self.explain('resources=PCPU:4&required=!T,!F',
+                              'resources=VCPU:4&required=!F')
+        self.assertEqual({'old'}, answer.found)
+        self.assertEqual({'no trait T': 1, 'no trait F': 1},
+                         answer.stage.removed)
+        self.assertEqual((2, 2), self.without(answer)['no trait T'])
 
     def test_no_such_class(self):
         self.cloud.add('a', VCPU=2)
@@ -98,12 +113,14 @@ class PlacementTest(testtools.TestCase):
         self.cloud.add('mixed', PCPU=2, VCPU=3)
         answer = self.explain('resources=PCPU:2,VCPU:2', 'resources=VCPU:4')
         self.assertEqual({'old', 'new', 'mixed'}, set(answer.found))
+        self.assertEqual({}, answer.stage.removed)
         answer = self.explain('resources=PCPU:3,VCPU:2', 'resources=VCPU:5')
         self.assertEqual(frozenset(), answer.found)
         # As VCPU, both requirements are one amount: 5.
         self.assertEqual({'PCPU=3': (3, 3), 'VCPU=2': (0, 2)},
                          self.without(answer))
         self.assertEqual(('VCPU 5 needed, 4 free',), answer.misses['old'])
+        self.assertEqual({'PCPU=3': 2, 'VCPU=5': 1}, answer.stage.removed)
 
     def test_devices(self):
         self.cloud.add('none', VCPU=1)
