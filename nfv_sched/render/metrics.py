@@ -326,7 +326,7 @@ def _flavor(found: _Families, cloud: snapshot.Cloud,
         found.add('nfv_sched_flavor_fits_placement',
                   (flavor.name, aggregate), counted.placement)
     if of_flavor.placement:
-        # Not less than 0, if more fit than Placement is found to have room for.
+        # Not less than 0, if more fit than Placement is found to have.
         found.add('nfv_sched_fragmentation_ratio', (flavor.name,),
                   max(0.0, 1 - of_flavor.fits / of_flavor.placement))
     found.add('openstack_free_capacity_by_flavor_total',

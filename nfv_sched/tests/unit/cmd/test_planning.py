@@ -86,7 +86,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         code, out = self.run_it('failover', 'check', '--together', '-f',
                                 'json')
         self.assertEqual(
-            [('one', 1, 0, 'a'), ('three', 2, 0, 'c'), ('two', 1, 0, 'b')],
+            [('one', 1, 0, 'a'), ('three', 2, 0, 'd'), ('two', 1, 0, 'b')],
             sorted((each['host'], each['guests'], each['evacuable'],
                     each['stranded'][0]['name'])
                    for each in json.loads(out)))
