@@ -76,11 +76,13 @@ class _Trial(ty.NamedTuple):
     """One thing that may be in the way of one more guest.
 
     :ivar without: the same guest and host without it
+    :ivar narrows: whether it says which of what is free the guest can have
     """
 
     kind: str
     text: str
     without: Callable[[_Case], _Case]
+    narrows: bool = False
 
 
 def of(wanted: rooms.Wanted, room: rooms.Room,
@@ -127,11 +129,12 @@ def _too_small(case: _Case, guest: topology.Guest,
 def _lacking(case: _Case, trials: list[_Trial]) -> str:
     """As few things as must be more for a guest to fit, as text.
 
-    Of things of which one is enough the last is named: resources rather than
-    policies.
+    Of things of which one is enough the first is named, but policies and
+    networks rather than CPUs that are free where these do not let the guest
+    have them.
     """
     left = trials
-    for trial in trials:
+    for trial in sorted(reversed(trials), key=lambda each: each.narrows):
         others = [each for each in left if each is not trial]
         if case.fits(others):
             left = others
@@ -159,7 +162,7 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_Trial]:
             'networks near', 'NUMA nodes near the networks needed',
             lambda case: case._replace(wanted=_asking(
                 case.wanted, physnets=frozenset(), tunneled=False,
-                tunnel_uncertain=False)))
+                tunnel_uncertain=False)), True)
 
 
 def _of_rules(wanted: rooms.Wanted) -> Iterator[_Trial]:
@@ -169,7 +172,7 @@ def _of_rules(wanted: rooms.Wanted) -> Iterator[_Trial]:
         return
     for rule in dict.fromkeys((*terms.rules, *terms.refusing)):
         yield _Trial(rule.text, f'{rule.text} is not kept otherwise',
-                     functools.partial(_without_rule, rule))
+                     functools.partial(_without_rule, rule), True)
 
 
 def _without_rule(rule: ty.Any, case: _Case) -> _Case:
@@ -207,7 +210,7 @@ def _of_cells(
         if policy:
             yield _Trial(
                 'threads', f'{need} with thread policy {policy} on {nodes} '
-                f'needed, {_sum(free)} free', _any_threads)
+                f'needed, {_sum(free)} free', _any_threads, True)
         kind = 'pCPUs'
         if sum(free) >= sum(dedicated):
             kind = f'pCPUs on {nodes}'
@@ -291,9 +294,8 @@ def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
     def changed(guest):
         cells = tuple([cell._replace(**changes) for cell in guest.cells])
         return guest._replace(
-            cells=cells,
-            reserved=guest.reserved if any(
-                cell.dedicated for cell in cells) else 0,
+            cells=cells, reserved=0 if 'dedicated' in changes
+            else guest.reserved,
             any_pages=any((cell.pagesize or 0) < 0 for cell in cells))
 
     request = case.wanted.request
@@ -320,6 +322,15 @@ def _emptied(room: rooms.Room) -> rooms.Room:
     return _changed(room, cpus=True, memory=True, shared=True)
 
 
+def _no_cpus(case: _Case) -> _Case:
+    """The guest without CPUs of its own.
+
+    Under isolate it has one for each NUMA node: Nova fits none nowhere then.
+    """
+    isolates = case.wanted.request.guest.isolates
+    return _with_cells(case, dedicated=int(isolates))
+
+
 def _no_memory(case: _Case) -> _Case:
     """The guest without memory, and so without pages."""
     case = _with_cells(case, memory=0, pagesize=None)
@@ -337,6 +348,6 @@ _FREED = _Cells(
         ratios=case.ratios._replace(cpu=float('inf'))))
 #: The guest does not ask for it.
 _UNASKED = _Cells(
-    cpus=functools.partial(_with_cells, dedicated=0),
+    cpus=_no_cpus,
     memory=_no_memory,
     shared=functools.partial(_with_cells, shared=0))

@@ -300,8 +300,20 @@ class TestBinding(CapacityTestCase):
             clouds.flavor(nfv__vswitch_numa_affinity='strict',
                           pci_passthrough__alias='nic:1'))
         self.assertEqual(
-            '4 pCPUs on one node needed, 0 + 8 free; 1 VF needed, 0 free on '
-            'the host', self.assertBinds(['several'], found, alone=False))
+            'nfv:vswitch_numa_affinity=strict is not kept otherwise; 1 VF '
+            'needed, 0 free on the host',
+            self.assertBinds(['several'], found, alone=False))
+        # One CPU of each core is free.
+        found = self.count(
+            clouds.cloud(clouds.host(
+                'one', clouds.node(0, (0, 2, 4, 6)),
+                traits=['HW_CPU_HYPERTHREADING'])),
+            clouds.flavor(hw__cpu_thread_policy='require',
+                          pci_passthrough__alias='nic:1'))
+        self.assertEqual(
+            '4 pCPUs with thread policy require on one node needed, 4 free; '
+            '1 VF needed, 0 free on the host',
+            self.assertBinds(['several'], found, alone=False))
 
     def test_too_small_without_others(self):
         """The figures are those of the host without other guests."""
@@ -339,6 +351,14 @@ class TestBinding(CapacityTestCase):
         self.assertEqual(
             'no room even without other guests: 4 pCPUs with thread policy '
             'require on one node needed, 8 free; 17408 MiB of pages of 1 GiB '
+            'on one node needed, 16384 free', self.assertBinds(
+                ['host too small'], found, alone=False))
+        found = self.count(
+            clouds.cloud(clouds.host('one', clouds.node(0, threads=1))),
+            clouds.flavor(memory=17408, hw__mem_page_size='1GB',
+                          hw__cpu_thread_policy='isolate'))
+        self.assertEqual(
+            'no room even without other guests: 17408 MiB of pages of 1 GiB '
             'on one node needed, 16384 free', self.assertBinds(
                 ['host too small'], found, alone=False))
 
