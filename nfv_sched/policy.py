@@ -33,19 +33,10 @@ AFFINITIES = (STRICT, PREFER)
 VSWITCH_NUMA_AFFINITY = 'nfv:vswitch_numa_affinity'
 PCI_NUMA_AFFINITY = 'nfv:pci_numa_affinity'
 SHARED_VCPU = 'nfv:shared_vcpu'
+# Followed by the number of a guest NUMA node.
 NUMA_NODE = 'nfv:numa_node.'
-NUMA_AFFINITY = 'nfv:numa_affinity.'
-NUMA_ANTI_AFFINITY = 'nfv:numa_anti_affinity.'
-
-# Names of places.
-PLACE_NAME = '[A-Za-z0-9_-]{1,64}'
 
 NAMESPACE = 'nfv:'
-
-# All keys of the namespace.  Those that end with a dot are followed by the
-# number of a guest NUMA node, or by the name of a place.
-KEYS = (VSWITCH_NUMA_AFFINITY, PCI_NUMA_AFFINITY, SHARED_VCPU, NUMA_NODE,
-        NUMA_AFFINITY, NUMA_ANTI_AFFINITY)
 
 # Spellings of Helion / Titanium Carrier Grade, accepted as synonyms.
 SYNONYMS = {

@@ -30,21 +30,16 @@ _NOVA_SENTENCE = 'No valid host was found. '
 MAX_BYTES = _FAULT_BYTES - len(_NOVA_SENTENCE)
 
 # The order in which reasons are given: what is wrong with the request, then
-# what the host lacks, then the policies.
+# what the host lacks, then the policies: each rule has a number of its own
+# between these.
 REQUEST = 0
 HOST = 1
 CAPACITY = 2
-NODE_MAP = 3
-VSWITCH = 4
-PCI = 5
-PLACE = 6
-SHARED_VCPU = 7
-THREADS = 8
 # Rules of other packages.
-OTHERS = 9
-ENFORCEMENT = 10
-VSWITCH_PORTS = 11
-SECURITY_RULES = 12
+OTHERS = 90
+ENFORCEMENT = 91
+VSWITCH_PORTS = 92
+SECURITY_RULES = 93
 
 
 class Reason(ty.NamedTuple):

@@ -19,6 +19,7 @@ contradictions between keys are found at scheduling, by
 
 from nfv_sched.nova import scheduler
 from nfv_sched import policy
+from nfv_sched.rules import place
 
 ExtraSpecValidator = scheduler.extra_spec_validator_class()
 
@@ -46,12 +47,12 @@ _DESCRIPTIONS = {
         'the shared CPUs of the host.'),
     policy.NUMA_NODE: (
         'The host NUMA node on which the given guest NUMA node runs.'),
-    policy.NUMA_AFFINITY: (
+    place.AFFINITY: (
         'Where the guest runs relative to a place that hosts declare by the '
         'label ``nfv_{place}``. ``strict``: every NUMA node of the guest is '
         'on a host NUMA node with the place, or the guest is not scheduled. '
         '``prefer``: so if any host of the cloud has room for it.'),
-    policy.NUMA_ANTI_AFFINITY: (
+    place.ANTI_AFFINITY: (
         'That the guest runs away from a place that hosts declare by the '
         'label ``nfv_{place}``. ``strict``: no NUMA node of the guest is on a '
         'host NUMA node with the place, or the guest is not scheduled. '
@@ -98,7 +99,7 @@ def _place(prefix: str) -> ExtraSpecValidator:
         name=prefix + '{place}', description=_DESCRIPTIONS[prefix],
         parameters=[{
             'name': 'place',
-            'pattern': policy.PLACE_NAME,
+            'pattern': place.NAME.pattern,
             'description': 'The place.',
         }],
         value=_AFFINITY)
@@ -117,6 +118,6 @@ def register() -> list[ExtraSpecValidator]:
         _shared_vcpu(policy.SYNONYMS[shared], _synonym(shared)),
         _numa_node(node, _DESCRIPTIONS[node]),
         _numa_node(policy.SYNONYMS[node], _synonym(node)),
-        _place(policy.NUMA_AFFINITY),
-        _place(policy.NUMA_ANTI_AFFINITY),
+        _place(place.AFFINITY),
+        _place(place.ANTI_AFFINITY),
     ]

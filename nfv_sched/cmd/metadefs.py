@@ -13,10 +13,10 @@
 
 import argparse
 import os
-import re
 
 from nfv_sched.cmd import cli
 from nfv_sched import policy
+from nfv_sched.rules import place
 
 _EPILOG = """\
 The files are those in etc/nfv_sched/metadefs, and with --place have keys of
@@ -37,7 +37,7 @@ exit code: 0; 1 if a file cannot be written; 2 if the command line is wrong.
 
 def _place(text: str) -> str:
     """The name of a place, as an argument."""
-    if not re.fullmatch(policy.PLACE_NAME, text):
+    if not place.NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(
             f'{policy.shown(text)} is no name of a place: 1 to 64 letters, '
             'digits, "_" and "-"')

@@ -215,7 +215,9 @@ class Rule(abc.ABC):
     #: Class names of the filters that keep it; the first that is enabled
     #: refuses hosts by it.
     filters: ty.ClassVar[tuple[str, ...]]
-    #: Position among the reasons of a request, and among its rules.
+    #: Position among the reasons of a request, and among its rules: between
+    #: ``reasons.CAPACITY`` and ``reasons.OTHERS``, which is for rules of other
+    #: packages.
     order: ty.ClassVar[int]
     #: Extra specs that it reads, to find misspelt ones.  What follows the
     #: first dot stands for any text, as in ``nfv:numa_node.N``.

@@ -33,7 +33,7 @@ class NodeMapRule(base.Rule):
 
     name = 'node_map'
     filters = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter')
-    order = reasons.NODE_MAP
+    order = 10
     keys = (f'{nfv_policy.NUMA_NODE}N',)
     general = True
     assigns = True

@@ -30,7 +30,7 @@ class PCIRule(base.Rule):
 
     name = 'pci'
     filters = ('PCINUMAAffinityFilter',)
-    order = reasons.PCI
+    order = 30
     keys = (nfv_policy.PCI_NUMA_AFFINITY,)
     weighed = True
     devices = True

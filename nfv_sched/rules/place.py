@@ -22,12 +22,15 @@ from nfv_sched.rules import base
 
 #: What the label of a place begins with; the name of the place follows.
 PREFIX = 'nfv_'
+#: The extra specs; the name of the place follows.
+AFFINITY = 'nfv:numa_affinity.'
+ANTI_AFFINITY = 'nfv:numa_anti_affinity.'
 #: Names of places.
-NAME = re.compile(nfv_policy.PLACE_NAME)
+NAME = re.compile('[A-Za-z0-9_-]{1,64}')
 #: The place whose label is an option: ``vswitch_label``.
 VSWITCH = 'vswitch'
 
-_KEYS = {nfv_policy.NUMA_AFFINITY: False, nfv_policy.NUMA_ANTI_AFFINITY: True}
+_KEYS = {AFFINITY: False, ANTI_AFFINITY: True}
 
 
 def _asked(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
@@ -59,7 +62,7 @@ class PlaceRule(base.CellsRule):
 
     name = 'place'
     filters = ('PlaceNUMAAffinityFilter',)
-    order = reasons.PLACE
+    order = 40
     keys = tuple(f'{key}PLACE' for key in _KEYS)
 
     place: str = ''

@@ -43,7 +43,7 @@ class SharedVCPURule(base.Rule):
 
     name = 'shared_vcpu'
     filters = ('SharedVCPUFilter',)
-    order = reasons.SHARED_VCPU
+    order = 50
     keys = (nfv_policy.SHARED_VCPU,)
     caps = True
 

@@ -31,7 +31,7 @@ class ThreadsRule(base.Rule):
 
     name = 'threads'
     filters = ('CPUThreadPolicyFilter', 'NFVTopologyFilter')
-    order = reasons.THREADS
+    order = 60
     general = True
     steers = False
 

@@ -29,7 +29,7 @@ class VSwitchRule(base.CellsRule):
 
     name = 'vswitch'
     filters = ('VSwitchNUMAAffinityFilter',)
-    order = reasons.VSWITCH
+    order = 20
     keys = (nfv_policy.VSWITCH_NUMA_AFFINITY,)
     noun = 'with the virtual switch'
 

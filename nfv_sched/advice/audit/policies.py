@@ -34,6 +34,7 @@ from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
 from nfv_sched import rules
 from nfv_sched.rules import base
+from nfv_sched.rules import pci as pci_rule
 from nfv_sched.simulator import restore_servers
 
 # Nova's own policy for PCI devices, from that of this package.
@@ -67,7 +68,7 @@ def _remote(site: sites.Site, server: snapshot.Server,
     own = {part.host_node for part in server.nodes or ()}
     if not own:
         return
-    if reasons.PCI not in broken and not _near_enough(site, server):
+    if pci_rule.PCIRule.order not in broken and not _near_enough(site, server):
         for device in site.devices_of(server):
             if device.node is not None and device.node not in own:
                 yield values.of(
@@ -146,7 +147,7 @@ def _broken(site: sites.Site, server: snapshot.Server,
             pci.REQUIRED, pci.SOCKET) and not ground.devices.accepts(
                 candidates.mask_of(chosen)):
         yield reasons.Reason(
-            reasons.PCI, f'{policy.pci_key}={native}',
+            pci_rule.PCIRule.order, f'{policy.pci_key}={native}',
             'PCI devices of such NUMA nodes needed',
             'it is on ' + _listed({
                 part.host_node for part in server.nodes or ()}))

@@ -22,6 +22,7 @@ from nfv_sched.advice.lint import whole
 from nfv_sched.nova import flavors
 from nfv_sched import policy as nfv_policy
 from nfv_sched import rules as nfv_rules
+from nfv_sched.rules import place
 from nfv_sched import text
 
 #: Part of the CPUs of a NUMA node that guests leave before it is worth a note.
@@ -124,10 +125,10 @@ def labels(subject: values.Subject) -> Iterator[values.Finding]:
     if not hosts.none_fits:
         return
     for key, value in subject.flavor.extra_specs.items():
-        if key.startswith(nfv_policy.NUMA_AFFINITY) and (
-                value == nfv_policy.STRICT):
-            place = key.removeprefix(nfv_policy.NUMA_AFFINITY)
-            label = hosts.label if place == 'vswitch' else f'nfv_{place}'
+        if key.startswith(place.AFFINITY) and value == nfv_policy.STRICT:
+            name = key.removeprefix(place.AFFINITY)
+            label = (hosts.label if name == place.VSWITCH
+                     else f'{place.PREFIX}{name}')
             if label not in declared:
                 yield values.Finding(
                     values.ERROR, key, f'strict: no host has the label '

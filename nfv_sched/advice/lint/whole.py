@@ -19,6 +19,7 @@ from nfv_sched.advice.lint import values
 from nfv_sched.advice import translations
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
+from nfv_sched.rules import place
 from nfv_sched import text
 
 # KiB; pages of this size are no huge pages.
@@ -147,8 +148,7 @@ def no_topology(subject: values.Subject) -> Iterator[values.Finding]:
             found.append((key, value == nfv_policy.STRICT))
     found += [(key, value == nfv_policy.STRICT)
               for key, value in subject.flavor.extra_specs.items()
-              if key.startswith((nfv_policy.NUMA_AFFINITY,
-                                 nfv_policy.NUMA_ANTI_AFFINITY))]
+              if key.startswith((place.AFFINITY, place.ANTI_AFFINITY))]
     for (guest, _host), key in zip(policy.node_map, policy.node_keys):
         if guest:
             yield values.Finding(

@@ -26,6 +26,7 @@ from nfv_sched import conf
 from nfv_sched import metadefs
 from nfv_sched.network import limits
 from nfv_sched import policy
+from nfv_sched import rules
 from nfv_sched.tests import base
 from nfv_sched import validators as nfv_validators
 from nfv_sched.weights import all_weighers
@@ -103,14 +104,15 @@ class TestFlavors(base.TestCase):
 
     def test_every_key_of_ours(self):
         """None is missing, and none is there that Nova would refuse."""
-        for key in policy.KEYS:
+        all_ends = {'': [''], 'N': ['0', '1', '2', '3'],
+                    'PLACE': ['vswitch', 'osd']}
+        for known in rules.keys():
+            dot = known.find('.') + 1
+            key, ends = known, all_ends['']
+            if dot:
+                key, ends = known[:dot], all_ends[known[dot:]]
             found = [name for name in self.keys if name.startswith(key)]
-            ends = []
-            if key == policy.NUMA_NODE:
-                ends = ['0', '1', '2', '3']
-            elif key.endswith('.'):
-                ends = ['vswitch', 'osd']
-            self.assertEqual([key + end for end in ends or ['']], found)
+            self.assertEqual([key + end for end in ends], found)
         self.assertEqual([], [
             key for key in self.keys if not key.startswith(
                 (policy.NAMESPACE, 'hw:'))])

@@ -14,6 +14,9 @@
 from nfv_sched import reasons
 from nfv_sched.tests import base
 
+# Between what a host lacks and what cannot be enforced.
+POLICY = reasons.CAPACITY + 1
+
 
 def _capacity(free):
     return reasons.Reason(
@@ -35,13 +38,13 @@ class TestText(base.TestCase):
             '2 free (1 host)', reasons.summary_text([_capacity(2)]))
 
     def test_fixed_order(self):
-        vswitch = reasons.Reason(reasons.VSWITCH, 'vswitch', 'a switch')
+        vswitch = reasons.Reason(POLICY, 'vswitch', 'a switch')
         text = reasons.summary_text([vswitch, vswitch, _capacity(1)])
         self.assertLess(text.index('NUMA topology'), text.index('vswitch'))
         self.assertIn('(2 hosts)', text)
 
     def test_fits_into_a_fault(self):
-        many = [reasons.Reason(reasons.VSWITCH, f'policy {i}', 'n' * 60)
+        many = [reasons.Reason(POLICY, f'policy {i}', 'n' * 60)
                 for i in range(20)]
         text = reasons.summary_text(many)
         self.assertLessEqual(len(text.encode()), reasons.MAX_BYTES)
@@ -53,7 +56,7 @@ class TestText(base.TestCase):
 
     def test_policy_does_not_depend_on_hosts(self):
         vswitch = reasons.Reason(
-            reasons.VSWITCH, 'vswitch', 'a switch', 'none')
+            POLICY, 'vswitch', 'a switch', 'none')
         for refused in ([_capacity(2), vswitch],
                         [vswitch, _capacity(7), _capacity(0), vswitch]):
             self.assertEqual(
@@ -80,13 +83,13 @@ class TestText(base.TestCase):
         self.assertEqual('flavor: nonsense', reasons.policy_text([bad, own]))
 
     def test_policy_fits_into_a_fault(self):
-        many = [reasons.Reason(reasons.VSWITCH, f'policy {i}', 'n' * 60)
+        many = [reasons.Reason(POLICY, f'policy {i}', 'n' * 60)
                 for i in range(20)]
         text = reasons.policy_text(many)
         self.assertLessEqual(len(text.encode()), reasons.MAX_BYTES)
         self.assertRegex(text, r'; \+\d+ more; no host has all of it$')
         text = reasons.policy_text([reasons.Reason(
-            reasons.VSWITCH, 'policy', 'w\u00f6rd ' * 100)])
+            POLICY, 'policy', 'w\u00f6rd ' * 100)])
         self.assertLessEqual(len(text.encode()), reasons.MAX_BYTES)
         self.assertTrue(text.endswith('w\u00f6rd..., no host has it'))
 

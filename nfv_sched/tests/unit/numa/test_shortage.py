@@ -18,6 +18,9 @@ from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.numa import base
 
+# Of any rule.
+POLICY = reasons.CAPACITY + 1
+
 
 class TestText(tests_base.TestCase):
 
@@ -76,9 +79,9 @@ class TestCapacity(tests_base.TestCase):
         found = base.evaluation(
             clouds.host_topology(free={0: 0, 1: 0}), clouds.guest())
         self.assertEqual(
-            [reasons.CAPACITY, reasons.VSWITCH],
+            [reasons.CAPACITY, POLICY],
             [shortage.capacity_reason(found).order,
-             shortage.capacity_reason(found, order=reasons.VSWITCH).order])
+             shortage.capacity_reason(found, order=POLICY).order])
 
     def test_too_few_host_cells(self):
         self.assertEqual(
@@ -128,7 +131,7 @@ class TestDevices(tests_base.TestCase):
         found = base.evaluation(
             clouds.host_topology(), clouds.guest(cells=len(masks)))
         reason = shortage.devices_reason(
-            base.devices(found, free, *requests), masks, 'p', reasons.PCI,
+            base.devices(found, free, *requests), masks, 'p', POLICY,
             **kwargs)
         return reason and str(reason)
 

@@ -86,8 +86,10 @@ class TestFound(tests_base.TestCase):
         self.assertEqual(
             ['node_map', 'vswitch', 'pci', 'place', 'shared_vcpu', 'threads'],
             [cls.name for cls in found])
-        self.assertEqual(
-            sorted(cls.order for cls in found), [cls.order for cls in found])
+        orders = [cls.order for cls in found]
+        self.assertEqual(sorted(set(orders)), orders)
+        self.assertGreater(orders[0], reasons.CAPACITY)
+        self.assertLess(orders[-1], reasons.OTHERS)
         for cls in found:
             self.assertEqual(f'nfv_sched.rules.{cls.name}', cls.__module__)
 
