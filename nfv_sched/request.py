@@ -108,7 +108,7 @@ class RequestNote:
     :ivar network: ``network.visit.NetworkNote``, for the filters of network
         limits; None until one has run
     :ivar taken: (host, UUID of the server) of each host on which room was
-        taken; see ``network.turn.Contested``
+        taken; see ``network.contested.Contested``
     :ivar placed: UUIDs of the servers of the request that Nova has placed
     :ivar sources: ``network.sources.Sources``, where the network load of
         hosts is read; None for those of the process

@@ -589,7 +589,7 @@ class Guest:
     def needs(self) -> dict[str, int]:
         """What limits of ports and rules count: resource class -> amount."""
         note = network_visit.of(self._note, self._request)
-        return {each.resource_class: each.need(note.demand)
+        return {each.counted.resource_class: each.counted.need(note.demand)
                 for each in self._limits if each.concerns(self._request)}
 
     def limits_of(
@@ -622,19 +622,19 @@ class Guest:
             if reason is not None:
                 found.append((0, Binding(kind, str(reason))))
                 continue
-            need = each.need(note.demand)
+            need = each.counted.need(note.demand)
             most, room = each.room(limits)
-            free = (room - each.carried(shown)
-                    - more.get(each.resource_class, 0))
-            left = self._in_ledger(host, each.resource_class,
+            free = (room - each.counted.carried(shown)
+                    - more.get(each.counted.resource_class, 0))
+            left = self._in_ledger(host, each.counted.resource_class,
                                    used or self._state.placement)
             if left is not None:
                 free = left
             if need and free < math.inf:
                 free = max(0, int(free))
                 found.append((free // need, Binding(
-                    kind, f'{need} {each.noun} needed, {free % need} of '
-                    f'{most:.0f} left')))
+                    kind, f'{need} {each.counted.noun} needed, {free % need} '
+                    f'of {most:.0f} left')))
         return found
 
     @staticmethod

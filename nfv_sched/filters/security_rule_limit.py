@@ -11,11 +11,8 @@
 #    under the License.
 """The filter that limits the security-group rules of a host."""
 
-import operator
-
 from nfv_sched.filters import network
-from nfv_sched.ledger import names
-from nfv_sched import reasons
+from nfv_sched.network import quantity
 
 
 class SecurityRuleLimitFilter(network.NetworkLimitFilter):
@@ -27,27 +24,11 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
     than ``security_rules_per_port`` is refused.
     """
 
-    resource_class = names.RULES
-    order = reasons.SECURITY_RULES
-    noun = 'security-group rules'
-    # Rules of all ports of the switch.
-    carried = operator.attrgetter('rules')
+    counted = quantity.RULES
 
     def concerns(self, request):
         """Whether the guest has network interfaces."""
         return bool(request.nics or request.is_move)
-
-    def need(self, demand):
-        """Number of rules of the guest's ports on the virtual switch."""
-        return demand.rules
-
-    def own(self, guest):
-        """Number of rules of a guest's ports on the virtual switch."""
-        return guest.rules
-
-    def unseen(self, ports, rules):
-        """The number of rules."""
-        return rules
 
     def room(self, limits):
         """The limit, twice: Neutron knows all rules."""

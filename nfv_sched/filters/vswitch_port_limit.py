@@ -12,10 +12,9 @@
 """The filter that limits the ports of a host's virtual switch."""
 
 import math
-import operator
 
 from nfv_sched.filters import network
-from nfv_sched.ledger import names
+from nfv_sched.network import quantity
 from nfv_sched import reasons
 
 
@@ -31,27 +30,11 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
     refused.
     """
 
-    resource_class = names.PORTS
-    order = reasons.VSWITCH_PORTS
-    noun = 'vSwitch ports'
-    # All ports of the switch except the physical ones.
-    carried = operator.attrgetter('vswitch_ports')
+    counted = quantity.PORTS
 
     def concerns(self, request):
         """Whether the guest has network interfaces or devices."""
         return bool(request.nics or request.demands or request.is_move)
-
-    def need(self, demand):
-        """Number of the guest's ports on the virtual switch."""
-        return demand.vswitch_ports
-
-    def own(self, guest):
-        """Number of a guest's ports on the virtual switch."""
-        return len(guest.ports)
-
-    def unseen(self, ports, rules):
-        """The number of ports."""
-        return ports
 
     def room(self, limits):
         """The limit, and the limit less the physical ports."""
@@ -80,7 +63,7 @@ class VSwitchPortLimitFilter(network.NetworkLimitFilter):
         if services <= limits.network_services_per_node:
             return None
         return reasons.Reason(
-            self.order, 'DHCP servers and routers',
+            self.counted.order, 'DHCP servers and routers',
             'room beside them needed',
             f'{services} on the host, at most '
             f'{limits.network_services_per_node:.0f} allowed', -services)

@@ -17,114 +17,70 @@ checks again and marks its part of the room as taken in
 :mod:`nfv_sched.network.recent`.
 """
 
-from collections.abc import Callable
-import math
-import typing as ty
 import weakref
 
-from nova import exception
-from oslo_log import log as logging
-
 from nfv_sched.ledger import names
+from nfv_sched.network import contested
+from nfv_sched.network import quantity
 from nfv_sched.network import recent
 from nfv_sched.nova import scheduler
-from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched.request import note_of
 from nfv_sched.request import RequestNote
 
-LOG = logging.getLogger(__name__)
 
-Refusal = Callable[[float], reasons.Reason]
+def _take(network, reference: weakref.ref) -> bool:
+    """Take a request's part of the room on the host that Nova is to claim.
 
+    If other requests have taken too much by now, and it was the last host, the
+    request is refused here with the reason, as Nova's own message would have
+    none.  Only what this process places is known; the rest is left to
+    Placement.
 
-class Standing(ty.NamedTuple):
-    """How much of one resource class is left on a host for a guest.
-
-    :ivar left: what is left by the figures from Neutron alone; infinity if
-        these are too old, or there is no limit
-    :ivar in_ledger: what the host's ledger had left by Placement's answer;
-        None if that does not limit the guest
-    :ivar full: makes the reason for a full host from how much is left
+    :param network: the network note of the request
+    :param reference: to the HostState
+    :returns: whether there is room
+    :raises nova.exception.NoValidHost: if no host is left
     """
-
-    left: float = math.inf
-    in_ledger: int | None = None
-    full: Refusal | None = None
-
-
-_NO_LIMIT = Standing()
-
-
-class Contested(list):
-    """A list of allocation candidates that takes room when Nova tests it.
-
-    Right before Nova claims the first allocation candidate of a host, it tests
-    whether there are any, by the truth value of the list.  At this moment the
-    request takes its part of the room.  If other requests have taken too much
-    by then, the list is false, and Nova goes on to the next host.  If it was
-    the last host, the request is refused here with the reason, as Nova's own
-    message would have none.
-
-    Only what this process places is known.  The rest is left to Placement.
-
-    :ivar network: the network note of the request
-    :ivar host: weak reference to the HostState; a strong one would keep it
-        longer than its request
-    """
-
-    __slots__ = ('network', 'host')
-
-    def __bool__(self):
-        if not len(self):
-            return False
-        try:
-            return self._take()
-        except exception.NoValidHost:
-            raise
-        except Exception:
-            LOG.exception('Room on a host cannot be taken; Nova claims it '
-                          'all the same')
-            return True
-
-    def _take(self) -> bool:
-        network, host_state = self.network, self.host()
-        if host_state is None or network.instance is None:
-            return True
-        note = network.note
-        if network.instance in note.placed:
-            return True  # Nova looks for alternates
-        if note.taken and note.taken[-1][1] == network.instance:
-            # Placement has refused the host before this one.
-            network.recent.release(*note.taken.pop())
-        ports, rules = [
-            network.standings[name](host_state)
-            if name in network.standings else _NO_LIMIT
-            for name in (names.PORTS, names.RULES)]
-        answer = None
-        if ports.in_ledger is not None or rules.in_ledger is not None:
-            answer = recent.Answer(
-                network.ledgers.asked, network.ledgers.answered,
-                ports.in_ledger, rules.in_ledger)
-        elif not network.fresh:
-            return True
-        network.asked.add(host_state.host)
-        left = network.recent.take(
-            network.snapshot if network.fresh else None, host_state.host,
-            network.instance, network.demand, ports.left, rules.left,
-            self.host, answer)
-        if left is None:
-            note.taken.append((host_state.host, network.instance))
-            return True
-        if left[0] < network.demand.vswitch_ports and ports.full is not None:
-            note.rejected.append((host_state.host, ports.full(left[0])))
-        elif rules.full is not None:
-            note.rejected.append((host_state.host, rules.full(left[1])))
-        if network.passed <= network.asked:
-            give_back(note)
-            if note.index == 0 and network.filter:
-                refusals.tell(network.filter, note, 0)
-        return False
+    host_state = reference()
+    if host_state is None or network.instance is None:
+        return True
+    note = network.note
+    if network.instance in note.placed:
+        return True  # Nova looks for alternates
+    if note.taken and note.taken[-1][1] == network.instance:
+        # Placement has refused the host before this one.
+        network.recent.release(*note.taken.pop())
+    rooms = [network.rooms.get(name) for name in (names.PORTS, names.RULES)]
+    ports, rules = [quantity.NO_LIMIT if room is None
+                    else room.standing(host_state) for room in rooms]
+    answer = None
+    if ports.in_ledger is not None or rules.in_ledger is not None:
+        answer = recent.Answer(
+            network.ledgers.asked, network.ledgers.answered,
+            ports.in_ledger, rules.in_ledger)
+    elif not network.fresh:
+        return True
+    network.asked.add(host_state.host)
+    left = network.recent.take(
+        network.snapshot if network.fresh else None, host_state.host,
+        network.instance, network.demand, ports.left, rules.left,
+        reference, answer)
+    if left is None:
+        note.taken.append((host_state.host, network.instance))
+        return True
+    of_ports, of_rules = rooms
+    if left[0] < network.demand.vswitch_ports and of_ports is not None:
+        note.rejected.append((host_state.host, of_ports.full(
+            of_ports.allowances.of(host_state), left[0])))
+    elif of_rules is not None:
+        note.rejected.append((host_state.host, of_rules.full(
+            of_rules.allowances.of(host_state), left[1])))
+    if network.passed <= network.asked:
+        give_back(note)
+        if note.index == 0 and network.filter:
+            refusals.tell(network.filter, note, 0)
+    return False
 
 
 def give_back(request_note: RequestNote) -> None:
@@ -172,10 +128,11 @@ def contest(host_state, network) -> None:
     :param network: the network note of the request
     """
     candidates = host_state.allocation_candidates
-    if candidates.__class__ is Contested and candidates.network is network:
+    if candidates.__class__ is contested.Contested and (
+            candidates.network is network):
         return
-    contested = Contested(candidates)
-    contested.network = network
-    contested.host = weakref.ref(host_state)
-    host_state.allocation_candidates = contested
+    made = contested.Contested(candidates)
+    made.take, made.network = _take, network
+    made.host = weakref.ref(host_state)
+    host_state.allocation_candidates = made
     scheduler.when_placed(host_state, _REMEMBERER)

@@ -16,16 +16,14 @@ It is worked out once for each server of a request and kept on the request
 note, so that all filters of limits see the same snapshot.
 """
 
-from collections.abc import Callable
 from collections.abc import Mapping
 import time
-import typing as ty
 
 from nfv_sched.ledger import reader
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import limits as network_limits
+from nfv_sched.network import quantity
 from nfv_sched.network import sources
-from nfv_sched.network import turn
 from nfv_sched.network import usage
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import pci
@@ -58,15 +56,15 @@ class NetworkNote:
     :ivar filter: class name of the filter of limits that has run last
     :ivar passed: names of the hosts that it has passed
     :ivar asked: names of the hosts that Nova has tried to claim
-    :ivar standings: resource class -> function from a HostState to what is
-        left there, for each filter of limits that has run
+    :ivar rooms: resource class -> what is left of it on the hosts, for each
+        filter of limits that has run
     :ivar own: host name -> ports that a moved server has, or may have, there;
         see :meth:`own_on`
     """
 
     __slots__ = ('note', 'request', 'instance', 'recent', 'snapshot', 'fresh',
                  'deny', 'demand', 'limits', 'ledgers', 'host', 'passed',
-                 'asked', 'filter', 'standings', 'own')
+                 'asked', 'filter', 'rooms', 'own')
 
     def __init__(self, request_note: RequestNote, request: Request):
         self.note = request_note
@@ -101,7 +99,7 @@ class NetworkNote:
             sum(device.count for device in request.demands
                 if device.from_port),
             network_limits.assumed_rules(CONF))
-        self.standings: dict[str, Callable[[ty.Any], turn.Standing]] = {}
+        self.rooms: dict[str, quantity.Room] = {}
         self.own: dict[str, list[usage.Port]] = {}
         if request.is_move:
             for port in map(interfaces.port, interfaces.nics):

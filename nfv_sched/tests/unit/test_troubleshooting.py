@@ -130,8 +130,9 @@ class TroubleshootingTest(testtools.TestCase):
         files = {path for path, _parts in self.reasons}
         for path in ('policy.py', 'request.py', 'visit.py',
                      'filters/base.py', 'filters/network.py',
-                     'filters/vswitch_port_limit.py', 'numa/shortage.py',
-                     'numa/decide.py', 'rules/base.py', 'rules/pci.py'):
+                     'network/quantity.py', 'filters/vswitch_port_limit.py',
+                     'numa/shortage.py', 'numa/decide.py', 'rules/base.py',
+                     'rules/pci.py'):
             self.assertIn(path, files)
 
     def test_every_reason_has_an_entry(self):
@@ -146,8 +147,8 @@ class TroubleshootingTest(testtools.TestCase):
         stale = [entry for entry in self.entries
                  if not any(_about(entry, parts) for parts in telling)]
         # These have only their nouns and numbers.
-        for noun in (vswitch_port_limit.VSwitchPortLimitFilter.noun,
-                     security_rule_limit.SecurityRuleLimitFilter.noun):
+        for noun in (vswitch_port_limit.VSwitchPortLimitFilter.counted.noun,
+                     security_rule_limit.SecurityRuleLimitFilter.counted.noun):
             stale.remove(f'{noun}: N needed, M of L free')
         stale.remove('...: N VFs needed, M free')
         stale.remove('...: N NUMA nodes needed, has M')

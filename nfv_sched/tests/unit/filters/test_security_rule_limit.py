@@ -49,9 +49,10 @@ class TestSecurityRuleLimitFilter(network.NetworkTestCase):
             self.refused([self.host()], self.spec(2, ['a']), self.rules))
 
     def test_what_it_counts(self):
-        self.assertEqual(names.RULES, self.rules.resource_class)
-        self.assertEqual(70, self.rules.unseen(5, 70))
-        self.assertEqual(0, self.rules.carried(usage.HostUsage('host1')))
+        self.assertEqual(names.RULES, self.rules.counted.resource_class)
+        self.assertEqual(70, self.rules.counted.pick(5, 70))
+        self.assertEqual(
+            0, self.rules.counted.carried(usage.HostUsage('host1')))
 
 
 class TestRules(network.NetworkTestCase):

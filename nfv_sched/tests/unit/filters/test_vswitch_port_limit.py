@@ -53,9 +53,10 @@ class TestVSwitchPortLimitFilter(network.NetworkTestCase):
             self.refused([self.host()], self.spec(), self.ports))
 
     def test_what_it_counts(self):
-        self.assertEqual(names.PORTS, self.ports.resource_class)
-        self.assertEqual(5, self.ports.unseen(5, 70))
-        self.assertEqual(0, self.ports.carried(usage.HostUsage('host1')))
+        self.assertEqual(names.PORTS, self.ports.counted.resource_class)
+        self.assertEqual(5, self.ports.counted.pick(5, 70))
+        self.assertEqual(
+            0, self.ports.counted.carried(usage.HostUsage('host1')))
 
 
 class TestPorts(network.NetworkTestCase):

@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The way in which Nova uses what ``network/turn.py`` puts in its place.
+"""The way in which Nova uses the list that is put in its place.
 
 If this fails with a new release of Nova, see what has become of the course of
 a request there: whether a host is still looked at right before it is claimed.
@@ -22,7 +22,7 @@ import textwrap
 from nova.scheduler import host_manager
 from nova.scheduler import manager
 
-from nfv_sched.network import turn
+from nfv_sched.network import contested
 from nfv_sched.tests import base
 
 _CANDIDATES = 'allocation_candidates'
@@ -82,10 +82,10 @@ class ContestedTest(base.TestCase):
 
     def test_nothing_is_raised_into_the_claim(self):
         """What goes wrong there does not keep Nova from its claim."""
-        contested = turn.Contested([{}])
-        contested.network = None
-        contested.host = object
-        self.assertTrue(contested)
+        candidates = contested.Contested([{}])
+        candidates.network = None
+        candidates.take = None
+        self.assertTrue(candidates)
         self.assertIn('Room on a host cannot be taken', self.log.output)
-        del contested[:]
-        self.assertFalse(contested)
+        del candidates[:]
+        self.assertFalse(candidates)
