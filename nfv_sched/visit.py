@@ -272,12 +272,14 @@ class Visit(scheduler.Watcher):
         """
         evaluation = self.evaluation
         key = None
-        if traces is None and self._held is None and (
-                evaluation.ratios.cpu == host_state.cpu_allocation_ratio):
+        capped = evaluation.ratios.cpu != host_state.cpu_allocation_ratio
+        if traces is None and self._held is None:
             key = shape.of(evaluation, terms, request.demands, mapping)
+        if key is not None:
+            key = id(terms), capped, key
         decisions = self.note.decisions
         try:
-            known = None if key is None else decisions.get((id(terms), key))
+            known = None if key is None else decisions.get(key)
         except TypeError:  # the facts of a rule of others
             key = known = None
         if known is not None and known.accepted:
@@ -287,8 +289,9 @@ class Visit(scheduler.Watcher):
             evaluation, self._held)
         if known is None:
             known = again()
-            if key is not None:
-                decisions[id(terms), key] = known
+            # Which rule refuses a host may depend on its own ratio.
+            if key is not None and (known.accepted or not capped):
+                decisions[key] = known
         else:
             # The figures in a reason differ between hosts of one shape.
             known = dataclasses.replace(known, reason=lambda: reasons.resolve(

@@ -58,6 +58,9 @@ def hosts(draw, nodes, numbered):
         'places': draw(st.sampled_from(((), (0,), (1,)))),
         'reversed': draw(st.integers(0, 5)) == 1,
         'socket': draw(node),
+        'usage': draw(st.sampled_from((
+            (5, 5, 5), (5, 5, 5), (0, 2, 5), (0, 0, 0)))),
+        'ratio': draw(st.sampled_from((16.0, 16.0, 2.0, 4.0))),
     }
 
 
@@ -71,9 +74,12 @@ def requests(draw, nodes):
         if value and not (key.endswith('.osd') and any(
                 other.endswith('.osd') for other in specs)):
             specs[key] = value
+    cells = draw(st.sampled_from((1, 1, 2)))
+    vcpus = draw(st.sampled_from((1, 2, 3)))
+    if cells == 1 and vcpus > 1 and draw(st.booleans()):
+        specs.update({'nfv:shared_vcpu': '0', 'hw:cpu_policy': 'mixed'})
     return {
-        'cells': draw(st.sampled_from((1, 1, 2))),
-        'vcpus': draw(st.sampled_from((1, 2, 3))),
+        'cells': cells, 'vcpus': vcpus,
         'extra_specs': specs,
         'nodes': draw(st.sampled_from(({}, {}, {0: 0}, {0: 1}))),
         'network': draw(st.sampled_from((None, 'net'))),
@@ -103,7 +109,7 @@ class TestShape(base.TestCase):
         super().setUp()
         logging.disable(logging.CRITICAL)
         self.addCleanup(logging.disable, logging.NOTSET)
-        self.flags(expose_reasons='none')
+        self.flags(expose_reasons='none', shared_vcpus_per_core=3)
         affinity = [cls for cls in all_filters()
                     if 'Limit' not in cls.__name__]
         self.filters = [cls() for cls in affinity]
@@ -120,11 +126,16 @@ class TestShape(base.TestCase):
             data['policies'], data['counts'])]
         for number, each in enumerate(made):
             each.request_id = f'{number}' * 8 + '-1-1-1-1'
-        return clouds.spec(
+        spec = clouds.spec(
             cells=data['cells'], vcpus=data['vcpus'],
             extra_specs=data['extra_specs'], nodes=data['nodes'],
             network=data['network'] and clouds.network(data['network']),
             devices=made)
+        if 'nfv:shared_vcpu' in data['extra_specs']:
+            cell, = spec.numa_topology.cells
+            cell.cpuset, cell.cpu_policy = {0}, 'mixed'
+            cell.pcpuset = cell.pcpuset - {0}
+        return spec
 
     @staticmethod
     def host(number, nodes, data, request_data):
@@ -134,8 +145,11 @@ class TestShape(base.TestCase):
             free=data['free'], switch=data['switch'],
             node_labels=data['node_labels'], physnets=data['physnets'])
         cells = state.numa_topology.cells
+        state.cpu_allocation_ratio = data['ratio']
         for cell in cells:
             cell.socket = cell.id if data['socket'] else 0
+            cell.cpuset = {100 + cell.id}
+            cell.cpu_usage = data['usage'][cell.id]
             if cell.id in data['places']:
                 cell.network_metadata.physnets.add('nfv_osd')
         if data['reversed']:
