@@ -11,12 +11,13 @@
 #    under the License.
 """A rule that another package brings; see the page "Add a rule".
 
-What the package installs is a directory of metadata with entry points, as pip
-would write it.
+It is in ``examples/nfvx``, and found there; its metadata with the entry points
+are in a directory, as pip would write it.
 """
 
 import itertools
 import os
+import pathlib
 import tomllib
 
 import fixtures
@@ -26,15 +27,16 @@ from nova.virt import hardware
 from stevedore import _cache
 from stevedore import extension
 
+import nfv_sched
 from nfv_sched import filters
 from nfv_sched import rules
-from nfv_sched.tests import example_rule
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import test_refusing
 from nfv_sched import validators
 from nfv_sched import weights
 
+EXAMPLE = pathlib.Path(nfv_sched.__file__).parents[1] / 'examples' / 'nfvx'
 KEY = 'nfvx:even_nodes'
 EVEN = 'EvenNodesFilter'
 ALL = (*test_refusing.OURS, EVEN)
@@ -51,9 +53,8 @@ class Installed(fixtures.Fixture):
         self._more = more or {}
 
     def _setUp(self):
-        path = os.path.join(
-            os.path.dirname(example_rule.__file__), 'entry_points.toml')
-        with open(path, 'rb') as source:
+        self.useFixture(fixtures.PythonPathEntry(str(EXAMPLE)))
+        with open(EXAMPLE / 'pyproject.toml', 'rb') as source:
             groups = tomllib.load(source)['project']['entry-points']
         for group, members in self._more.items():
             groups[group].update(members)

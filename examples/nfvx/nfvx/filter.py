@@ -9,9 +9,17 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""A rule of another package, as the documentation shows it.
+"""The filter for guests that want even host NUMA nodes."""
 
-``nfvx:even_nodes`` is for hosts whose memory bandwidth is shared by two NUMA
-nodes each: guests that need all of it are kept to every other node.  It is
-not part of nfv-sched, and no entry point leads to it but in the tests.
-"""
+from nfv_sched.filters import base
+from nfvx import rule
+
+
+class EvenNodesFilter(base.RuleFilter):
+    """Place guests on host NUMA nodes with even numbers.
+
+    ``nfvx:even_nodes=strict``: all NUMA nodes of the guest are on such nodes,
+    or the host is refused.  ``prefer``: every host passes.
+    """
+
+    rule = rule.EvenNodesRule

@@ -14,8 +14,8 @@
 from oslo_config import cfg
 
 from nfv_sched.nova import scheduler
-from nfv_sched.tests.example_rule import rule
 from nfv_sched.weights import base
+from nfvx import rule
 
 scheduler.CONF.register_opt(cfg.FloatOpt(
     'even_nodes_weight_multiplier', default=1000.0,

@@ -9,17 +9,8 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The filter for guests that want even host NUMA nodes."""
+"""A rule of another package, as the documentation shows it.
 
-from nfv_sched.filters import base
-from nfv_sched.tests.example_rule import rule
-
-
-class EvenNodesFilter(base.RuleFilter):
-    """Place guests on host NUMA nodes with even numbers.
-
-    ``nfvx:even_nodes=strict``: all NUMA nodes of the guest are on such nodes,
-    or the host is refused.  ``prefer``: every host passes.
-    """
-
-    rule = rule.EvenNodesRule
+``nfvx:even_nodes`` is for hosts whose memory bandwidth is shared by two NUMA
+nodes each: guests that need all of it are kept to every other node.
+"""
