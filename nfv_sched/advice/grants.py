@@ -216,7 +216,7 @@ class Grants:
                for members in group.members_of):
             found.append(Lack('aggregate', 'not in the aggregates asked for'))
         if group.forbidden_aggregates & provider.aggregates:
-            found.append(Lack('aggregate',
+            found.append(Lack('isolated aggregate',
                               'in an aggregate kept for other traits'))
         for name, amount in group.amounts.items():
             inventory = provider.inventories.get(name)

@@ -441,6 +441,17 @@ def new_hosts(cloud: model.Cloud) -> Iterator[
                 raise problems.InputError([f'{cloud.path}: host {name}: {e}'])
 
 
+def zone_of(cloud: model.Cloud, host: str) -> str:
+    """The availability zone of a host.
+
+    :param cloud: the cloud
+    :param host: name of the host
+    """
+    zones = (aggregate.metadata.get('availability_zone')
+             for aggregate in cloud.aggregates if host in aggregate.hosts)
+    return next(filter(None, zones), nova_api.CONF.default_availability_zone)
+
+
 def aggregate_uuid(aggregate: model.Aggregate) -> str:
     """UUID of an aggregate.
 

@@ -92,10 +92,8 @@ claim_resources = scheduler_utils.claim_resources
 #: Microversion of Placement for the allocation requests.
 ALLOCATION_REQUEST_VERSION = '1.36'
 
-# Request filters that ask a service or a database. The simulator handles
-# availability zones itself.
+# Request filters that ask a service.
 _ONLINE_REQUEST_FILTERS = frozenset((
-    'map_az_to_placement_aggregate',
     'accelerators_filter',
     'routed_networks_filter',
     'remote_managed_ports_filter',

@@ -37,7 +37,6 @@ from nfv_sched.simulator import state as states
 _STATES = {status: state for state, status
            in restore_servers.STATUSES.items()} | {
                simulated.REFUSED: restore_servers.ERROR}
-_ZONE = 'availability_zone'
 
 
 def cloud(state: states.State) -> snapshot.Cloud:
@@ -87,9 +86,7 @@ def _host(state: states.State, host: compute.ComputeHost,
         name=host.name, hypervisor=node.hypervisor_hostname, uuid=node.uuid,
         cell=group.cell, enabled=not group.disabled,
         disabled_reason=group.disabled_reason, up=not host.down,
-        zone=next((each.metadata[_ZONE] for each in own
-                   if each.metadata.get(_ZONE)),
-                  nova_api.CONF.default_availability_zone),
+        zone=compute.zone_of(state.cloud, host.name),
         aggregates=tuple(each.name for each in own),
         hypervisor_type=node.hypervisor_type,
         hypervisor_version=node.hypervisor_version,

@@ -62,6 +62,8 @@ class Wanted:
     :ivar force: host that is forced; the filters do not run
     :ivar ignore_hosts: hosts that are not considered
     :ivar zone: availability zone of the hosts to consider
+    :ivar stored: whether Nova has stored the request: the API does not look
+        at its availability zone again
     :ivar group: name of the server group
     :ivar hints: scheduler hints other than that of the group
     :ivar project: UUID of the project
@@ -78,6 +80,7 @@ class Wanted:
     force: str | None = None
     ignore_hosts: tuple[str, ...] = ()
     zone: str | None = None
+    stored: bool = False
     group: str | None = None
     hints: Mapping[str, Sequence[str]] = dataclasses.field(
         default_factory=dict)
@@ -126,7 +129,7 @@ def create(state: states.State, server: servers.Server, wanted: Wanted,
         properties['scheduler_hints'] = {
             name: list(values) for name, values in wanted.hints.items()}
     server.spec = spec = describe(
-        state, server, properties, wanted.zone,
+        state, server, properties, _zone(state, wanted),
         state.network.requested_groups(wanted.security_groups),
         (first or server).name)
     spec.num_instances = wanted.count
@@ -135,6 +138,21 @@ def create(state: states.State, server: servers.Server, wanted: Wanted,
         spec.instance_group = server_group(state, wanted.group)
         spec.instance_group.members.append(server.uuid)
         state.groups.setdefault(wanted.group, []).append(server.name)
+
+
+def _zone(state: states.State, wanted: Wanted) -> str | None:
+    """The availability zone of a request, as the API has it.
+
+    :raises Refused: if there is none of this name
+    """
+    if wanted.stored:
+        return wanted.zone
+    zone = wanted.zone or nova_api.CONF.default_schedule_zone
+    if zone and not wanted.force and not any(
+            compute.zone_of(state.cloud, name) == zone
+            for name, host in state.hosts.items() if not host.group.disabled):
+        raise servers.Refused(f'there is no availability zone {zone!r}')
+    return zone
 
 
 def new_instance(state: states.State, server: servers.Server,
@@ -301,17 +319,16 @@ def renew_group(state: states.State, server: servers.Server,
 
 
 def set_destination(state: states.State, spec: objects.RequestSpec,
-                    host: str | None, zone: str | None,
-                    cell: str | None = None) -> None:
+                    host: str | None, cell: str | None = None) -> None:
     """Set the destination that a request asks for.
+
+    Its availability zone is heeded by a request filter of Nova.
 
     :param state: the cloud
     :param spec: the request; changed
     :param host: name of the only host to consider; None for any
-    :param zone: availability zone; None for any
     :param cell: name of the only cell to consider, as a server stays in its
         own; None for any
-    :raises Refused: if there is no such availability zone
     """
     wanted = objects.Destination()
     if cell is not None:
@@ -319,14 +336,6 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
     if host is not None:
         wanted.host = host
         wanted.node = state.hosts[host].node.hypervisor_hostname
-    if zone is not None:
-        members = [
-            compute.aggregate_uuid(aggregate)
-            for aggregate in state.cloud.aggregates
-            if aggregate.metadata.get('availability_zone') == zone]
-        if not members:
-            raise servers.Refused(f'there is no availability zone {zone!r}')
-        wanted.require_aggregates(members)
     spec.requested_destination = wanted
 
 
@@ -338,12 +347,12 @@ def of_move(state: states.State, server: servers.Server, host: str | None,
     :param server: the server
     :param host: name of the only host to consider; None for any
     :param ignore: names of hosts that are not considered
-    :raises Refused: if its availability zone does not exist
+    :raises Refused: if what Nova has stored cannot be worked out
     """
     spec = stored(server)
     spec.reset_forced_destinations()
     spec.ignore_hosts = list(ignore)
-    set_destination(state, spec, host, spec.availability_zone, server.cell)
+    set_destination(state, spec, host, server.cell)
     spec.ensure_network_information(server.instance)
     # Placement is only asked for the PCI devices of aliases.
     spec.requested_resources = []

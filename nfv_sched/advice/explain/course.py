@@ -227,7 +227,7 @@ def spec_of(state: states.State, wanted: request.Wanted,
     spec = booted[0].spec.obj_clone()
     if wanted.group:
         spec.instance_group = request.server_group(state, wanted.group)
-    request.set_destination(state, spec, wanted.host, wanted.zone)
+    request.set_destination(state, spec, wanted.host)
     return spec
 
 

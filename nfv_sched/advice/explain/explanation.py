@@ -71,7 +71,8 @@ def explain(
         answer = placement.explain(state, queries)
     with _timed(seconds, 'filters'):
         verdicts: filters.Verdicts = {}
-        spec = _stored(state, wanted)
+        # Of a request that never got to Placement no filter is asked.
+        spec = _stored(state, wanted) if queries else None
         if spec is not None:
             verdicts = filters.alone(
                 state, spec, queries,

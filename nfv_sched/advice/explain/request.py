@@ -37,6 +37,7 @@ class Asked:
     :ivar image: properties of the image
     :ivar ports: the network of each port, and names of its security groups
     :ivar zone: availability zone
+    :ivar stored: whether Nova has stored the request of a server
     :ivar group: name of the server group
     :ivar hints: scheduler hints other than that of the group
     :ivar project: UUID of the project
@@ -48,6 +49,7 @@ class Asked:
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ports: tuple[tuple[model.Network, tuple[str, ...]], ...] = ()
     zone: str | None = None
+    stored: bool = False
     group: str | None = None
     hints: Mapping[str, tuple[str, ...]] = dataclasses.field(
         default_factory=dict)
@@ -91,6 +93,7 @@ def wanted(state: states.State, asked: Asked) -> request.Wanted:
         raise RequestError(f'there is no server group {asked.group!r}')
     return request.Wanted(
         flavor=states.nova_flavor(1, layout.flavor(asked.flavor)),
-        image=image, ports=asked.ports, zone=asked.zone, group=asked.group,
+        image=image, ports=asked.ports, zone=asked.zone,
+        stored=asked.stored, group=asked.group,
         hints=asked.hints, project=asked.project, on_volume=asked.on_volume,
         count=asked.count)

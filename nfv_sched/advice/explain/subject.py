@@ -84,7 +84,7 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
         flavor=this.flavor, image=this.image,
         ports=tuple((port.network, port.security_groups)
                     for port in simulated.ports) + more.ports,
-        zone=this.zone, group=layout.names(found.groups).get(
+        zone=this.zone, stored=True, group=layout.names(found.groups).get(
             this.group or ''),
         hints=this.hints, project=simulated.project,
         on_volume=restore_servers.is_on_volume(this))
@@ -159,6 +159,11 @@ def flavor(
     assumed = list(ports.assumed)
     if not networks:
         assumed.append('no networks; --network adds them')
+    default = nova_api.CONF.default_schedule_zone
+    if not zone and default:
+        zone = default
+        assumed.append(f'availability zone {zone}, as default_schedule_zone '
+                       'says')
     return Subject(
         text=f'Flavor {flavors[0].name}' + (
             f', {count} servers' if count > 1 else ''),

@@ -26,7 +26,7 @@ def boot(state: states.State, server: servers.Server,
     """Boot a server."""
     request.create(state, server, request.wanted(state, step))
     spec = server.spec.obj_clone()
-    request.set_destination(state, spec, step.host, step.availability_zone)
+    request.set_destination(state, spec, step.host)
     selections = conductor.select(state, spec, [server.uuid])[0]
     conductor.claim(state, server, spec, selections)
 
@@ -52,7 +52,7 @@ def boot_together(state: states.State,
         spec = booted[0].spec.obj_clone()
         if step.group:
             spec.instance_group = request.server_group(state, step.group)
-        request.set_destination(state, spec, step.host, step.availability_zone)
+        request.set_destination(state, spec, step.host)
         lists = conductor.select(state, spec,
                                  [server.uuid for server in booted])
     except servers.Refused as e:

@@ -67,7 +67,7 @@ def rebuild(state: states.State, server: servers.Server,
         raise servers.Refused(f'the Nova API refuses the image: {conflict}')
     spec = request.stored(server)
     spec.image = image_meta
-    request.set_destination(state, spec, None, None, server.cell)
+    request.set_destination(state, spec, None, server.cell)
     spec.ensure_network_information(server.instance)
     spec.scheduler_hints = {'_nova_check_type': ['rebuild']}
     spec.force_hosts = [server.host.name]

@@ -13,9 +13,11 @@
 
 import dataclasses
 
+from nfv_sched.advice import capacity
 from nfv_sched.advice.explain import explanation
 from nfv_sched.advice.explain import subject
 from nfv_sched.advice.plans import drain
+from nfv_sched.simulator import record
 from nfv_sched.simulator import start
 from nfv_sched.tests.unit.advice.plans import running
 from nfv_sched.tests.unit.simulator import base
@@ -61,6 +63,16 @@ class IsolationTest(base.SimulatorTestCase):
             - {boot: a, flavor: pinned, host: west, expect: {host: west}}
             - {cold_migrate: a, expect: {host: east}}
             """, self.HEAD.replace('filtering: true', 'filtering: false'))
+
+    def test_capacity(self):
+        with self.simulation(self.cloud('[]', self.HEAD)) as simulation:
+            cloud = record.cloud(simulation.state)
+        plain, asking = capacity.capacities(cloud, [
+            each for each in cloud.flavors if each.name in ('pinned', 'vmx')])
+        self.assertEqual({'isolated aggregate'}, {
+            each.kind for each in plain.hosts['west'].binding})
+        self.assertGreater(plain.hosts['east'].fits, 0)
+        self.assertGreater(asking.hosts['west'].fits, 0)
 
     def test_other_values(self):
         """Only what is required isolates."""
@@ -124,6 +136,7 @@ class ProjectTest(running.RunningTestCase):
         self.assertFalse(found.fits)
         self.assertIn('placement_aggregate_required_for_tenants is set',
                       found.reason)
+        self.assertEqual({()}, {host.refusals for host in found.hosts})
 
     def test_no_project_in_particular(self):
         cloud = self.cloud_of('a p1 one', projects={}, required=True)
@@ -144,3 +157,74 @@ class ProjectTest(running.RunningTestCase):
         self.assertIsNone(guest.kind)
         self.assertIn('aggregate (not in the aggregates asked for) on 1 host',
                       guest.reason)
+
+
+class ZoneTest(running.RunningTestCase):
+    """Availability zones; hosts without one are in ``nova``."""
+
+    HEAD = running.HEAD + """\
+aggregates:
+  - {name: own, hosts: three, metadata: {availability_zone: z}}
+"""
+
+    def assertRuns(self, steps, head=HEAD):
+        """Assert that steps end as they expect; returns the cloud."""
+        with self.simulation(self.cloud(steps, head)) as simulation:
+            self.assertEqual([], simulation.run().failures)
+            return running.record.cloud(simulation.state)
+
+    def plan(self, zone, host='one'):
+        """Where a server that asked for a zone goes."""
+        cloud = self.running('a p1 one', head=self.HEAD)
+        server, = cloud.servers
+        cloud = dataclasses.replace(cloud, servers=(
+            dataclasses.replace(server, zone=zone),))
+        guest, = drain.plan(cloud, host).guests
+        with start.started(cloud) as state:
+            of = subject.server(cloud, state, 'a', [])
+            found = explanation.explain(state, of.text, of.asked,
+                                        present=of.present, relax_seconds=0)
+        return guest.destination, found.placement.left
+
+    def test_moves(self):
+        """Nova knows a zone by its aggregate, or lets any host do."""
+        self.assertEqual(('three', 1), self.plan('z'))
+        for zone in ('nova', 'gone', None):
+            destination, left = self.plan(zone)
+            self.assertIn(destination, ('two', 'three'))
+            self.assertEqual(3, left)
+
+    def test_boots(self):
+        self.assertRuns("""\
+            - {boot: a, flavor: p1, availability_zone: z,
+               expect: {host: three}}
+            - {boot: b, flavor: p1, availability_zone: nova, host: three,
+               expect: {host: three}}
+            - {boot: c, flavor: p1, availability_zone: gone,
+               expect: {refused: true,
+                        reason: there is no availability zone 'gone'}}
+            """)
+
+    def test_zone_of_hosts_that_are_off(self):
+        head = self.HEAD.replace('name: three, cores',
+                                 'name: three, disabled: true, cores')
+        self.assertRuns("""\
+            - {boot: a, flavor: p1, availability_zone: z,
+               expect: {refused: true, reason: no availability zone}}
+            """, head)
+
+    def test_default(self):
+        head = self.HEAD.replace(
+            'options:\n', 'options:\n  DEFAULT: {default_schedule_zone: z}\n')
+        cloud = self.assertRuns("""\
+            - {boot: a, flavor: p1, expect: {host: three}}
+            - {boot: b, flavor: p1, availability_zone: nova, host: one,
+               expect: {host: one}}
+            """, head)
+        with start.started(cloud) as state:
+            of = subject.flavor(cloud, state, 'p1')
+            self.assertEqual('z', of.asked.zone)
+            self.assertIn('default_schedule_zone', of.assumed[-1])
+            # As it was stored.
+            self.assertEqual('nova', subject.server(
+                cloud, state, 'b', []).asked.zone)

@@ -56,7 +56,7 @@ class GeneratedTest(base.SimulatorTestCase):
         try:
             request.create(state, server, wanted)
             spec = server.spec.obj_clone()
-            request.set_destination(state, spec, None, None)
+            request.set_destination(state, spec, None)
             conductor.select(state, spec, [server.uuid])
         except servers.Refused:
             return False

@@ -67,11 +67,13 @@ flavors:
 
 class RunningTestCase(base.SimulatorTestCase):
 
-    def running(self, *servers: str, steps: str = '') -> snapshot.Cloud:
+    def running(self, *servers: str, steps: str = '',
+                head: str = HEAD) -> snapshot.Cloud:
         """A cloud in which servers run.
 
         :param servers: ``name flavor host``, each, and the server group
         :param steps: more steps
+        :param head: all but the steps
         """
         lines = []
         for text in servers:
@@ -80,6 +82,6 @@ class RunningTestCase(base.SimulatorTestCase):
             lines.append(f'- {{boot: {name}, flavor: {flavor}, '
                          f'host: {host}{group}, expect: {{placed: 1}}}}')
         text = '\n'.join(lines) + '\n' + textwrap.dedent(steps)
-        with self.simulation(self.cloud(text, HEAD)) as simulation:
+        with self.simulation(self.cloud(text, head)) as simulation:
             self.assertEqual([], simulation.run().failures)
             return record.cloud(simulation.state)
