@@ -518,6 +518,8 @@ class Placement:
         if query.unsupported:
             return ('not simulated in a Placement request: ' +
                     ', '.join(query.unsupported))
+        if not self._trees:
+            return 'Placement has no hosts'
         return (f'Placement has no host with {query}: '
                 f'{self.missing(query)}')
 

@@ -220,7 +220,7 @@ def _of_forbidden(trait: str) -> _Requirement:
         lambda query, _: _root(
             query, forbidden=query.root.forbidden - {trait}),
         lambda provider, tree: (
-            f'trait {trait}' if trait in provider.traits else None))
+            f'has trait {trait}' if trait in provider.traits else None))
 
 
 def _of_aggregates(members: frozenset[str],

@@ -92,6 +92,11 @@ class PlacementTestCase(testtools.TestCase):
                          self.placement.allocations)
         self.assertEqual({}, self.placement.providers['a'].used)
 
+    def test_explanation_without_hosts(self):
+        empty = placement.Placement()
+        self.assertEqual('Placement has no hosts', empty.explain(
+            placement.Query.parse('resources=VCPU:1')))
+
     def test_explanation(self):
         self.claim('server', 'a', VCPU=4)
         self.candidates('resources=VCPU:4,PCPU:1&required=T')

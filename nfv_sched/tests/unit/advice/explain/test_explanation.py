@@ -99,7 +99,7 @@ class ExplanationTest(ExplanationTestCase):
         self.assertEqual((3, 2), (found.placement.hosts,
                                   found.placement.left))
         self.assertEqual(
-            ('trait COMPUTE_STATUS_DISABLED',),
+            ('has trait COMPUTE_STATUS_DISABLED',),
             self.host(found, 'shut').misses)
         self.assertTrue(self.host(found, 'big').passed)
         self.assertEqual(found.weighing.hosts[0], found.places[0].host)

@@ -82,7 +82,7 @@ class PlacementTest(testtools.TestCase):
             'low': ('MEMORY_MB 50 needed, 10 free',),
             'bare': ('no trait A', 'not in aggregate racks'),
             'bad': ('VCPU 4 needed, 1 free', 'MEMORY_MB 50 needed, 1 free',
-                    'no trait A', 'trait F', 'not in aggregate racks')},
+                    'no trait A', 'has trait F', 'not in aggregate racks')},
             dict(answer.misses))
         self.assertEqual({
             'VCPU=4': 2, 'MEMORY_MB=50': 2, 'trait A': 2, 'no trait F': 1,
