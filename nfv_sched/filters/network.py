@@ -9,7 +9,10 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Base class of the filters of network limits: ports and rules."""
+"""Base class of the filters that limit what the network puts on a host.
+
+That is the ports of its virtual switch, and their security-group rules.
+"""
 
 import abc
 import functools
@@ -31,7 +34,7 @@ _ACCEPTED = decide.Decision(True)
 
 
 class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
-    """Refuse hosts that carry too many ports, or too many rules.
+    """Refuse hosts that carry too many ports, or security-group rules.
 
     Each subclass counts one of them.  What a host carries is what Neutron
     shows and what this process has placed since.  With ``[nfv_sched] ledger =
@@ -49,7 +52,10 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def room(self, limits: network_limits.Limits) -> tuple[float, float]:
-        """The limit of a host, and the limit less what Neutron does not know.
+        """The limit of a host, and the part of it for what Neutron shows.
+
+        Neutron does not show the physical ports of a switch, so the second
+        number is less by these.
 
         :param limits: limits of the host
         """

@@ -9,7 +9,7 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Work out how many ports and rules a guest takes on its host.
+"""Work out how many ports and security-group rules a guest takes.
 
 From the networks and ports of its request.  The vNIC types of ports and the
 rules of security groups come from the snapshot, and from what Neutron was
@@ -57,7 +57,7 @@ class NetworkDemand(ty.NamedTuple):
     :ivar pci_nics: physical functions (whole NICs), of ports and aliases
     :ivar rules: security-group rules, ingress and egress, of all its ports of
         the virtual switch
-    :ivar port_rules: rules of the port that has most of them
+    :ivar port_rules: number of rules of the port that has most of them
     """
 
     vswitch_ports: int = 0
@@ -84,7 +84,7 @@ class Lacking(ty.NamedTuple):
 
 
 class Interfaces:
-    """The network interfaces of a guest, with their ports and rules.
+    """The network interfaces of a guest: their ports and security groups.
 
     :param interfaces: those of its request
     :param security_groups: UUIDs of the security groups of ports that Nova

@@ -164,13 +164,13 @@ class Answer(ty.NamedTuple):
 
 
 class Unshown(ty.NamedTuple):
-    """Ports and rules on a host that an answer of Placement lacks.
+    """What guests take on a host and an answer of Placement lacks.
 
     :ivar ports: ports of guests that the answer cannot contain
-    :ivar rules: rules on these ports
+    :ivar rules: security-group rules on these ports
     :ivar more_ports: ports of these and of guests that it may or may not
         contain, because they were being placed at that time
-    :ivar more_rules: rules on these ports
+    :ivar more_rules: security-group rules on these ports
     """
 
     ports: int = 0
@@ -181,7 +181,7 @@ class Unshown(ty.NamedTuple):
 
 def left(ledger: int | None, surely: int, perhaps: int, otherwise: float,
          need: int) -> float:
-    """How much is left of ports, or of rules, on a host with a ledger.
+    """How much is left on a host with a ledger, of one resource class.
 
     It is what Placement answered, less what the answer cannot contain.  Guests
     that this process was placing while Placement was asked may be in it or
@@ -261,13 +261,13 @@ class Memory:
         :param instance: UUID of the server
         :param demand: what it takes
         :param ports: ports that are left by the figures from Neutron alone
-        :param rules: rules that are left by the figures from Neutron alone
+        :param rules: security-group rules that are left by these
         :param holder: weak reference to an object that lives as long as the
             request
         :param answer: what Placement said of the host's ledger; None if it has
             none
         :returns: None if the room was taken; else the numbers of ports and
-            rules that are left
+            of security-group rules that are left
         """
         with self._lock:
             if snapshot is not None:
@@ -377,11 +377,12 @@ class Memory:
 
     def unseen(self, snapshot: usage.Snapshot, host: str,
                without: str | None = None) -> tuple[int, int]:
-        """Numbers of ports and rules on a host that a reading does not show.
+        """How much on a host a reading does not show.
 
         :param snapshot: the figures from Neutron
         :param host: ``host_state.host``
         :param without: UUID of a server that does not count
+        :returns: number of ports, number of security-group rules
         """
         ports, rules, changed = self._unseen(snapshot, host, without)
         if changed:

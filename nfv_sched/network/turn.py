@@ -9,7 +9,9 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Keep concurrent requests from claiming the same ports and rules of a host.
+"""Keep concurrent requests from claiming the same room on a host.
+
+That is room for ports of the virtual switch and for security-group rules.
 
 Filters run long before Nova claims a host, and other requests of this process
 may have found the same room.  So right before Nova claims a host, the request
@@ -105,7 +107,7 @@ class _Rememberer(scheduler.Watcher):
     __slots__ = ()
 
     def after_placed(self, host_state, spec_obj):
-        """Remember ports and rules of a server that was placed."""
+        """Remember what the server that was placed takes on the host."""
         note = note_of(spec_obj)
         network, instance = note.network, spec_obj.instance_uuid
         network.recent.add(
@@ -122,7 +124,8 @@ _REMEMBERER = _Rememberer()
 def contest(host_state, network) -> None:
     """Have the request take room on a host right before Nova claims it.
 
-    When Nova has placed the server there, its ports and rules are remembered.
+    When Nova has placed the server there, its ports and security-group rules
+    are remembered.
 
     :param host_state: ``nova.scheduler.host_manager.HostState`` that passes
     :param network: the network note of the request

@@ -9,7 +9,9 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""Ports, rules, DHCP servers and routers of each host, as Neutron shows them.
+"""What Neutron shows on each host.
+
+Ports and their security-group rules, DHCP servers and routers.
 
 A :class:`Snapshot` is immutable, and is made here from single ports, rules and
 agents; :mod:`nfv_sched.network.neutron` reads them.  No I/O.  The physical
@@ -122,10 +124,11 @@ class Port:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Guest:
-    """Ports and rules of one server on the virtual switch of one host.
+    """What one server has on the virtual switch of one host.
 
     :ivar ports: UUIDs of its ports on the switch
-    :ivar rules: number of rules of these ports, ingress and egress
+    :ivar rules: number of security-group rules of these ports, ingress and
+        egress
     """
 
     ports: tuple[str, ...]

@@ -9,11 +9,11 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What one request knows of the network load of hosts.
+"""What one request knows of ports and security-group rules, for all hosts.
 
-The counterpart of :mod:`nfv_sched.visit` for ports and security-group rules.
-It is worked out once for each server of a request and kept on the request
-note, so that all filters of limits see the same snapshot.
+One object for each server of a request, kept on the request note, so that all
+filters of limits see the same figures.  What is known of NUMA nodes is kept
+for each host; see :mod:`nfv_sched.visit`.
 """
 
 from collections.abc import Mapping
@@ -108,14 +108,15 @@ class NetworkNote:
                     self.own.setdefault(port.host, []).append(port)
 
     def own_on(self, host_state) -> usage.Guest | None:
-        """The ports and rules that a moved server has on a host already.
+        """What a moved server has on a host already.
 
         Any tenant can enter any server in a port.  Only ports of the server's
         project, and those that its request names, count, and only on the host
         on which Nova has the server.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
-        :returns: None if the server has no ports there
+        :returns: its ports and security-group rules; None if it has no ports
+            there
         """
         ports = self.own.get(host_state.host)
         if ports is None:

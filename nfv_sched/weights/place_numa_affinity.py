@@ -9,6 +9,8 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
+"""The weigher for guests that prefer, or shun, the NUMA nodes of a place."""
+
 from nfv_sched.rules import place
 from nfv_sched.weights import base
 
