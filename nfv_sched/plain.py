@@ -117,9 +117,9 @@ def _like_devices(
     host_state, request: Request, note: RequestNote,
     view: topology.HostTopology,
 ) -> pci.Devices | None:
-    """The same, from another host if its free devices are as good.
+    """As :func:`devices_of`; hosts with like devices share one object.
 
-    Hosts whose devices give the same answers share one object; see
+    Those whose pools give the same answers to the request are alike; see
     ``shape.of_devices``.
     """
     free = visit.pools(host_state)

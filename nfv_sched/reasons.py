@@ -72,7 +72,7 @@ Lazy = Reason | Callable[[], Reason]
 
 
 def resolve(reason: Lazy) -> Reason:
-    """The reason itself, worked out now if it was not before.
+    """The reason itself; a function works it out each time.
 
     :param reason: a reason, or a function that works it out
     """

@@ -63,7 +63,7 @@ LATEST: collections.deque[Told] = collections.deque(maxlen=20)
 
 
 def resolve(reason: reasons.Lazy) -> reasons.Reason:
-    """The reason itself, worked out now if it was not before; never raises.
+    """The reason itself, as ``reasons.resolve``; never raises.
 
     :param reason: a reason, or a function that works it out
     """
@@ -89,7 +89,7 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
                 for host, reason in request_note.rejected]
     plain = [reason for _host, reason in rejected]
     summary = reasons.summary_text(plain)
-    if _is_real(request_note):
+    if _is_first_run(request_note):
         LATEST.append(
             Told(time.time(), request_note.instance, name, summary))
         if CONF.nfv_sched.decision_journal:
@@ -111,11 +111,12 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
     raise exception.NoValidHost(reason=text)
 
 
-def _is_real(request_note: RequestNote) -> bool:
-    """Whether a server was refused.
+def _is_first_run(request_note: RequestNote) -> bool:
+    """Whether Nova runs the filters for the first time for this server.
 
-    Not in a simulated request, nor where the server was placed and Nova looks
-    for alternates: its filters have run before.
+    When it has claimed a host it runs all of them again, to find alternates:
+    if none is left then, no server was refused.  Simulated requests, which
+    have sources of their own, are left out, too.
     """
     return request_note.sources is None and len(
         {each[0] for each in request_note.passes}) == len(request_note.passes)

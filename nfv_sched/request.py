@@ -97,7 +97,10 @@ class RequestNote:
     :ivar ran: filters that have run though they are not enabled; their rules
         count
     :ivar terms: value of ``ran`` -> ``decide.Terms``
-    :ivar decisions: terms and shape of a host -> ``decide.Decision``
+    :ivar decisions: (``id`` of the terms, whether rules lower the CPU ratio
+        of the host, its shape) -> ``decide.Decision``; in
+        :mod:`nfv_sched.plain`, shape of the PCI devices of a host ->
+        ``pci.Devices``
     :ivar instance: UUID of the server that is being placed
     :ivar before: UUIDs of the servers of the request that filters have looked
         at before it
@@ -109,7 +112,8 @@ class RequestNote:
         limits; None until one has run
     :ivar taken: (host, UUID of the server) of each host on which room was
         taken; see ``network.contested.Contested``
-    :ivar placed: UUIDs of the servers of the request that Nova has placed
+    :ivar placed: UUIDs of the servers of the request that Nova has placed on a
+        host that a filter of limits passed; empty if none of these has run
     :ivar sources: ``network.sources.Sources``, where the network load of
         hosts is read; None for those of the process
     """

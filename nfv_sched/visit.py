@@ -111,7 +111,11 @@ class Visit(scheduler.Watcher):
 
     def _key(self, host_state, request: Request,
              terms: decide.Terms) -> tuple:
-        """All that the decision depends on, to be compared."""
+        """All that the decision depends on, to be compared.
+
+        And the host's limits: they are written again if somebody has replaced
+        them.
+        """
         left = host_state.allocation_candidates
         return (
             request, terms, self._placed, host_state.numa_topology,

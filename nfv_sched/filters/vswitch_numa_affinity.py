@@ -25,14 +25,21 @@ class VSwitchNUMAAffinityFilter(base.RuleFilter):
     claim on the compute node to them.  Enable ``VSwitchNUMAAffinityWeigher``
     too, so that hosts with such room are chosen first.
 
-    A host says where its switch runs by the label ``nfv_vswitch``, a physical
-    network in ``[neutron] physnets`` of its nova.conf; see the documentation
-    on labels.
+    A host says where its switch runs by the label ``[nfv_sched]
+    vswitch_label``, a physical network in ``[neutron] physnets`` of its
+    nova.conf; see the documentation on labels.  Without the label it is where
+    the networks of the request are near, if the host declares that for each.
+
+    If ``NFVTopologyFilter`` is not enabled, this filter also refuses hosts by
+    the node mapping, ``nfv:numa_node.{n}``.
     """
 
     rule = vswitch.VSwitchRule
 
     def concerns(self, request):
-        """Whether the request has such a rule, or a node mapping."""
+        """Whether the request has such a rule, or a node mapping.
+
+        The latter is for clouds without ``NFVTopologyFilter``.
+        """
         return any(isinstance(rule, (self.rule, node_map.NodeMapRule))
                    for rule in request.rules)

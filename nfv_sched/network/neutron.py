@@ -849,7 +849,10 @@ class Refresher(background.Refresher[usage.Snapshot]):
             took / _SHARE - took, self._conf.nfv_sched.max_snapshot_age / 2))
 
     def hurries(self) -> bool:
-        """Not after a reading that was only doubted: Neutron works then."""
+        """Whether to read again soon after a failure.
+
+        Not if Neutron has answered and the figures were only doubted.
+        """
         return not self._doubted
 
     def first_timeout(self) -> float:

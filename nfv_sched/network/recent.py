@@ -94,7 +94,7 @@ class Entry(ty.NamedTuple):
     before: 'Entry | None' = None
 
     def in_flight(self, now: float) -> bool:
-        """Whether the guest is not placed yet, but may still be.
+        """Whether Nova has not placed the guest yet, but still may.
 
         :param now: seconds of ``time.monotonic()``
         """
@@ -102,7 +102,7 @@ class Entry(ty.NamedTuple):
                 self.holder() is not None)
 
     def lost(self, now: float) -> bool:
-        """Whether the guest is not placed and will not be.
+        """Whether Nova did not place the guest, and will not any more.
 
         :param now: seconds of ``time.monotonic()``
         """

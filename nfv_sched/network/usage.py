@@ -626,9 +626,13 @@ class SnapshotBuilder:
             guests=types.MappingProxyType(guests) if guests else _NO_GUESTS)
 
     def _believes(self, host: str, *agent_types: str) -> bool:
-        """Whether ports of projects count on a host as their owner says.
+        """Whether the ports of projects on a host are what their owner says.
 
-        :param agent_types: types of agents of which one must be there
+        Tenants can set ``device_owner`` to that of a DHCP server or router. It
+        is believed where there is an agent for these, or if Neutron shows no
+        agents at all.
+
+        :param agent_types: types of agents of which one must be on the host
         """
         return not self._agent_types and not self._agent_hosts or any(
             host in self._agent_hosts.get(agent_type, ())

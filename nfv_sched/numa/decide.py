@@ -11,10 +11,12 @@
 #    under the License.
 """Decide whether a host can take a guest, and with which labels.
 
-The rules of the request narrow the host cells that Nova would accept.  The
-decision is the smallest set of labels with which the claim keeps the rules:
-*enforced*, if no state of the host lets it end otherwise, or only
-*predicted*, if it would keep them on the host as it is known now.
+The rules of the request narrow the host cells that Nova would accept.  Sets of
+labels are tried, in the order of ``base.Ground.label_sets``.  The decision has
+the first with which the claim keeps the rules *enforced*: no state of the host
+lets it end otherwise.  Preferred rules, and strict ones with
+``strict_enforcement = predicted``, are content with *predicted*: the claim
+would keep them on the host as it is known now.
 
 No I/O and no Nova objects.  The rules are arguments; this module knows none.
 """
@@ -62,7 +64,8 @@ class Decision:
     :ivar accepted: whether the host can take the guest
     :ivar reason: why not; None if accepted
     :ivar refused_by: class names of the filters of the rule that leaves no
-        choice; ``FIT`` if the guest does not fit by Nova's own rules
+        choice; ``FIT`` if the guest does not fit by Nova's own rules; empty if
+        whichever filter asks refuses the host. Says nothing if accepted.
     :ivar labels: labels to add to the physical networks in the limits
     :ivar strict_labels: those of them that strict rules need
     :ivar ignore_tunnel: the limits must not ask for the tunnel endpoint
@@ -375,9 +378,11 @@ class _Decider:
     ) -> frozenset[str] | None:
         """The first set of labels with which the claim keeps strict rules.
 
-        Sets are tried from the smallest; enforced ones come before predicted.
+        One with which they are enforced, if there is any; else, if that is
+        enough, one with which they are predicted.
 
-        :param options: sets of labels to choose from; None for any
+        :param options: sets of labels to choose from, in this order; None for
+            those of ``base.Ground.label_sets``
         :returns: None if there is none
         """
         ground, enough = self.ground, self.terms.predicted_is_enough
@@ -401,9 +406,12 @@ class _Decider:
     ) -> frozenset[str] | None:
         """The first set of labels with which the claim keeps preferred rules.
 
+        One with which they are enforced, if there is any; else one with which
+        they are predicted, if it is enough for the strict rules.
+
         :param goal: the goal of the strict and these preferred rules
         :param must: the goal of the strict rules
-        :param options: sets of labels to choose from; None for any
+        :param options: as for :meth:`_find`
         :returns: None if there is none
         """
         ground, fallback = self.ground, None

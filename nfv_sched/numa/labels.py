@@ -172,10 +172,12 @@ class Ground:
         return frozenset(labels)
 
     def label_sets(self, goal: base.Goal) -> Iterator[frozenset[str]]:
-        """Sets of labels to try, from the smallest, for a goal.
+        """Sets of labels to try for a goal.
 
-        First each with the labels that the rules want held in any case, then
-        each without.  Those that might pin CPUs of other cells are left out.
+        First each set with the labels that the rules want held in any case,
+        then each without them.  For the order within both see
+        :meth:`_least_labels`.  Sets with which the claim might pin CPUs of
+        other cells are left out.
 
         :param goal: what a choice must satisfy
         """
@@ -196,6 +198,14 @@ class Ground:
     def _least_labels(
         self, goal: base.Goal, tried: list[frozenset[str]],
     ) -> Iterator[frozenset[str]]:
+        """Sets of labels, those that tie the claim least first.
+
+        None, those of one rule, those of all rules, those of single host
+        cells, that of the switch.
+
+        :param goal: what a choice must satisfy
+        :param tried: the labels of each rule that has some
+        """
         yield frozenset()
         yield from tried
         if len(tried) > 1:

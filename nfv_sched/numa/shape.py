@@ -9,14 +9,14 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The shape of a host: all that differs between hosts and decides.
+"""The shape of a host: the inputs of a decision that differ between hosts.
 
 Of a thousand hosts only some differ in shape: free CPUs and pages matter only
 in whether a guest cell fits, devices only in whether there are enough.  Hosts
 of the same shape share one decision.
 
-All that :mod:`nfv_sched.numa.decide` and the rules look at must be in the
-shape, except what is the same for all hosts of a request.
+All that :mod:`nfv_sched.numa.decide` and the rules look at must be in it,
+except what is the same for all hosts of a request.
 """
 
 from collections.abc import Hashable

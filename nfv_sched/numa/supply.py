@@ -120,7 +120,12 @@ class Supply:
         return left
 
     def _without(self, taken: Sequence[tuple[int, int]]) -> 'Supply':
-        """Without so many devices of some pools, and what goes with them."""
+        """What is left without some devices.
+
+        With a VF its PF is gone, too, and with a PF its VFs are.
+
+        :param taken: (position of a pool, how many of its devices) each
+        """
         devices = [list(numbers) for numbers in self.devices]
         gone = set()  # pools that Nova drops, as they have become empty
         for pool, count in taken:

@@ -397,7 +397,10 @@ class HostTopology:
 
     @property
     def state(self) -> ty.Hashable:
-        """Guests fit hosts of the same state alike; see HostCell.state."""
+        """What decides which guests fit the host; equal where the same do.
+
+        See :attr:`HostCell.state`.
+        """
         return tuple([(cell.id, cell.socket, cell.state)
                       for cell in self.cells]), self.near
 

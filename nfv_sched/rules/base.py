@@ -189,7 +189,9 @@ class Ground(ty.Protocol):
     def label_sets(self, goal: Goal) -> Iterator[frozenset[str]]:
         """Sets of labels with which the claim may reach a goal, to be tried.
 
-        The smallest sets come first.
+        First each set with the labels that the rules want held, then each
+        without them.  Both times in this order: no labels, those of one rule,
+        those of all rules, those of single host cells, that of the switch.
         """
 
 
@@ -312,11 +314,12 @@ class Rule(abc.ABC):
         return None
 
     def lacks(self, facts: Facts, ground: Ground) -> reasons.Reason | None:
-        """Why a host cannot keep the rule, for lack of what is not room.
+        """What the host lacks for the rule, however empty it is.
 
-        Asked of strict rules if the guest fits.
+        Such as a label or PCI devices.  Asked of strict rules if the guest
+        fits.
 
-        :returns: None if nothing is missing, as a label or PCI devices
+        :returns: None if it lacks nothing
         """
         return None
 
@@ -469,7 +472,7 @@ class CellsRule(Rule):
         return f' {self.noun}'
 
     def lacks(self, facts, ground):
-        """The reason of :meth:`undeclared`, if the host is such."""
+        """The reason if the host does not declare these host cells."""
         return self.undeclared() if facts is None else None
 
     def applies(self, facts, ground):

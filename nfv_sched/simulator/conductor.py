@@ -139,8 +139,8 @@ def needs(server: servers.Server, *statuses: str) -> None:
 
     :param server: the server
     :param statuses: the statuses that it may have, most usual first
-    :raises Refused: if its status is another one, or it has no host but is
-        neither shelved nor refused
+    :raises Refused: if its status is another one, or it has no host and is not
+        shelved
     """
     if server.status not in statuses:
         raise servers.Refused(

@@ -165,7 +165,7 @@ def security_groups(port: snapshot.Port) -> tuple[str, ...]:
 
 
 class Guests(ty.NamedTuple):
-    """What the servers on a host have in all.
+    """Sums over all servers on a host.
 
     :ivar memory: MiB
     :ivar ports: ports of the virtual switch
@@ -178,7 +178,7 @@ class Guests(ty.NamedTuple):
 
 
 def guests_of(found: snapshot.Cloud) -> Mapping[str, Guests]:
-    """Name of each host -> what its servers have.
+    """Name of each host -> the sums over its servers.
 
     :param found: the snapshot
     """

@@ -77,7 +77,10 @@ class Figures:
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
-        """Give groups that the figures lack no rules: they do not exist."""
+        """Count no rules for security groups that the figures lack.
+
+        The figures have all that the cloud file has, so no other exists.
+        """
         lacking = interfaces.lacking()
         if lacking is not None:
             interfaces.more = usage.Supplement(

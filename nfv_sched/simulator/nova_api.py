@@ -138,14 +138,23 @@ class _Aggregates:
 
     def get_by_metadata(self, context: ty.Any, key: str | None = None,
                         value: str | None = None) -> list[Aggregate]:
-        """Those with an item, and of their metadata only these items."""
+        """Aggregates with such metadata, each with these items only.
+
+        :param key: of the metadata; any if None
+        :param value: of the metadata; any if None
+        """
         return self._with(lambda name, text: (
             key in (None, name) and value in (None, text)))
 
     def get_non_matching_by_metadata_keys(
             self, context: ty.Any, ignored_keys: Collection[str],
             key_prefix: str, value: str) -> list[Aggregate]:
-        """Those with an item whose key begins so, and is not ignored."""
+        """Aggregates with other such keys, each with these items only.
+
+        :param ignored_keys: these keys do not count
+        :param key_prefix: what the key begins with
+        :param value: of the metadata
+        """
         return self._with(lambda name, text: (
             name.startswith(key_prefix) and text == value
             and name not in ignored_keys))

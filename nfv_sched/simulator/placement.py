@@ -524,7 +524,7 @@ class Placement:
                 f'{self.missing(query)}')
 
     def missing(self, query: Query) -> str:
-        """Text on what the hosts lack that a query did not find.
+        """What those hosts lack that a query did not find, as a text.
 
         :param query: the query
         :returns: empty if it found all hosts

@@ -75,7 +75,7 @@ def hosts(found: snapshot.Cloud, cloud: model.Cloud) -> Iterator[
 
 
 def _problems(host: snapshot.Host) -> Iterator[str]:
-    """What Nova or Placement would not have recorded of a host."""
+    """What is recorded of a host and cannot come from Nova or Placement."""
     for name in _NUMBERS:
         value = host.stats.get(name, '0')
         if not str(value).lstrip('-').isdigit():
