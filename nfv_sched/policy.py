@@ -95,14 +95,6 @@ class NFVPolicy:
     node_keys: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
 
-    @property
-    def empty(self) -> bool:
-        """Whether the request asks for nothing beyond stock Nova."""
-        return (self.vswitch is None and
-                (self.pci is None or self.pci_key not in PCI_KEYS) and
-                self.shared_vcpu is None and not self.node_map and
-                not self.errors)
-
 
 NO_POLICY = NFVPolicy()
 

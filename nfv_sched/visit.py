@@ -338,7 +338,7 @@ class Visit(scheduler.Watcher):
             evaluation, request, terms,
             self._devices_of(host_state, request, mapping), traces, held)
         ratio = host_state.cpu_allocation_ratio
-        if not decision.accepted and decision.refused_by is decide.FIT and (
+        if not decision.accepted and decision.refused_by == decide.FIT and (
                 evaluation.ratios.cpu != ratio):
             for rule in terms.rules:
                 reason = rule.too_full(evaluation, fit.ratios(

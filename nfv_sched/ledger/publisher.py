@@ -682,13 +682,6 @@ class Publisher:
                 found[consumer] = self._instances[consumer] = instance
         return found
 
-    def look_again(self) -> None:
-        """Make the next round read all hosts from Placement.
-
-        Otherwise hosts that were right are read only every ``ROUNDS`` rounds.
-        """
-        self._known.clear()
-
     def _forget(self, present: set[str]) -> None:
         for known in (self._known, self._sights, self._right):
             for uuid in known.keys() - present:

@@ -11,6 +11,7 @@
 #    under the License.
 """The rule for guests on the NUMA nodes of their PCI devices."""
 
+from nfv_sched.numa import candidates
 from nfv_sched.numa import pci
 from nfv_sched.numa import shortage
 from nfv_sched import policy as nfv_policy
@@ -67,15 +68,13 @@ class PCIRule(base.Rule):
 
     def kept(self, facts, ground, chosen):
         """Whether Nova would take all devices from the chosen host cells."""
-        return ground.devices.local.test(
-            base.candidates.mask_of(chosen))
+        return ground.devices.local.test(candidates.mask_of(chosen))
 
     def broken(self, facts, ground, pinning):
         """The reason if a device is not near one of the guest's cells."""
         if self.kept(facts, ground, pinning.chosen):
             return None
-        served = ground.devices.serve(
-            base.candidates.mask_of(pinning.chosen))
+        served = ground.devices.serve(candidates.mask_of(pinning.chosen))
         local = 0 if served is None else served.local
         return reasons.Reason(
             self.order, self.text, 'all PCI devices on its NUMA nodes needed',
@@ -100,7 +99,7 @@ class PCIRule(base.Rule):
         """The part of the devices that is on the chosen host cells."""
         if ground.devices is None:
             return 0.0
-        served = ground.devices.serve(base.candidates.mask_of(chosen))
+        served = ground.devices.serve(candidates.mask_of(chosen))
         return served.local / served.total if served and served.total else 0.0
 
     def partly(self, facts, ground, must):

@@ -123,7 +123,7 @@ class SharedVCPURule(base.Rule):
         if not fitting:
             return None
         free = max(*(int(host.shared * evaluation.ratios.cpu) - host.cpu_usage
-                     for host in fitting), 0, 0)
+                     for host in fitting), 0)
         wanted = evaluation.guest.cells[self.cell].shared
         return reasons.Reason(
             self.order, self.text,

@@ -478,8 +478,3 @@ class Cloud(WhatIf):
     network_service: ty.Literal['ovs', 'ovn', 'none'] | None = None
 
     groups: tuple[HostGroup, ...] = schema.worked_out(())
-
-    @property
-    def host_count(self) -> int:
-        """Number of all hosts."""
-        return sum(len(group.names) for group in self.groups)

@@ -211,7 +211,7 @@ class LoaderTestCase(base.SimulatorTestCase):
 
     def test_good(self):
         cloud = loader.loads(GOOD)
-        self.assertEqual(1, cloud.host_count)
+        self.assertEqual([1], [len(group.names) for group in cloud.groups])
         self.assertEqual('boot', cloud.steps[0].action)
 
     def test_bad(self):
