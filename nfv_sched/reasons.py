@@ -19,6 +19,8 @@ from collections.abc import Callable
 from collections.abc import Iterable
 import typing as ty
 
+from nfv_sched import text as words
+
 NONE = 'none'
 POLICY = 'policy'
 SUMMARY = 'summary'
@@ -77,10 +79,6 @@ def resolve(reason: Lazy) -> Reason:
     :param reason: a reason, or a function that works it out
     """
     return reason if isinstance(reason, Reason) else reason()
-
-
-def _hosts(count: int) -> str:
-    return '1 host' if count == 1 else f'{count} hosts'
 
 
 def _clip(text: str, limit: int = MAX_BYTES) -> str:
@@ -157,7 +155,7 @@ def summary_text(refused: Iterable[Reason]) -> str:
         text = f'{reason.policy}: {reason.need}'
         if reason.have:
             text += f', {best}{reason.have}'
-        parts.append(f'{text} ({_hosts(count)})')
+        parts.append(f'{text} ({words.count(count, "host")})')
     for kept in range(len(parts), 0, -1):
         more = len(parts) - kept
         text = '; '.join(parts[:kept]) + (f'; +{more} more' if more else '')
@@ -177,7 +175,7 @@ def hosts_text(refused: Iterable[tuple[str, Reason]],
     for kept in range(len(parts), 0, -1):
         more = len(parts) - kept
         text = '; '.join(parts[:kept]) + (
-            f'; +{_hosts(more)}' if more else '')
+            f'; +{words.count(more, "host")}' if more else '')
         if len(text.encode()) <= limit:
             return text
     return _clip(parts[0], limit) if parts else ''

@@ -23,6 +23,7 @@ from cliff import columns as cliff_columns
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import facts
 from nfv_sched.cmd import source
+from nfv_sched import text as words
 
 if ty.TYPE_CHECKING:
     from nfv_sched.advice.hosts import values
@@ -390,7 +391,7 @@ def _node_lines(view: 'values.NodeView') -> Iterator[str]:
            f'{view.largest_fit}')
     if node.shared:
         yield (f'shared vCPUs: {node.shared_used} of {view.shared_limit} on '
-               f'{hosts.count(len(node.shared), "CPU")}')
+               f'{words.count(len(node.shared), "CPU")}')
     for pages in node.pages:
         yield f'{hosts.page_size(pages.size)} pages: {hosts.pages(pages)}'
     if not node.pages:

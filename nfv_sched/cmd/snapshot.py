@@ -17,6 +17,7 @@ from nfv_sched.cloud import anonymize
 from nfv_sched.cloud import file
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import source
+from nfv_sched import text
 
 _EPILOG = """\
 Reads the nova.conf of nova-scheduler. Nova's databases, Placement and Neutron
@@ -76,13 +77,9 @@ class Save(cli.Command):
         except file.FileError as exc:
             return self.tell(exc)
         self.app.stdout.write(
-            f'{parsed_args.file}: {_count(cloud.hosts, "host")}, '
-            f'{_count(cloud.servers, "server")}, {_shown(size)}\n')
+            f'{parsed_args.file}: {text.count(len(cloud.hosts), "host")}, '
+            f'{text.count(len(cloud.servers), "server")}, {_shown(size)}\n')
         return max([0, *map(self.tell, cloud.missing)])
-
-
-def _count(values: tuple, what: str) -> str:
-    return f'{len(values)} {what}{"" if len(values) == 1 else "s"}'
 
 
 def _shown(size: int) -> str:

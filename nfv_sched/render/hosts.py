@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from nfv_sched.advice.hosts import values
 from nfv_sched.cloud import snapshot
+from nfv_sched import text as words
 
 _MIB = 1024  # KiB
 _PARTS = {1: '', 2: ' (half)', 3: ' (third)', 4: ' (quarter)'}
@@ -65,14 +66,6 @@ def page_cell(pages: snapshot.Pages) -> str:
     return '{}/{}'.format(*numbers)
 
 
-def count(number: int, what: str) -> str:
-    """A number of things, such as ``2 guests``.
-
-    :param what: one of them
-    """
-    return f'{number} {what}{"" if number == 1 else "s"}'
-
-
 def guest_on(guest: values.Guest, view: values.NodeView) -> str:
     """A guest of a NUMA node, with how much of it is there.
 
@@ -107,7 +100,7 @@ def part(found: values.Part) -> str:
 def guest(found: values.Guest) -> str:
     """A guest in a line."""
     where = '; '.join(map(part, found.parts)) or 'floats over the host'
-    text = (f"{found.label}: {count(found.vcpus, 'vCPU')}, "
+    text = (f"{found.label}: {words.count(found.vcpus, 'vCPU')}, "
             f"{found.memory} MiB, {where}")
     if found.state != 'active':
         text += f', {found.state}'

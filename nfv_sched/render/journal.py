@@ -16,6 +16,7 @@ import itertools
 import textwrap
 
 from nfv_sched.journal import entry
+from nfv_sched import text as words
 
 _WIDTH = 79
 
@@ -37,7 +38,7 @@ def summary(refusal: entry.Refusal) -> str:
         return ''
     most = max(refusal.reasons, key=lambda reason: len(reason.hosts))
     more = len(refusal.reasons) - 1
-    return f'{most} ({_hosts(len(most.hosts))})' + (
+    return f'{most} ({words.count(len(most.hosts), "host")})' + (
         f'; +{more} more' if more else '')
 
 
@@ -80,7 +81,8 @@ def _lines(refusal: entry.Refusal) -> Iterator[str]:
     for index, each in enumerate(refusal.passes):
         yield from _field(
             '' if index else 'Filters',
-            f'{each.filter}: {_hosts(each.hosts)}, {each.left} left')
+            f'{each.filter}: {words.count(each.hosts, "host")}, '
+            f'{each.left} left')
     for name, reasons in itertools.groupby(
             refusal.reasons, lambda reason: reason.filter):
         yield name
@@ -92,14 +94,11 @@ def _lines(refusal: entry.Refusal) -> Iterator[str]:
                 ', '.join(reason.hosts), _WIDTH, initial_indent='    on ',
                 subsequent_indent='       ', break_on_hyphens=False)
     if refusal.unnamed:
-        yield f'and {_hosts(refusal.unnamed)} that had no room in the journal'
+        yield (f'and {words.count(refusal.unnamed, "host")} that had no room '
+               'in the journal')
 
 
 def _field(name: str, value: str) -> list[str]:
     return textwrap.wrap(
         value, _WIDTH, initial_indent=f'{name:10}',
         subsequent_indent=' ' * 12, break_on_hyphens=False)
-
-
-def _hosts(count: int) -> str:
-    return '1 host' if count == 1 else f'{count} hosts'

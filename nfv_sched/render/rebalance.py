@@ -108,7 +108,7 @@ def _of_plan(plan: rebalance.Plan) -> Iterator[str]:
     if plan.kind == snapshot.OVN:
         yield f'{head}; OVN itself places them.'
     elif plan.moves:
-        yield f'{head} -> {after} in {_counted(len(plan.moves), "move")}.'
+        yield f'{head} -> {after} in {words.count(len(plan.moves), "move")}.'
     else:
         yield f'{head}; nothing {"can be moved" if plan.stays else "to move"}.'
     for load, later in zip(plan.before, plan.after):
@@ -123,7 +123,7 @@ def _of_plan(plan: rebalance.Plan) -> Iterator[str]:
             ('HA', [each for each in plan.left_out if each.ha]),
             ('distributed', [each for each in plan.left_out if not each.ha])):
         if services:
-            yield (f'Left out: {_counted(len(services), f"{what} router")} '
+            yield (f'Left out: {words.count(len(services), f"{what} router")} '
                    f'({words.some(map(name_of, services))}).')
 
 
@@ -140,12 +140,8 @@ def _of_gain(gain: advice_gain.Gain) -> Iterator[str]:
         if hosts:
             yield f'{verb} ports of virtual switches: {words.some(hosts)}.'
     for flavor, count in sorted(gain.guests.items()):
-        yield (f'{_word(flavor)}: {_counted(abs(count), "guest")} '
+        yield (f'{_word(flavor)}: {words.count(abs(count), "guest")} '
                f'{"more" if count > 0 else "fewer"} will fit.')
-
-
-def _counted(number: int, noun: str) -> str:
-    return f'{number} {noun}' + ('' if number == 1 else 's')
 
 
 def document(plans: Iterable[rebalance.Plan],

@@ -41,6 +41,7 @@ from nfv_sched.numa import shortage
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
+from nfv_sched import text as words
 
 Facts = ty.Any
 
@@ -533,7 +534,7 @@ class CellsRule(Rule):
         if len(nodes) < cells:
             return reasons.Reason(
                 self.order, self.text,
-                f'{shortage.text(cells, "host NUMA node")} {self.noun} '
+                f'{words.count(cells, "host NUMA node")} {self.noun} '
                 f'needed', f'has {len(nodes)}', len(nodes))
         if any(mask & facts for mask in ground.evaluation.masks) and not any(
                 mask & facts for mask in before.masks):

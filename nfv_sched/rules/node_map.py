@@ -18,6 +18,7 @@ from nfv_sched.numa import shortage
 from nfv_sched import policy as nfv_policy
 from nfv_sched import reasons
 from nfv_sched.rules import base
+from nfv_sched import text as words
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class NodeMapRule(base.Rule):
             if cells and guest >= cells:
                 raise base.RequestError(
                     text,
-                    f'the guest has {shortage.text(cells, "NUMA node")}')
+                    f'the guest has {words.count(cells, "NUMA node")}')
         return (cls(', '.join(texts), pairs=policy.node_map,
                     keys_used=texts),)
 
@@ -70,7 +71,7 @@ class NodeMapRule(base.Rule):
                 cells = len(ground.evaluation.host.cells)
                 return reasons.Reason(
                     self.order, key, f'host NUMA node {node} needed',
-                    f'has {shortage.text(cells, "NUMA node")}', cells)
+                    f'has {words.count(cells, "NUMA node")}', cells)
         return None
 
     def narrow(self, facts, goal):

@@ -31,6 +31,7 @@ import typing as ty
 from urllib import parse
 
 from nfv_sched.simulator import nova_api
+from nfv_sched import text as words
 
 _ANOTHER = 'not the host asked for'
 _TOO_LITTLE = 'without enough '
@@ -539,8 +540,7 @@ class Placement:
             missing.pop(_ANOTHER, None)
         parts = []
         for why, providers in missing.items():
-            count = len(providers)
-            text = f'{count} host{"s" if count > 1 else ""} {why}'
+            text = f'{words.count(len(providers), "host")} {why}'
             if why.startswith(_TOO_LITTLE):
                 name = why.removeprefix(_TOO_LITTLE)
                 most = max(provider.free(name) for provider in providers)

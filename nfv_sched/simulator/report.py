@@ -27,6 +27,7 @@ from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import outcome
 from nfv_sched.simulator import servers as simulated
+from nfv_sched import text as words
 
 #: If there are more hosts than this, tables have a row for each group.
 MANY_HOSTS = 24
@@ -507,10 +508,6 @@ def document(result: outcome.Result,
     return doc
 
 
-def _count(number: int, word: str) -> str:
-    return f'{number} {word}{"" if number == 1 else "s"}'
-
-
 def summary(result: outcome.Result) -> str:
     """One line of text: hosts, servers, outcomes, seconds, expectations.
 
@@ -518,8 +515,8 @@ def summary(result: outcome.Result) -> str:
     """
     done = sum(1 for o in result.outcomes if o.ok)
     refused = len(result.outcomes) - done
-    text = (f'{_count(len(result.hosts), "host")}, '
-            f'{_count(len(result.servers), "server")}: '
+    text = (f'{words.count(len(result.hosts), "host")}, '
+            f'{words.count(len(result.servers), "server")}: '
             f'{done} done, {refused} refused, in {result.seconds:.1f} s')
     if result.checks:
         met = result.checks - len(result.failures)

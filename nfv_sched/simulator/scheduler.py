@@ -33,6 +33,7 @@ from nfv_sched.simulator import compute
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement as placement_mod
+from nfv_sched import text as words
 
 NOT_ENOUGH = 'There are not enough hosts available.'
 
@@ -302,8 +303,7 @@ class Scheduler(nova_api.SchedulerManager):
             return self._placement.explain(queries[0][0])
         name, start, end = counts[-1]
         if end == 0:
-            text = (f'{name} removed the last {start} host'
-                    f'{"s" if start != 1 else ""}')
+            text = f'{name} removed the last {words.count(start, "host")}'
             steps = ', '.join(f'{n} {a} -> {b}' for n, a, b in counts
                               if b < a)
             text = f'{text} ({steps})'
@@ -312,4 +312,4 @@ class Scheduler(nova_api.SchedulerManager):
                          f'{wanted} in the request')
             return text
         return ('Placement took no claim for the request on any of '
-                f'{end} host{"s" if end != 1 else ""}')
+                f'{words.count(end, "host")}')

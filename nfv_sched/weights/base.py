@@ -14,7 +14,6 @@
 import abc
 from collections.abc import Sequence
 
-from nova.scheduler import weights
 from oslo_log import log as logging
 
 from nfv_sched.numa import decide
@@ -27,7 +26,7 @@ from nfv_sched.weights import multiplier
 LOG = logging.getLogger(__name__)
 
 
-class NFVHostWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
+class NFVHostWeigher(multiplier.MultipliedWeigher):
     """A weigher by the decision about a host, from 0 to 1.
 
     Hosts are not normalised against each other: one that keeps what is
@@ -104,10 +103,6 @@ class NFVHostWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
             LOG.exception('Host %s cannot be weighed',
                           getattr(host_state, 'host', host_state))
             return 0.0
-
-    def _weigh_object(self, host_state, request_spec):
-        return self._weights(
-            [weights.WeighedHost(host_state, 0.0)], request_spec)[0]
 
 
 class PreferenceWeigher(NFVHostWeigher):

@@ -11,6 +11,7 @@
 #    under the License.
 """The multiplier of a weigher, which aggregates can override."""
 
+import abc
 import functools
 
 from nova.scheduler import weights
@@ -23,7 +24,7 @@ CONF = scheduler.CONF
 conf.register_opts(CONF)
 
 
-class MultipliedWeigher(weights.BaseHostWeigher):
+class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     """A weigher with a multiplier that aggregates can override.
 
     Nova calls :meth:`weigh_objects` with all hosts and then
@@ -53,6 +54,20 @@ class MultipliedWeigher(weights.BaseHostWeigher):
         Another thread may do so in between: it reads the same values.
         """
         self._multipliers = self._read()
+
+    @abc.abstractmethod
+    def weigh_objects(self, weighed_obj_list, weight_properties):
+        """The weights of all hosts of a request; called by Nova.
+
+        :param weighed_obj_list: ``nova.scheduler.weights.WeighedHost`` each
+        :param weight_properties: ``nova.objects.RequestSpec``
+        :returns: a number for each host, in their order
+        """
+
+    def _weigh_object(self, host_state, request_spec):
+        # Nova demands it, and calls only weigh_objects().
+        return self.weigh_objects(
+            [weights.WeighedHost(host_state, 0.0)], request_spec)[0]
 
     def weight_multiplier(self, host_state):
         """The multiplier of a host: aggregate metadata, or the option."""

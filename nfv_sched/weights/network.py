@@ -13,7 +13,6 @@
 
 import abc
 
-from nova.scheduler import weights
 from oslo_log import log as logging
 
 from nfv_sched import conf
@@ -31,7 +30,7 @@ CONF = scheduler.CONF
 conf.register_opts(CONF)
 
 
-class NetworkLoadWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
+class NetworkLoadWeigher(multiplier.MultipliedWeigher):
     """A weigher by the network load of a host; less load weighs more.
 
     Nova normalises the weights, as those of its own resource weighers: the
@@ -67,10 +66,6 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher, metaclass=abc.ABCMeta):
         if loads is None:
             return [0.0] * len(weighed_obj_list)
         return [-amount for amount in loads]
-
-    def _weigh_object(self, host_state, request_spec):
-        return self.weigh_objects(
-            [weights.WeighedHost(host_state, 0.0)], request_spec)[0]
 
 
 def ports_of(snapshot: usage.Snapshot, placed: recent.Memory,

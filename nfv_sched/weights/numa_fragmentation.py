@@ -13,7 +13,6 @@
 
 from collections.abc import Sequence
 
-from nova.scheduler import weights
 from oslo_log import log as logging
 
 from nfv_sched.numa import decide
@@ -57,10 +56,6 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
         worst = max([loss for loss in losses if loss is not None],
                     default=0.0)
         return [-(worst if loss is None else loss) for loss in losses]
-
-    def _weigh_object(self, host_state, request_spec):
-        return self.weigh_objects(
-            [weights.WeighedHost(host_state, 0.0)], request_spec)[0]
 
     def _losses(self, hosts: Sequence, spec_obj) -> list[float | None]:
         """The room that each host loses; None if it does not matter."""

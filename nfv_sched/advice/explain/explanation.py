@@ -31,6 +31,7 @@ from nfv_sched.advice.explain import weights
 from nfv_sched.simulator import request as simulated
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
+from nfv_sched import text as words
 
 #: Most hosts that are called the nearest.
 NEAREST = 5
@@ -190,7 +191,7 @@ def _nearest(hosts: tuple[values.Host, ...]) -> tuple[str, ...]:
 def _text(asked: request.Asked) -> str:
     """What is asked for, for people."""
     flavor = asked.flavor
-    parts = [f'{flavor.vcpus} vCPU{"" if flavor.vcpus == 1 else "s"}',
+    parts = [words.count(flavor.vcpus, 'vCPU'),
              f'{flavor.memory} MiB']
     if flavor.disk + flavor.ephemeral:
         parts.append(f'{flavor.disk + flavor.ephemeral} GiB of disk')

@@ -27,6 +27,7 @@ from nfv_sched.advice.explain import request
 from nfv_sched.advice.explain import values
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import state as states
+from nfv_sched import text as words
 
 # How big a change is, the smallest first.
 _PREFER = 0
@@ -336,7 +337,7 @@ def searches(asked: request.Asked) -> Iterator[Search]:
     step = nodes * (2 if specs.get('hw:cpu_thread_policy') == 'require'
                     else 1)
     yield Search([
-        Change(f'{vcpus} vCPU{"" if vcpus == 1 else "s"}', _SMALLER,
+        Change(words.count(vcpus, 'vCPU'), _SMALLER,
                asked.with_flavor(vcpus=vcpus))
         for vcpus in range(step, flavor.vcpus, step)])
     page = (_page_kib(specs.get(_PAGE_SIZE, '')) or _SMALL) / 1024

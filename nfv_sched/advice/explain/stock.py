@@ -25,6 +25,7 @@ from nfv_sched.filters import nfv_topology
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
+from nfv_sched import text as words
 
 
 def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
@@ -96,8 +97,8 @@ def _pci(host_state, spec, known) -> tuple[str, int]:
         free = sum(pool['count'] for pool in host_state.pci_stats.pools
                    if demand.matches(pool) and demand.usable(pool))
         if free < demand.count:
-            noun = demand.noun if demand.count == 1 else f'{demand.noun}s'
-            texts.append(f'{demand.count} {noun} needed, {free} free')
+            need = words.count(demand.count, demand.noun)
+            texts.append(f'{need} needed, {free} free')
     if not texts and spec.numa_topology is not None:
         return _numa(host_state, spec, known)
     return ', '.join(texts), 0

@@ -14,7 +14,7 @@
 from collections.abc import Iterator
 
 from nfv_sched.advice.hosts import values
-from nfv_sched.render import hosts
+from nfv_sched import text
 
 
 def of_host(view: values.HostView) -> Iterator[str]:
@@ -34,11 +34,11 @@ def of_host(view: values.HostView) -> Iterator[str]:
         for number, what in ((network.dhcp_servers, 'DHCP server'),
                              (network.routers, 'router')):
             if number:
-                yield hosts.count(number, what)
+                yield text.count(number, what)
     if view.hidden:
-        yield hosts.count(view.hidden, 'CPU') + ' not for guests'
+        yield text.count(view.hidden, 'CPU') + ' not for guests'
     if view.remote:
-        yield hosts.count(len(view.remote), 'remote guest')
+        yield text.count(len(view.remote), 'remote guest')
 
 
 def whole(view: values.HostView) -> str:
@@ -56,7 +56,7 @@ def of_node(view: values.NodeView) -> str:
 
 def of_guest(guest: values.Guest) -> str:
     """Size and place of a guest."""
-    size = hosts.count(guest.vcpus, 'vCPU')
+    size = text.count(guest.vcpus, 'vCPU')
     if guest.state != 'active':
         size += f', {guest.state}'
     if not guest.parts:
@@ -76,4 +76,4 @@ def headline(count: int) -> str:
 
     :param count: of hosts
     """
-    return f'Host map: {hosts.count(count, "host")}'
+    return f'Host map: {text.count(count, "host")}'

@@ -22,14 +22,6 @@ from nfv_sched.tests.unit.numa import base
 POLICY = reasons.CAPACITY + 1
 
 
-class TestText(tests_base.TestCase):
-
-    def test_text(self):
-        self.assertEqual('1 VF', shortage.text(1, 'VF'))
-        self.assertEqual(['0 VFs', '2 VFs'], [
-            shortage.text(count, 'VF') for count in (0, 2)])
-
-
 class TestCapacity(tests_base.TestCase):
 
     def reason(self, host, guest, **kwargs):
