@@ -31,7 +31,7 @@ class SecurityRuleLimitFilter(network.NetworkLimitFilter):
         return bool(request.nics or request.is_move)
 
     def room(self, limits):
-        """The limit, twice: Neutron knows all rules."""
+        """The limit, twice: Neutron shows all security-group rules."""
         return (limits.security_rules_per_node,) * 2
 
     def guest_refusal(self, demand, limits):

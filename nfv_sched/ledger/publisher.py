@@ -165,7 +165,10 @@ class _Known(ty.NamedTuple):
         self, provider: ledger_client.Provider | None, host: usage.HostUsage,
         host_limits: nfv_limits.Limits,
     ) -> bool:
-        """Whether nothing has changed that is known without another query."""
+        """Whether nothing has changed, as far as is known without a query.
+
+        Placement does not tell that allocations were removed.
+        """
         return provider is not None and self.rounds > 0 and (
             self.generation, self.usage, self.limits,
         ) == (provider.generation, host, host_limits)

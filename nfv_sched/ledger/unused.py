@@ -35,7 +35,7 @@ ROUNDS = 3
 
 
 class Sight(ty.NamedTuple):
-    """A guest on a host, as it was in the last rounds.
+    """What the last rounds have seen of a guest on a host.
 
     :ivar held: its allocation
     :ivar guest: its ports and rules that Neutron had bound to the host
@@ -59,7 +59,7 @@ class Sight(ty.NamedTuple):
 def look(
     before: Sight | None, held: names.Held, guest: usage.Guest, number: int,
 ) -> Sight:
-    """Update the sight of a guest.
+    """What has been seen of a guest, this round included.
 
     :param before: the last sight; None if there is none
     :param held: its allocation

@@ -27,7 +27,7 @@ NO_NETWORK = 'none'
 AUTO_NETWORK = 'auto'
 DEFAULT_GROUP = 'default'
 
-#: Number of rules of a port for which it is not known, if
+#: How many security-group rules count for a port if that is not known and
 #: ``security_rules_per_port`` is no limit.
 ASSUMED_RULES = 128
 
@@ -217,7 +217,7 @@ def of_request(
     :param vfs: number of virtual functions of its PCI requests
     :param pci_nics: number of physical functions of its PCI requests
     :param port_devices: number of devices of PCI requests for ports
-    :param assumed_rules: number of rules of a port for which it is not known
+    :param assumed_rules: how many rules count for a port if that is not known
     """
     beside = ports = rules = port_rules = 0
     for nic in interfaces.nics:

@@ -36,8 +36,9 @@ class Limits(ty.NamedTuple):
     :ivar sriov_vfs_per_guest: virtual functions of a guest
     :ivar pci_nics_per_guest: physical functions of a guest
     :ivar network_services_per_node: DHCP servers and routers
-    :ivar security_rules_per_node: rules of all ports of the switch
-    :ivar security_rules_per_port: rules of one port of a guest
+    :ivar security_rules_per_node: security-group rules of all ports of the
+        switch
+    :ivar security_rules_per_port: security-group rules of one port of a guest
     """
 
     vswitch_ports_per_node: float
@@ -51,7 +52,7 @@ class Limits(ty.NamedTuple):
 
 
 def defaults(conf) -> Limits:
-    """The values of the options; here 0 or less still means no limit.
+    """The options as they are set: not yet infinity for 0 or less.
 
     :param conf: configuration object with ``[nfv_sched]``
     """
@@ -60,7 +61,7 @@ def defaults(conf) -> Limits:
 
 
 def assumed_rules(conf) -> int:
-    """Number of rules of a port for which it is not known.
+    """How many security-group rules count for a port if that is not known.
 
     It is ``security_rules_per_port``, or ``ASSUMED_RULES`` without a limit.
 

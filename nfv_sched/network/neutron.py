@@ -753,7 +753,7 @@ class Lookups:
 
     def _lacks(self, snapshot: usage.Snapshot,
                interfaces: demand.Interfaces) -> demand.Lacking | None:
-        """What is lacking still, after what was read for other requests."""
+        """What neither the figures nor readings for other requests have."""
         with self._lock:
             if self._snapshot is snapshot:
                 interfaces.more = self._found

@@ -153,7 +153,8 @@ class HostUsage:
     :ivar router_ports: ports of routers; without a project, or on a host with
         an L3 or gateway agent
     :ivar other_ports: all other ports on the virtual switch
-    :ivar sriov_ports: ports that bypass the switch; in no other number
+    :ivar sriov_ports: ports that bypass the switch; no other number here has
+        them
     :ivar rules: security-group rules of the ports on the switch, ingress and
         egress, those of each group once for each port that has the group
     :ivar dhcp_servers: networks that a DHCP agent serves on the host
@@ -229,7 +230,7 @@ class Snapshot:
         return time.monotonic() - self.taken
 
     def bound_ports(self) -> int:
-        """Number of ports bound for servers, also those without the switch."""
+        """Number of ports bound for servers, on the switch or beside it."""
         return sum(map(len, self.instances.values()))
 
     def host(self, name: str) -> HostUsage:

@@ -454,11 +454,12 @@ class _Decider:
     def _roomy_labels(
         self, labels: frozenset[str],
     ) -> Iterator[frozenset[str]]:
-        """Labels of the choices that the claim has, by the room they leave.
+        """Sets of labels that hold the claim to one choice each.
 
-        They end with those that it has already, where these do as well.
+        The choice that leaves most room comes first.  The last set is
+        ``labels`` alone, if the claim makes the next best choice with these.
 
-        :param labels: labels that it has in any case
+        :param labels: those of the decision, which all sets contain
         """
         ground, evaluation = self.ground, self.ground.evaluation
         chosen = ground.predicted(labels)
@@ -475,7 +476,7 @@ class _Decider:
                 yield labels | exact
 
     def _as_good(self, labels: frozenset[str], decision: Decision) -> bool:
-        """Whether all rules are kept as far with more labels.
+        """Whether each rule is kept at least as far with more labels.
 
         :param labels: those of the decision, and more
         :param decision: a decision by the rules

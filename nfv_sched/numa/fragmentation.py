@@ -47,8 +47,8 @@ def lost(
     :param guest: the guest's NUMA nodes
     :param chosen: position of the host cell of each guest cell
     :param near: numbers of the host NUMA nodes with free PCI devices
-    :returns: in square CPUs, memory counted as the CPUs that have so much of
-        it on average; less is better
+    :returns: in square CPUs; less is better. Free memory counts as many CPUs
+        as have so much memory on average on the host cell.
     """
     cells = [_Cell(cell, near) for cell in host.cells]
     free = left = sum([cell.free for cell in cells])
@@ -141,7 +141,7 @@ class _Cell:
 
     def _measure(self, free: int, whole: int,
                  free_kb: int) -> tuple[float, float]:
-        """Room, and the less of CPUs and memory.
+        """The room, and how much is free: CPUs or memory, whichever is less.
 
         :param free: free CPUs
         :param whole: those of cores that are wholly free; the others count
@@ -180,7 +180,7 @@ class _Cell:
         return self._room - room, free_then
 
     def _takes(self, pagesize: int | None) -> bool:
-        """Whether a guest cell takes of the memory that is counted.
+        """Whether a guest cell gets its memory from the pages that count.
 
         :param pagesize: page request of the guest cell
         """

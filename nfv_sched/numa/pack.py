@@ -58,10 +58,13 @@ def pins(host: HostCell, cell: GuestCell, reserved: int) -> set[int]:
 
 
 def _evenly(cores: list[list[int]], need: int) -> list[list[int]]:
-    """As many free threads of each core as Nova uses, the most it can.
+    """The CPUs that Nova uses: of each core the same number of threads.
+
+    That is the largest number with which there are enough CPUs.
 
     :param cores: the free CPUs of each core
     :param need: number of CPUs
+    :returns: for each core that is used, the CPUs in question
     """
     for threads in range(max(map(len, cores), default=0), 0, -1):
         usable = [core[:threads] for core in cores if len(core) >= threads]

@@ -124,7 +124,7 @@ class Demand(ty.NamedTuple):
 
 
 def _alike(have, value) -> bool:
-    """Whether a property has a value, upper or lower case alike.
+    """Whether a property has a value; upper and lower case are the same.
 
     A list must contain all items of the value.
     """
@@ -265,7 +265,7 @@ class HostDevices:
 
     @property
     def relevant(self) -> int:
-        """Bitmask of the host cells on which the answer depends."""
+        """Bitmask of the relevant host cells; see the module."""
         if self._relevant is None:
             cells = 0
             for demand, pools in zip(self.wanted, self.matched):
@@ -316,7 +316,7 @@ class HostDevices:
         return any(pool.unknown for pool in self.matched[demand])
 
     def free_unknown(self, demand: int) -> int:
-        """Number of free devices for a request without NUMA information.
+        """Number of free devices without NUMA information for a request.
 
         :param demand: number of the request, from 0
         """
@@ -355,7 +355,7 @@ class Devices:
 
     @property
     def relevant(self) -> int:
-        """Bitmask of the host cells on which the answer depends."""
+        """See :attr:`HostDevices.relevant`."""
         return self.devices.relevant
 
     def serve(self, cells: int) -> Served | None:

@@ -81,7 +81,11 @@ class Supply:
 
     @property
     def key(self) -> Hashable:
-        """What matters for the claims to come, addresses aside."""
+        """What decides the answers of :meth:`take`, now and later.
+
+        With equal keys they are the same.  Addresses and UUIDs of providers
+        are not in it.
+        """
         if self._key is None:
             providers: dict[str, int] = {}
             self._key = (tuple([

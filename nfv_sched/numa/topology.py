@@ -200,10 +200,10 @@ class HostCell:
 
     @property
     def state(self) -> ty.Hashable:
-        """All that matters of it for guests to come, CPU numbers aside.
+        """What decides which guests fit the cell, one after the other.
 
-        Guests fit host cells of the same state alike, one after the other.
-        Its number, its socket and its networks are not in it.
+        On cells of equal state the same guests do.  The numbers of the cell
+        and of its CPUs, its socket and its networks are not in it.
         """
         state = self._state
         if state is None:
@@ -397,9 +397,9 @@ class HostTopology:
 
     @property
     def state(self) -> ty.Hashable:
-        """What decides which guests fit the host; equal where the same do.
+        """What decides which guests fit the host; see :attr:`HostCell.state`.
 
-        See :attr:`HostCell.state`.
+        On hosts of equal state the same guests do.
         """
         return tuple([(cell.id, cell.socket, cell.state)
                       for cell in self.cells]), self.near

@@ -164,14 +164,14 @@ class Ground(ty.Protocol):
     stock: candidates.Condition | None
 
     def always_within(self, groups: Sequence[int], cells: int) -> bool:
-        """Whether every claim, in any state of the host, stays in some cells.
+        """Whether no claim, in any state of the host, takes other cells.
 
         :param groups: bitmasks of host cells; the claim takes one of each
         :param cells: bitmask of the host cells that may be chosen
         """
 
     def always_on(self, groups: Sequence[int], cells: int) -> bool:
-        """Whether every claim, in any state of the host, takes some cells.
+        """Whether every claim, in any state of the host, takes these cells.
 
         :param groups: bitmasks of host cells; the claim takes one of each
         :param cells: bitmask of the host cells that must all be chosen
@@ -285,7 +285,7 @@ class Rule(abc.ABC):
     def too_full(
         self, evaluation, ratios: fit.Ratios,
     ) -> reasons.Reason | None:
-        """Why a guest does not fit, if it would with Nova's own CPU ratio.
+        """Why only the ratio of :meth:`cpu_ratio` keeps a guest out.
 
         :param evaluation: where it fits with the ratio of :meth:`cpu_ratio`
         :param ratios: Nova's allocation ratios of the host
@@ -469,7 +469,7 @@ class CellsRule(Rule):
 
     @property
     def where(self) -> str:
-        """The noun after a space; see :meth:`Rule.where`."""
+        """:attr:`noun` with a space before it; see :meth:`Rule.where`."""
         return f' {self.noun}'
 
     def lacks(self, facts, ground):

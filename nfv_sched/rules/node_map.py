@@ -127,7 +127,10 @@ class NodeMapRule(base.Rule):
         return True
 
     def labels(self, facts, ground):
-        """The node labels; ``held`` by a guest with one NUMA node."""
+        """The labels of these nodes.
+
+        For a guest with one NUMA node they are to be held in any case.
+        """
         bits = 0
         for bit in facts:
             bits |= bit
@@ -162,9 +165,10 @@ class NodeMapRule(base.Rule):
             yield guest, bit, key
 
     def floating(self, host, names):
-        """A reason, unless the host has one NUMA node, that of guest node 0.
+        """The reason, unless the host has one NUMA node, the right one.
 
-        It is kept there, without a degree.
+        The rule is kept there if it only says that guest NUMA node 0 runs on
+        this node.
         """
         one_node = host is not None and len(host.cells) == 1
         for (guest, node), key in zip(self.pairs, self.keys_used):

@@ -110,7 +110,7 @@ class SharedVCPURule(base.Rule):
     def too_full(
         self, evaluation: numa_evaluation.Evaluation, ratios: fit.Ratios,
     ) -> reasons.Reason | None:
-        """The shared vCPUs for which there is room, if the limit is too low.
+        """The reason if shared CPUs are full by the limit, not by Nova.
 
         See :meth:`nfv_sched.rules.base.Rule.too_full`.
         """

@@ -89,7 +89,7 @@ class ThreadsRule(base.Rule):
 
     @staticmethod
     def _crowded(siblings, cores, others) -> bool:
-        """Whether a core has another vCPU, too.
+        """Whether any core of the guest runs more than one vCPU.
 
         :param siblings: CPUs of each core
         :param cores: those of them that are the guest's, core by core
