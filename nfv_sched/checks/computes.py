@@ -113,12 +113,10 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
     :param conf: configuration object
     :param computes: the compute nodes
     """
-    enabled = conf.filter_scheduler.enabled_filters
-    switch = scheduler.VSWITCH in enabled
-    if not switch and not any(name in enabled for name in (
-            scheduler.TOPOLOGY, scheduler.PCI)):
+    if not scheduler.uses_labels(conf):
         return findings.conclude(
             [], 'Not needed: no filter that uses labels is enabled.')
+    switch = scheduler.VSWITCH in conf.filter_scheduler.enabled_filters
     try:
         nodes = computes.nodes()
         found = computes.unread()

@@ -99,6 +99,19 @@ def needs_figures(conf) -> bool:
                for name in LIMITS)
 
 
+def uses_labels(conf) -> bool:
+    """Whether a filter with which the labels of hosts matter is enabled.
+
+    The filters of all rules by which host cells are excluded, and the one for
+    guest NUMA nodes.
+
+    :param conf: configuration object
+    """
+    names = {TOPOLOGY}.union(*(
+        cls.filters for cls in rules.classes() if cls.steers))
+    return not names.isdisjoint(conf.filter_scheduler.enabled_filters)
+
+
 def weighs_network(conf) -> bool:
     """Whether a weigher of network load is enabled.
 

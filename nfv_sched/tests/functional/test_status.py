@@ -76,6 +76,9 @@ class LabelsTest(ResultMixin, base.NFVCloudTestCase):
         self.flags(enabled_filters=['PCINUMAAffinityFilter'],
                    group='filter_scheduler')
         self.assertResult(self.check(), WARNING, 'no label nfv_node0')
+        self.flags(enabled_filters=['PlaceNUMAAffinityFilter'],
+                   group='filter_scheduler')
+        self.assertResult(self.check(), WARNING, 'no label nfv_node0')
         self.flags(enabled_filters=['VSwitchPortLimitFilter'],
                    group='filter_scheduler')
         self.assertResult(self.check(), SUCCESS, 'Not needed')

@@ -1,0 +1,63 @@
+#    Licensed under the Apache License, Version 2.0 (the "License"); you may
+#    not use this file except in compliance with the License. You may obtain
+#    a copy of the License at
+#
+#         http://www.apache.org/licenses/LICENSE-2.0
+#
+#    Unless required by applicable law or agreed to in writing, software
+#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+#    License for the specific language governing permissions and limitations
+#    under the License.
+"""The checks of compute nodes, as far as they need no database."""
+
+import nova.conf
+from oslo_upgradecheck import upgradecheck
+
+from nfv_sched.checks import computes
+from nfv_sched.tests import base
+from nfv_sched.tests.unit import test_example_rule
+
+CONF = nova.conf.CONF
+
+
+class NoComputes(computes.Computes):
+    """A cloud without compute nodes."""
+
+    def nodes(self):
+        return []
+
+    def unread(self):
+        return []
+
+
+class LabelsTest(base.TestCase):
+
+    def assertNeeded(self, needed, *enabled):
+        """Whether compute nodes are looked at for their labels."""
+        self.flags(enabled_filters=['ComputeFilter', *enabled],
+                   group='filter_scheduler')
+        result = computes.labels(CONF, NoComputes())
+        if needed:
+            self.assertEqual(upgradecheck.Code.WARNING, result.code, enabled)
+            self.assertIn('no compute nodes yet', result.details)
+        else:
+            self.assertEqual(upgradecheck.Code.SUCCESS, result.code, enabled)
+            self.assertIn('Not needed', result.details)
+
+    def test_each_filter_that_steers_guests(self):
+        for name in ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
+                     'PCINUMAAffinityFilter', 'PlaceNUMAAffinityFilter',
+                     'SharedVCPUFilter'):
+            self.assertNeeded(True, name)
+
+    def test_other_filters(self):
+        """They look at whole hosts."""
+        self.assertNeeded(False)
+        self.assertNeeded(False, 'NUMATopologyFilter', 'CPUThreadPolicyFilter',
+                          'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
+
+    def test_rule_of_another_package(self):
+        self.assertNeeded(False, test_example_rule.EVEN)
+        self.useFixture(test_example_rule.Installed())
+        self.assertNeeded(True, test_example_rule.EVEN)
