@@ -16,7 +16,6 @@ They are read from Nova's database, as each compute node reported them last.
 
 from collections.abc import Iterable
 import math
-import re
 
 from oslo_upgradecheck import upgradecheck
 
@@ -26,11 +25,10 @@ from nfv_sched.network import limits
 from nfv_sched.nova import database
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.numa import topology
+from nfv_sched.rules import base
 from nfv_sched import text
 
 _BARE_METAL = 'ironic'
-# What follows the prefix: a number as Nova writes it.
-_NODE_LABEL = re.compile('0|[1-9][0-9]*')
 
 
 class UnreadError(Exception):
@@ -177,8 +175,9 @@ def _label_faults(
     :param switch: whether it needs the label of the virtual switch
     """
     faults = []
-    label = conf.nfv_sched.vswitch_label
-    prefix = conf.nfv_sched.node_label_prefix
+    names = base.Names(conf.nfv_sched.vswitch_label,
+                       conf.nfv_sched.node_label_prefix)
+    label, prefix = names
     if switch and label not in view.labels:
         faults.append(
             f'no label {label}. ' + (
@@ -187,10 +186,9 @@ def _label_faults(
                 'Servers with nfv:vswitch_numa_affinity=strict are not '
                 'placed there.') +
             f' Declare [neutron_physnet_{label}] numa_nodes.')
-    present = {int(name[len(prefix):]): nodes
-               for name, nodes in view.labels.items()
-               if name != label and _NODE_LABEL.fullmatch(
-                   name[len(prefix):]) and name.startswith(prefix)}
+    present = {number: nodes for name, nodes in view.labels.items()
+               if name != label and (
+                   number := names.node(name)) is not None}
     for number, mask in sorted(present.items()):
         if not view.bit_of(number):
             faults.append(
@@ -203,7 +201,7 @@ def _label_faults(
                 f'used. Set [neutron_physnet_{prefix}{number}] '
                 f'numa_nodes = {number}.')
     wanted = [cell.id for cell in view.cells]
-    missing = [f'{prefix}{node}' for node in wanted if node not in present]
+    missing = [names.of_node(node) for node in wanted if node not in present]
     if missing and len(wanted) > 1:
         faults.append(
             f'no label {", ".join(missing)}. Servers with several NUMA '

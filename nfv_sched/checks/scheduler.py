@@ -31,6 +31,7 @@ from nfv_sched import extensions
 from nfv_sched import filters as nfv_filters
 from nfv_sched.nova import scheduler
 from nfv_sched import rules
+from nfv_sched.rules import base
 from nfv_sched import text
 from nfv_sched.weights import base as weights_base
 from nfv_sched.weights import numa_fragmentation
@@ -378,7 +379,7 @@ def _inconsistent(values) -> list[findings.Finding]:
     """Findings about options that contradict each other."""
     found = []
     label, prefix = values.vswitch_label, values.node_label_prefix
-    if label.startswith(prefix) and label.removeprefix(prefix).isdigit():
+    if base.Names(label, prefix).node(label) is not None:
         found.append(findings.failure(
             f'[nfv_sched] vswitch_label={label} is also the label of a NUMA '
             f'node with node_label_prefix={prefix}: change one of them.'))

@@ -32,6 +32,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import itertools
+import re
 import typing as ty
 
 from nfv_sched.numa import candidates
@@ -46,6 +47,8 @@ from nfv_sched import text as words
 Facts = ty.Any
 
 _NOWHERE: frozenset[str] = frozenset()
+# A number of a NUMA node as labels have it, without leading zeros.
+_NUMBER = re.compile('0|[1-9][0-9]*')
 
 
 class RequestError(Exception):
@@ -97,6 +100,24 @@ class Names(ty.NamedTuple):
 
     vswitch: str
     node_prefix: str
+
+    def of_node(self, number: int) -> str:
+        """The label of a single host cell.
+
+        :param number: of its NUMA node
+        """
+        return f'{self.node_prefix}{number}'
+
+    def node(self, label: str) -> int | None:
+        """The number of the NUMA node of which something is the label.
+
+        :param label: a label or the name of a physical network
+        :returns: None if it is not the label of a single host cell
+        """
+        number = label[len(self.node_prefix):]
+        if label.startswith(self.node_prefix) and _NUMBER.fullmatch(number):
+            return int(number)
+        return None
 
 
 class Labels(ty.NamedTuple):

@@ -33,6 +33,32 @@ VSWITCH = 'vswitch'
 _KEYS = {AFFINITY: False, ANTI_AFFINITY: True}
 
 
+def label_of(place: str, names: base.Names) -> str:
+    """The label by which hosts declare a place.
+
+    :param place: name of the place
+    :param names: names of the labels
+    """
+    return names.vswitch if place == VSWITCH else f'{PREFIX}{place}'
+
+
+def place_of(label: str, names: base.Names) -> str | None:
+    """The place that hosts declare by a label.
+
+    :param label: a label or the name of a physical network
+    :param names: names of the labels
+    :returns: name of the place; None if it is the label of a single NUMA node,
+        or no label of a place
+    """
+    if label == names.vswitch:
+        return VSWITCH
+    place = label.removeprefix(PREFIX)
+    if (label_of(place, names) != label or not NAME.fullmatch(place) or
+            names.node(label) is not None):
+        return None
+    return place
+
+
 def _asked(extra_specs) -> Iterator[tuple[str, str, bool, ty.Any]]:
     """The keys of this rule in a flavor, sorted.
 
@@ -106,15 +132,11 @@ class PlaceRule(base.CellsRule):
 
     def _declared(self, host, names: base.Names) -> int:
         """Host cells of the place, as a bitmask; 0 if none is declared."""
-        return host.labels.get(self._label(names), 0)
-
-    def _label(self, names: base.Names) -> str:
-        return (names.vswitch if self.place == VSWITCH
-                else f'{PREFIX}{self.place}')
+        return host.labels.get(label_of(self.place, names), 0)
 
     def label(self, names):
         """The label of the place; None for anti-affinity."""
-        return None if self.away else self._label(names)
+        return None if self.away else label_of(self.place, names)
 
     def read(self, host, names):
         """The host cells of the place; for anti-affinity, all others."""

@@ -22,6 +22,7 @@ import typing as ty
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.network import usage
+from nfv_sched.rules import base
 from nfv_sched.rules import place as rule_place
 from nfv_sched.simulator import model
 
@@ -43,10 +44,11 @@ def cloud(found: snapshot.Cloud) -> model.Cloud:
     :param found: the snapshot
     """
     labels = found.options.get('nfv_sched', {})
-    switch = labels.get('vswitch_label') or _LABELS.switch_label
-    prefix = labels.get('node_label_prefix') or _LABELS.node_prefix
+    names = base.Names(
+        labels.get('vswitch_label') or _LABELS.switch_label,
+        labels.get('node_label_prefix') or _LABELS.node_prefix)
     guests = guests_of(found)
-    groups = tuple(_host(host, switch, prefix, guests[host.name],
+    groups = tuple(_host(host, names, guests[host.name],
                          found.options.get('DEFAULT', {}))
                    for host in hosts(found))
     known = {group.name for group in groups}
@@ -205,12 +207,11 @@ def _ratio(options: Mapping[str, ty.Any], of: str) -> float:
             or options.get(f'initial_{of}_allocation_ratio') or 1.0)
 
 
-def _host(host: snapshot.Host, switch: str, prefix: str, guests: Guests,
+def _host(host: snapshot.Host, names: base.Names, guests: Guests,
           options: Mapping[str, ty.Any]) -> model.HostGroup:
     """A host as a group of one.
 
-    :param switch: label of NUMA nodes with the virtual switch
-    :param prefix: prefix of labels of single NUMA nodes
+    :param names: names of the labels
     :param guests: what its servers have
     :param options: those of section ``DEFAULT``
     """
@@ -223,11 +224,10 @@ def _host(host: snapshot.Host, switch: str, prefix: str, guests: Guests,
                     default=1),
         legacy_pinning=any(node.shared & node.dedicated for node in nodes),
         reserved_memory=_reserved_memory(host, guests), disk=host.disk,
-        switch_nodes=near.get(switch, ()),
-        places={name: where for physnet, where in near.items()
-                if physnet != switch and not physnet.startswith(prefix)
-                and (name := physnet.removeprefix(rule_place.PREFIX))
-                != physnet},
+        switch_nodes=near.get(names.vswitch, ()),
+        places={place: where for label, where in near.items()
+                if label != names.vswitch and (
+                    place := rule_place.place_of(label, names)) is not None},
         cpu_allocation_ratio=host.cpu_ratio or _ratio(options, 'cpu'),
         ram_allocation_ratio=host.memory_ratio or _ratio(options, 'ram'),
         disk_allocation_ratio=host.disk_ratio or _ratio(options, 'disk'),

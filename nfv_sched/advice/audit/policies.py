@@ -153,16 +153,11 @@ def _broken(site: sites.Site, server: snapshot.Server,
                 part.host_node for part in server.nodes or ()}))
 
 
-def _names(site: sites.Site) -> base.Names:
-    return base.Names(view.option(site.cloud, 'vswitch_label'),
-                      view.option(site.cloud, 'node_label_prefix'))
-
-
 def _floating(site: sites.Site,
               found: list[base.Rule]) -> Iterator[reasons.Reason]:
     """Why a guest without NUMA topology does not keep its strict rules."""
     for rule in found:
-        reason = rule.floating(site.topology, _names(site))
+        reason = rule.floating(site.topology, view.label_names(site.cloud))
         if isinstance(reason, reasons.Reason):
             yield reason
 
@@ -173,7 +168,8 @@ def _ground(site: sites.Site, server: snapshot.Server, guest: topology.Guest,
     host = site.topology
     devices = site.devices_of(server)
     return labels.Ground(
-        evaluation.Evaluation(host, guest, room.NO_RATIOS), _names(site),
+        evaluation.Evaluation(host, guest, room.NO_RATIOS),
+        view.label_names(site.cloud),
         _devices(host, devices, native) if devices else None, [])
 
 

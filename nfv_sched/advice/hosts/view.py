@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import json
 import math
-import re
 import types
 
 from nfv_sched.advice.hosts import cores
@@ -28,6 +27,7 @@ from nfv_sched.cloud import snapshot
 from nfv_sched import conf
 from nfv_sched.machine import values as machine_values
 from nfv_sched.network import limits
+from nfv_sched.rules import base
 from nfv_sched.rules import place
 
 _DEFAULTS = {option.name: option.default
@@ -215,19 +215,26 @@ def option(cloud: snapshot.Cloud, name: str):
     return _DEFAULTS[name] if value is None else value
 
 
+def label_names(cloud: snapshot.Cloud) -> base.Names:
+    """Names of the labels of a cloud.
+
+    :param cloud: the cloud
+    """
+    return base.Names(option(cloud, 'vswitch_label'),
+                      option(cloud, 'node_label_prefix'))
+
+
 def _labels(node: snapshot.Node, cloud: snapshot.Cloud) -> tuple[
         tuple[str, ...], tuple[str, ...]]:
     """Physical networks, and places, that a NUMA node is near."""
-    of_node = re.compile(
-        re.escape(option(cloud, 'node_label_prefix')) + r'\d+')
+    names = label_names(cloud)
     networks, places = [], []
-    for name in sorted(node.physnets - {option(cloud, 'vswitch_label')}):
-        if of_node.fullmatch(name):
-            continue
-        if name.startswith(place.PREFIX):
-            places.append(guests.plain(name[len(place.PREFIX):]))
-        else:
-            networks.append(guests.plain(name))
+    for label in sorted(node.physnets - {names.vswitch}):
+        name = place.place_of(label, names)
+        if name is not None:
+            places.append(name)
+        elif names.node(label) is None:
+            networks.append(guests.plain(label))
     return tuple(networks), tuple(places)
 
 

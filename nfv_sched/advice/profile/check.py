@@ -14,11 +14,12 @@
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
-import re
 
 from nfv_sched.advice.profile import profile
 from nfv_sched.cloud import codec
 from nfv_sched.machine import settings
+from nfv_sched.rules import base
+from nfv_sched.rules import place
 
 _NOT_SET = 'not set'
 _KIB = {1048576: '1GB', 2048: '2MB'}
@@ -102,9 +103,10 @@ def differences(has: settings.Settings, wants: settings.Settings,
             'cpu_allocation_ratio',
             _NOT_SET if has.cpu_ratio is None else ratio(has.cpu_ratio),
             ratio(wants.cpu_ratio))
+    names = base.Names(vswitch_label, node_label_prefix)
+    labels = (names.vswitch, place.label_of(profile.OSD, names))
     for name in sorted({*has.physnets, *wants.physnets}):
-        ours = name in (vswitch_label, profile.OSD_LABEL) or re.fullmatch(
-            re.escape(node_label_prefix) + '[0-9]+', name)
+        ours = name in labels or names.node(name) is not None
         one, other = has.physnets.get(name), wants.physnets.get(name)
         if one != other and (other is not None or ours):
             yield Difference(

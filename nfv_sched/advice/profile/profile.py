@@ -25,10 +25,11 @@ from nfv_sched.advice.profile import memory
 from nfv_sched.advice.profile import warnings
 from nfv_sched.machine import settings
 from nfv_sched.machine import values
+from nfv_sched.rules import base
 from nfv_sched.rules import place
 
-#: Label of the NUMA nodes with Ceph OSDs.
-OSD_LABEL = f'{place.PREFIX}osd'
+#: The place of the Ceph OSDs.
+OSD = 'osd'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,18 +192,20 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
                 each.number == node for each in machine.usable):
             found[nic.physnet] = found.get(
                 nic.physnet, frozenset()) | {node}
-    labels = {chosen.vswitch_label: frozenset(deal.nodes(cpus.SWITCH))}
+    names = base.Names(chosen.vswitch_label, chosen.node_label_prefix)
+    osd_label = place.label_of(OSD, names)
+    labels = {names.vswitch: frozenset(deal.nodes(cpus.SWITCH))}
     if chosen.ceph.count and (
             chosen.ceph.node is not None or deal.nodes(cpus.CEPH)):
-        labels[OSD_LABEL] = frozenset(node for node, count in cpus.osds(
+        labels[osd_label] = frozenset(node for node, count in cpus.osds(
             machine, chosen.ceph).items() if count)
     # nova-compute does not report with a label of a node that libvirt may
     # leave out: one without memory or CPUs.
-    of_nodes = {f'{chosen.node_label_prefix}{node.number}':
-                frozenset((node.number,)) for node in machine.usable}
-    if chosen.vswitch_label in (OSD_LABEL, *of_nodes):
+    of_nodes = {names.of_node(node.number): frozenset((node.number,))
+                for node in machine.usable}
+    if names.vswitch in (osd_label, *of_nodes):
         raise choices.Refusal(
-            f'{chosen.vswitch_label} cannot be the label of the switch: it '
+            f'{names.vswitch} cannot be the label of the switch: it '
             'is that of OSDs or of a NUMA node')
     labels |= of_nodes
     for name in labels.keys() & found.keys():

@@ -16,6 +16,7 @@ import dataclasses
 import re
 import typing as ty
 
+from nfv_sched.rules import base
 from nfv_sched.rules import place as rule_place
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import schema
@@ -44,10 +45,9 @@ class Hosts:
         self._found = found
         self._defaults = defaults
         ours = cloud.options.get('nfv_sched', {})
-        self._switch_label = str(
-            ours.get('vswitch_label', defaults.switch_label))
-        self._node_prefix = str(
-            ours.get('node_label_prefix', defaults.node_prefix))
+        self._names = base.Names(
+            str(ours.get('vswitch_label', defaults.switch_label)),
+            str(ours.get('node_label_prefix', defaults.node_prefix)))
         self._pci_in_placement = cloud.pci_in_placement
         if cloud.pci_in_placement is None:
             self._pci_in_placement = cloud.options.get('pci', {}).get(
@@ -157,26 +157,26 @@ class Hosts:
                   nodes: int) -> list[set[str]]:
         """Physical networks and labels near each NUMA node."""
         physnets: list[set[str]] = [set() for _ in range(nodes)]
-        reserved = {self._switch_label} | {
-            f'{self._node_prefix}{n}' for n in range(nodes)}
+        names = self._names
+        of_nodes = {names.of_node(n): (n,) for n in range(nodes)}
+        reserved = {names.vswitch, *of_nodes}
         declared: dict[str, ty.Sequence[int]] = {
-            self._switch_label: host.switch_nodes}
+            names.vswitch: host.switch_nodes}
         if host.node_labels:
-            declared |= {f'{self._node_prefix}{n}': (n,)
-                         for n in range(nodes)}
+            declared |= of_nodes
         for name, where in host.places.items():
             inner = (*path, 'places', name)
-            label = f'{rule_place.PREFIX}{name}'
+            label = rule_place.label_of(name, names)
             if not rule_place.NAME.fullmatch(name):
                 self._found.add(inner, f'{name!r} is not the name of a place')
             elif name == rule_place.VSWITCH:
                 self._found.add(inner, 'use switch_nodes')
-            elif label in reserved:
+            elif rule_place.place_of(label, names) != name:
                 self._found.add(inner, 'has a label that is of something '
                                        'else')
             self._check_nodes(inner, where, nodes)
             declared[label] = where
-        reserved |= {f'{rule_place.PREFIX}{name}' for name in host.places}
+            reserved.add(label)
         for name, where in host.physical_networks.items():
             inner = (*path, 'physical_networks', name)
             if name in reserved:

@@ -116,6 +116,27 @@ class SimulateFromTest(test_simulate.SimulateTestCase):
         self.assertEqual({'"s-1"'}, hosts())
         self.assertEqual({'"h-1"', '"h-2"'}, hosts('--show', 'hosts'))
 
+    def test_places(self):
+        """All are known, however alike their labels are to those of nodes."""
+        for options, places in (
+                ('', ('osd', 'node', 'nodes', 'node0x')),
+                ('options: {nfv_sched: {node_label_prefix: nfv_n}}\n',
+                 ('node0', 'nodes')),
+                ('options: {nfv_sched: {node_label_prefix: nfv_, '
+                 'vswitch_label: switch}}\n', ('node0', 'switch', '0x'))):
+            where = ', '.join(f'{name}: [0]' for name in places)
+            cloud = self.file(options + test_simulate.CLOUD.replace(
+                'cores: 8', f'cores: 8, places: {{{where}}}'))
+            steps = self.file(
+                'steps: [{boot: new, flavor: g, expect: {places: {%s}}}]\n'
+                'flavors: {g: {vcpus: 1, memory: 1 GiB, extra_specs: {%s}}}' %
+                (', '.join(f'{name}: remote' for name in places),
+                 'hw:cpu_policy: dedicated, '
+                 f'"nfv:numa_anti_affinity.{places[-1]}": strict'))
+            code, out, err = self.run_command(
+                'simulate', '--from', cloud, steps, '-f', 'json')
+            self.assertEqual((0, ''), (code, err), out)
+
     def test_expectations(self):
         code, _out, err = self.run_command(
             'simulate', '--from', self.file(test_simulate.CLOUD),

@@ -24,6 +24,25 @@ from nfv_sched.tests.unit.numa import base as numa_base
 from nfv_sched.tests.unit.numa import test_decide
 
 
+class NamesTest(tests_base.TestCase):
+    """Labels of single host cells."""
+
+    def test_nodes(self):
+        for prefix in ('nfv_node', 'n', ''):
+            names = base.Names('nfv_vswitch', prefix)
+            for number in (0, 7, 10, 127):
+                label = names.of_node(number)
+                self.assertEqual(f'{prefix}{number}', label)
+                self.assertEqual(number, names.node(label))
+
+    def test_no_nodes(self):
+        names = base.Names('nfv_vswitch', 'nfv_node')
+        for label in ('nfv_node', 'nfv_nodes', 'nfv_node0x', 'nfv_node00',
+                      'nfv_node-1', 'nfv_node \n1', 'nfv_node\u0661', '0',
+                      'my_nfv_node0', 'nfv_vswitch', 'physnet0', ''):
+            self.assertIsNone(names.node(label), label)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class BareRule(base.Rule):
     """A rule that asks for nothing."""

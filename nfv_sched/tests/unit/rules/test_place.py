@@ -24,7 +24,9 @@ from nova.virt import hardware
 
 from nfv_sched import request as nfv_request
 from nfv_sched import rules
+from nfv_sched.rules import base as rules_base
 from nfv_sched.rules import place
+from nfv_sched.tests import base as tests_base
 from nfv_sched.tests import outcomes
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
@@ -32,6 +34,38 @@ from nfv_sched.weights import place_numa_affinity as place_weigher
 
 AT = outcomes.AT
 AWAY = outcomes.AWAY_FROM
+
+
+class TestLabels(tests_base.TestCase):
+    """Which label is that of which place."""
+
+    NAMES = rules_base.Names('nfv_vswitch', 'nfv_node')
+
+    def test_places(self):
+        for name in ('osd', 'nodes', 'node', 'node0x', 'node-1', 'node00',
+                     'nfv_node0', 'Node0', 'a' * 64, 'vswitch'):
+            label = place.label_of(name, self.NAMES)
+            self.assertEqual(f'nfv_{name}', label)
+            self.assertEqual(name, place.place_of(label, self.NAMES))
+
+    def test_labels_of_no_place(self):
+        for label in ('nfv_node0', 'nfv_node17', 'physnet0', 'nfv_', 'nfv',
+                      'nfv_a b', 'nfv_a.b', 'NFV_osd', 'osd', 'nfv_' * 18):
+            self.assertIsNone(place.place_of(label, self.NAMES), label)
+
+    def test_other_names(self):
+        names = rules_base.Names('switch', 'numa')
+        for label, name in (
+                ('switch', 'vswitch'), ('nfv_vswitch', None),
+                ('nfv_node0', 'node0'), ('numa0', None),
+                ('nfv_numa0', 'numa0'), ('nfv_switch', 'switch')):
+            self.assertEqual(name, place.place_of(label, names), label)
+        self.assertEqual('switch', place.label_of('vswitch', names))
+        # Whose labels are alike, those of nodes and of the switch count.
+        names = rules_base.Names('nfv_osd', 'nfv_')
+        for label, name in (('nfv_osd', 'vswitch'), ('nfv_0', None),
+                            ('nfv_x0', 'x0')):
+            self.assertEqual(name, place.place_of(label, names), label)
 
 
 class TestKeys(base.PlaceTestCase):

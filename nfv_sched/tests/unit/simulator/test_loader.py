@@ -148,6 +148,8 @@ BAD = [
      "'a b' is not the name of a place"),
     ('cores: 8', 'cores: 8\n    places: {vswitch: [0]}',
      'hosts[0].places.vswitch: use switch_nodes'),
+    ('cores: 8', 'cores: 8\n    places: {node7: [0]}',
+     'hosts[0].places.node7: has a label that is of something else'),
     ('cores: 8', 'cores: 8\n    places: {node1: [0]}',
      'hosts[0].places.node1: has a label that is of something else'),
     ('cores: 8', 'cores: 8\n    places: {osd: [0]}\n'

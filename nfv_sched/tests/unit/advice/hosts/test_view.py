@@ -87,6 +87,18 @@ class HostTest(base.TestCase):
         self.assertEqual((('physnet0',), ('osd',)), (
             found.nodes[0].networks, found.nodes[0].places))
 
+    def test_places_like_nodes(self):
+        names = ('nfv_node0', 'nfv_node0x', 'nfv_nodes', 'n0', 'n0x')
+        for prefix, networks, places in (
+                (None, ('n0', 'n0x'), ('node0x', 'nodes')),
+                ('n', ('n0x',), ('node0', 'node0x', 'nodes'))):
+            found = look(
+                snapshots.host(nodes=[snapshots.node(
+                    physnets=frozenset(names))]),
+                options={'nfv_sched': {'node_label_prefix': prefix}})
+            self.assertEqual((networks, places), (
+                found.nodes[0].networks, found.nodes[0].places))
+
     def test_no_label(self):
         """A host that does not say where the switch is."""
         self.assertIsNone(look(snapshots.host()).nodes[0].switch)
