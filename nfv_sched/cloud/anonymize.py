@@ -31,6 +31,8 @@ import uuid
 from nfv_sched.cloud import snapshot
 from nfv_sched.cloud import unread
 from nfv_sched.ledger import names as ledger_names
+from nfv_sched.rules import base
+from nfv_sched.rules import place
 
 _IDS = re.compile(r'\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b'
                   r'|\b[0-9a-f]{32}\b', re.IGNORECASE)
@@ -145,9 +147,11 @@ class _Anonymizer:
 
     def _is_label(self, name: str) -> bool:
         options = self._cloud.options.get('nfv_sched', {})
-        return name.startswith((
-            'nfv_', options.get('vswitch_label') or 'nfv_',
-            options.get('node_label_prefix') or 'nfv_'))
+        labels = base.Names(
+            options.get('vswitch_label') or place.PREFIX,
+            options.get('node_label_prefix') or place.PREFIX)
+        return (name == labels.vswitch or labels.node(name) is not None or
+                name.startswith(place.PREFIX))
 
     def _uuid(self, old: str) -> str:
         """A new UUID for an old one; without dashes if that has none."""

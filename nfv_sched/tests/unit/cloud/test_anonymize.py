@@ -239,6 +239,21 @@ class AnonymizeTest(base.TestCase):
              'A host is left out, its record is malformed',
              'Neutron cannot be read'), cloud.missing)
 
+    def test_networks_with_names_like_labels(self):
+        """A label is no more than the options say."""
+        labels = {'sw', 'n0', 'n12', 'nfv_osd'}
+        names = {'swift', 'north', 'n', 'n0x'}
+        host = dataclasses.replace(CLOUD.hosts[0], nodes=(
+            dataclasses.replace(CLOUD.hosts[0].nodes[0],
+                                physnets=frozenset(labels | names)),))
+        cloud = anonymize.anonymize(dataclasses.replace(
+            CLOUD, hosts=(host,), options={'nfv_sched': {
+                'vswitch_label': 'sw', 'node_label_prefix': 'n'}}))
+        found = cloud.hosts[0].nodes[0].physnets
+        self.assertLess(labels, found)
+        self.assertEqual(set(), names & found)
+        self.assertEqual(len(labels | names), len(found))
+
     def test_hosts_of_unread_cells(self):
         """They are found as before."""
         hosts = (*CLOUD.hosts, dataclasses.replace(
