@@ -31,9 +31,11 @@ from nova.scheduler.filters import numa_topology_filter
 from nfv_sched.filters import cpu_thread_policy
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import pci_numa_affinity
+from nfv_sched.filters import place_numa_affinity
 from nfv_sched.filters import shared_vcpu
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.tests import base
+from nfv_sched.tests import outcomes
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.weights import pci_numa_affinity as pci_weigher
@@ -43,17 +45,34 @@ from nfv_sched.weights import vswitch_numa_affinity as vswitch_weigher
 TOPOLOGY = 'NFVTopologyFilter'
 VSWITCH = 'VSwitchNUMAAffinityFilter'
 PCI = 'PCINUMAAffinityFilter'
+PLACE = 'PlaceNUMAAffinityFilter'
 SHARED = 'SharedVCPUFilter'
 THREADS = 'CPUThreadPolicyFilter'
 STOCK = 'NUMATopologyFilter'
 
-OURS = (TOPOLOGY, VSWITCH, PCI, SHARED, THREADS)
+OURS = (TOPOLOGY, VSWITCH, PCI, PLACE, SHARED, THREADS)
+
+NEAR = f'{outcomes.AT}osd'
+AWAY = f'{outcomes.AWAY_FROM}osd'
 
 MAPPED = (TOPOLOGY, VSWITCH)
 THREADED = (THREADS, TOPOLOGY)
 
 
-def subsets(names=OURS):
+# With more, all orders are too many.  No request concerns more.
+_AT_ONCE = 5
+
+
+def around(names):
+    """These filters, and some that have nothing to do with the request."""
+    names = set(names)
+    for name in OURS:
+        if len(names) < _AT_ONCE:
+            names.add(name)
+    return tuple(name for name in OURS if name in names)
+
+
+def subsets(names):
     """All subsets in all orders."""
     for count in range(1, len(names) + 1):
         yield from itertools.permutations(names, count)
@@ -65,11 +84,11 @@ def turns(names):
 
 
 def host(name='host1', nodes=2, threads=1, shared=4, usage=(), pinned=(),
-         switch=(1,), node_labels=True, devices=None):
+         switch=(1,), node_labels=True, devices=None, osd=(1,)):
     """A host with eight CPUs on each NUMA node, and much room.
 
-    The switch and the PCI devices are on node 1, where Nova by itself would
-    not go first.
+    The switch, the PCI devices and OSDs are on node 1, where Nova by itself
+    would not go first.
 
     :param threads: sibling threads of a core
     :param shared: CPUs of each node that are shared
@@ -78,7 +97,8 @@ def host(name='host1', nodes=2, threads=1, shared=4, usage=(), pinned=(),
     :param devices: free VFs of each node, by node
     """
     topology = clouds.host_topology(
-        nodes, 8, switch=switch, node_labels=node_labels)
+        nodes, 8, switch=switch, node_labels=node_labels,
+        physnets={'nfv_osd': osd})
     for cell in topology.cells:
         ids = sorted(cell.pcpuset)
         cell.cpuset, cell.pcpuset = set(ids[:shared]), set(ids[shared:])
@@ -95,7 +115,8 @@ def host(name='host1', nodes=2, threads=1, shared=4, usage=(), pinned=(),
 
 
 def request(vswitch='strict', pci='strict', shared=True, node=None,
-            threads=None, cells=1, policy='legacy', more=None):
+            threads=None, cells=1, policy='legacy', near=None, away=None,
+            more=None):
     """A request with a vCPU on shared CPUs and two on dedicated ones.
 
     :param pci: how near its only PCI device must be; None for no device
@@ -103,6 +124,8 @@ def request(vswitch='strict', pci='strict', shared=True, node=None,
         kept; all are dedicated if it does not
     :param node: where guest node 0 must be
     :param policy: Nova's NUMA policy of the device
+    :param near: whether it must be where OSDs are, or rather is
+    :param away: whether it must be where no OSDs are, or rather is
     :param more: more extra specs
     """
     extra_specs = dict(more or {})
@@ -115,6 +138,9 @@ def request(vswitch='strict', pci='strict', shared=True, node=None,
             'hw:cpu_policy': 'dedicated', 'hw:cpu_thread_policy': threads})
     if pci is not None:
         extra_specs['nfv:pci_numa_affinity'] = pci
+    for key, value in ((NEAR, near), (AWAY, away)):
+        if value is not None:
+            extra_specs[key] = value
     spec = clouds.spec(
         vswitch, cells=cells, extra_specs=extra_specs,
         nodes=None if node is None else {0: node},
@@ -160,17 +186,25 @@ class Row:
     def concerned(self) -> set[str]:
         """The filters that look at the hosts of such a request."""
         asked = {'vswitch': 'strict', 'pci': 'strict', 'shared': True,
-                 'node': None, 'threads': None, **self.asked}
+                 'node': None, 'threads': None, 'near': None, 'away': None,
+                 **self.asked}
         found = {TOPOLOGY}
         if asked['vswitch'] is not None or asked['node'] is not None:
             found.add(VSWITCH)
         if asked['pci'] is not None:
             found.add(PCI)
+        if asked['near'] is not None or asked['away'] is not None:
+            found.add(PLACE)
         if asked['shared']:
             found.add(SHARED)
         if asked['threads'] is not None:
             found.add(THREADS)
         return found
+
+    @property
+    def looked_at(self) -> tuple[str, ...]:
+        """Those filters, and others besides."""
+        return around(self.concerned)
 
     def refusing(self, enabled) -> str | None:
         """The filter that must refuse, None if the host passes."""
@@ -241,6 +275,41 @@ ROWS = {
         (PCI,), dict(devices={0: 1, 1: 1}), dict(policy='preferred'),
         'nfv:pci_numa_affinity=strict: '
         'hw:pci_numa_affinity_policy=required needed'),
+    'full where the place is': Row(
+        (PLACE,), dict(pinned=(0, 4)),
+        dict(near='strict', vswitch=None, pci=None), f'{NEAR}=strict: '),
+    'no place declared': Row(
+        (PLACE,), dict(osd=()), dict(near='strict'),
+        f'{NEAR}=strict: a host that declares'),
+    'one node with the place for two': Row(
+        (PLACE,), {}, dict(near='strict', cells=2, vswitch=None),
+        f'{NEAR}=strict: 2 host NUMA nodes'),
+    'place apart from the mapped node': Row(
+        (PLACE,), dict(osd=(0,)), dict(near='strict', node=1),
+        f'{NEAR}=strict: host NUMA node 1 with osd needed'),
+    'place apart from what Nova wants near': Row(
+        (PLACE,), dict(osd=(0,)), dict(near='strict', vswitch=None),
+        f'{NEAR}=strict: '),
+    'on some nodes with the place and no labels': Row(
+        (PLACE,), dict(nodes=3, osd=(0, 1), node_labels=False),
+        dict(near='strict', cells=2, vswitch=None, pci=None, shared=False),
+        f'{NEAR}=strict: labels nfv_node0, '),
+    'the place is everywhere': Row(
+        (PLACE,), dict(osd=(0, 1)), dict(away='strict'),
+        f'{AWAY}=strict: 1 host NUMA node without osd needed'),
+    'full where the place is not': Row(
+        (PLACE,), dict(osd=(0,), pinned=(0, 4)),
+        dict(away='strict', vswitch=None, pci=None), f'{AWAY}=strict: '),
+    'mapped to the place': Row(
+        (PLACE,), dict(osd=(0,)),
+        dict(away='strict', node=0, vswitch=None, pci=None),
+        f'{AWAY}=strict: host NUMA node 0 without osd needed'),
+    'what Nova wants near is at the place': Row(
+        (PLACE,), {}, dict(away='strict', vswitch=None), f'{AWAY}=strict: '),
+    'away from the place and no labels': Row(
+        (PLACE,), dict(switch=None, osd=(0,), node_labels=False),
+        dict(away='strict', vswitch=None, pci=None, shared=False),
+        f'{AWAY}=strict: labels nfv_node0, '),
     'shared CPUs full': Row(
         (SHARED,), dict(usage=(64, 64)), {},
         'nfv:shared_vcpu=0: room for 1 on the shared CPUs'),
@@ -278,6 +347,7 @@ class RefusingTestCase(base.TestCase):
             nfv_topology.NFVTopologyFilter,
             vswitch_numa_affinity.VSwitchNUMAAffinityFilter,
             pci_numa_affinity.PCINUMAAffinityFilter,
+            place_numa_affinity.PlaceNUMAAffinityFilter,
             shared_vcpu.SharedVCPUFilter,
             cpu_thread_policy.CPUThreadPolicyFilter,
             numa_topology_filter.NUMATopologyFilter)}
@@ -337,23 +407,43 @@ class TestTable(RefusingTestCase):
         asked = [dict(), dict(node=1), dict(policy='required')]
         asked += [dict(threads=policy, shared=False, node=1)
                   for policy in ('isolate', 'require')]
+        asked += [dict(near='strict'), dict(away='strict'),
+                  dict(away='strict', node=1)]
         for case in asked:
-            state = host(threads=2 if case.get('threads') == 'require' else 1)
+            state = host(threads=2 if case.get('threads') == 'require' else 1,
+                         osd=(0,) if case.get('away') else (1,))
             spec = request(**case)
-            for enabled in subsets():
+            for enabled in subsets(Row((), {}, case, '').looked_at):
                 self.assertEqual(['host1'], self.run_filters(
                     [fresh(state)], copy.copy(spec), enabled), (case, enabled))
+
+    def test_preferences(self):
+        """No host is refused for what is only preferred."""
+        for made, asked in (
+                (dict(switch=(0,)), dict(vswitch='prefer')),
+                (dict(switch=(0,)), dict(pci='prefer', policy='preferred')),
+                (dict(osd=(0,)), dict(near='prefer')),
+                (dict(osd=()), dict(near='prefer')),
+                (dict(), dict(away='prefer')),
+                (dict(osd=(0, 1)), dict(away='prefer')),
+                (dict(osd=(0,), node_labels=False),
+                 dict(away='prefer', vswitch=None, pci=None))):
+            state, spec = host(**made), request(**asked)
+            for enabled in subsets(Row((), made, asked, '').looked_at):
+                self.assertEqual(['host1'], self.run_filters(
+                    [fresh(state)], copy.copy(spec), enabled),
+                    (made, asked, enabled))
 
     def test_any_subset_in_any_order(self):
         refused = {}
         for title, row in ROWS.items():
             state, spec = host(**row.host), request(**row.asked)
-            for enabled in subsets():
+            for enabled in subsets(row.looked_at):
                 passed = self.run_filters(
                     [fresh(state)], copy.copy(spec), enabled)
                 name = row.refusing(enabled)
                 with self.named(title, enabled):
-                    if len(enabled) == len(OURS):
+                    if set(row.owners) <= set(enabled):
                         self.assertEqual(row.owners[0], name)
                     if row.always and row.concerned & set(enabled):
                         self.assertIsNotNone(name)
@@ -384,11 +474,12 @@ class TestTable(RefusingTestCase):
 
     def test_among_other_hosts(self):
         """Each filter removes the hosts that break its rule."""
-        asked = dict(policy='preferred', node=1)
+        asked = dict(policy='preferred', node=1, near='strict')
         wrongs = {
             TOPOLOGY: [dict(pinned=(4, 4)), dict(nodes=1, switch=(0,))],
             VSWITCH: [dict(switch=None), dict(switch=(0,))],
             PCI: [dict(devices={0: 1, 1: 1})],
+            PLACE: [dict(osd=()), dict(osd=(0,))],
             SHARED: [dict(usage=(64, 64)),
                      dict(usage=(64, 64), switch=None)]}
         for enabled in itertools.permutations(wrongs):
@@ -432,14 +523,25 @@ class TestTwoRules(RefusingTestCase):
 
     def test_the_later_one_refuses(self):
         self.flags(strict_enforcement='predicted')
-        asked = dict(policy='preferred')
-        for enabled in subsets():
-            passed = self.run_filters(
-                [host(switch=(0,))], request(**asked), enabled)
-            both = [name for name in enabled if name in (VSWITCH, PCI)]
-            self.assertEqual([] if len(both) == 2 else ['host1'], passed)
-            if len(both) == 2:
-                self.assertRefusedBy(both[1], enabled)
+        for pair, made, asked in (
+                ((VSWITCH, PCI), dict(switch=(0,)), dict(policy='preferred')),
+                ((VSWITCH, PLACE), dict(switch=(0,)),
+                 dict(near='strict', pci=None)),
+                ((VSWITCH, PLACE), {}, dict(away='strict', pci=None)),
+                ((PCI, PLACE), dict(osd=(0,)), dict(
+                    near='strict', policy='preferred', vswitch=None)),
+                ((PCI, PLACE), {}, dict(
+                    away='strict', policy='preferred', vswitch=None))):
+            state, spec = host(**made), request(**asked)
+            for enabled in subsets(Row(pair, made, asked, '').looked_at):
+                passed = self.run_filters(
+                    [fresh(state)], copy.copy(spec), enabled)
+                both = [name for name in enabled if name in pair]
+                with self.named(str(asked), enabled):
+                    self.assertEqual(
+                        [] if len(both) == 2 else ['host1'], passed)
+                    if len(both) == 2:
+                        self.assertRefusedBy(both[1], enabled)
 
     def test_the_one_that_cannot_be_held_refuses(self):
         """The claim can be held near the switch, but not to the device."""
