@@ -10,9 +10,10 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Guests that must be away from a place, moved and raced for their node.
+"""Guests that must be at a place or away from it, moved and raced for.
 
-The place is on node 0, where Nova puts guests by itself.
+Nova by itself puts guests on node 0: where the place is for those that must be
+elsewhere, and where it is not for the others.
 """
 
 import testtools
@@ -22,29 +23,40 @@ from nfv_sched.tests.functional import test_concurrency
 from nfv_sched.tests.functional import test_moves
 from nfv_sched.tests import outcomes
 
-KEY = outcomes.AWAY_FROM + 'osd'
-OSD = {'switch': (), 'places': {'osd': [0]}}
+AWAY = outcomes.AWAY_FROM + 'osd'
+NEAR = outcomes.AT + 'osd'
 
 
 class PlaceTestCase(base.NFVCloudTestCase):
+    """Guests that must be on node 1.
 
+    :cvar key: the extra spec that says so
+    """
+
+    key = AWAY
     extra_filters = ['NFVTopologyFilter', 'PlaceNUMAAffinityFilter']
 
     def setUp(self):
         super().setUp()
-        self.strict = self.away('strict')
+        self.strict = self.asking('strict')
 
-    def away(self, value, **kwargs):
-        """A flavor of a guest that is to be elsewhere."""
-        return self.flavor(**{KEY: value}, **kwargs)
+    def asking(self, value, **kwargs):
+        """A flavor of such a guest."""
+        return self.flavor(**{self.key: value}, **kwargs)
+
+    def start_place_host(self, name, **kwargs):
+        """A host with the place."""
+        self.start_host(name, switch=(), places={
+            'osd': [0] if self.key == AWAY else [1]}, **kwargs)
 
 
-class MovesTest(test_moves.Resizes, PlaceTestCase):
+class Moves(test_moves.Resizes):
+    """Moves of a guest that must be on node 1."""
 
     def setUp(self):
         super().setUp()
         for name in ('host1', 'host2'):
-            self.start_host(name, **OSD)
+            self.start_place_host(name)
 
     def boot_on_first(self):
         server = self.boot(self.strict, host='host1')
@@ -92,7 +104,7 @@ class MovesTest(test_moves.Resizes, PlaceTestCase):
         self.assertPlaced(server, [1], 'host1')
 
     def test_resize(self):
-        smaller = self.away('strict', vcpus=1)
+        smaller = self.asking('strict', vcpus=1)
 
         with self.row('to another host'):
             self.resize_and_revert(self.boot_on_first(), smaller)
@@ -136,10 +148,20 @@ class MovesTest(test_moves.Resizes, PlaceTestCase):
             self.assertPlaced(server, [1], 'host1')
 
 
+class AwayMovesTest(Moves, PlaceTestCase):
+    """The guest must be away from the place."""
+
+
+class NearMovesTest(Moves, PlaceTestCase):
+    """The guest must be at the place."""
+
+    key = NEAR
+
+
 class LostRaceTest(test_concurrency.LostRace, PlaceTestCase):
     """The node fills between the decision and the claim.
 
-    Node 0 is free all the time; it is not for this guest.
+    Node 0 is free all the time; the guest must be away from it.
     """
 
     def boot_and_lose(self, flavor, host):
@@ -147,25 +169,25 @@ class LostRaceTest(test_concurrency.LostRace, PlaceTestCase):
             flavor, lambda: self.occupy(self.strict, host, times=2))
 
     def test_guest_goes_to_the_next_host(self):
-        self.start_host('host1', memory_gib=64, **OSD)
-        self.start_host('host2', memory_gib=8, **OSD)
+        self.start_place_host('host1', memory_gib=64)
+        self.start_place_host('host2', memory_gib=8)
         for value in ('strict', 'prefer'):
             with self.row(value):
-                server = self.boot_and_lose(self.away(value), 'host1')
+                server = self.boot_and_lose(self.asking(value), 'host1')
                 self.assertPlaced(server, [1], 'host2')
         self.assertNothingLeft()
 
     def test_strict_guest_does_not_land_elsewhere(self):
-        self.start_host('host1', **OSD)
+        self.start_place_host('host1')
         self.assertLost(self.boot_and_lose(self.strict, 'host1'))
 
     def test_strict_guest_does_not_land_on_another_node(self):
         """The claim is told the node, not where the place is."""
-        self.start_host('host1', nodes=4, **OSD)
+        self.start_place_host('host1', nodes=4)
         there = []
 
         def fill():
-            whole = self.away('strict', vcpus=base.PINNED_CPUS_PER_NODE)
+            whole = self.asking('strict', vcpus=base.PINNED_CPUS_PER_NODE)
             for _ in range(3):
                 server = self.boot(whole)
                 there.append(self.nodes(server)[0])
