@@ -17,12 +17,15 @@ import re
 
 from nfv_sched.advice import binding as bindings
 from nfv_sched.advice import grants
+from nfv_sched.advice.lint import keys
 from nfv_sched.advice.lint import values
 from nfv_sched.advice.lint import whole
 from nfv_sched.nova import flavors
 from nfv_sched import policy as nfv_policy
 from nfv_sched import rules as nfv_rules
+from nfv_sched.rules import base
 from nfv_sched.rules import place
+from nfv_sched.rules import vswitch
 from nfv_sched import text
 
 #: Part of the CPUs of a NUMA node that guests leave before it is worth a note.
@@ -108,32 +111,41 @@ def labels(subject: values.Subject) -> Iterator[values.Finding]:
     if hosts is None or hosts.capacity.fits:
         return
     declared = {name for node in hosts.nodes for name in node.physnets}
-    policy = subject.policy
-    if policy.vswitch == nfv_policy.STRICT and hosts.label not in declared:
-        do = (f'declare the label {hosts.label} in the nova.conf of the '
-              'hosts, see the labels in the documentation')
-        if hosts.none_fits:
+    for rule in subject.rules:
+        if not isinstance(rule, base.CellsRule) or not rule.strict:
+            continue
+        label = rule.label(hosts.names)
+        if label is None or label in declared:
+            continue
+        key = keys.of(rule, subject.flavor)
+        if isinstance(rule, vswitch.VSwitchRule):
+            yield _no_switch(key, label, hosts.none_fits)
+        elif hosts.none_fits:
             yield values.Finding(
-                values.ERROR, policy.vswitch_key, 'strict: no host declares '
-                f'by the label {hosts.label} where its virtual switch runs',
-                do)
-        else:
-            yield values.Finding(
-                values.WARNING, policy.vswitch_key, 'strict: no host has the '
-                f'label {hosts.label}; only those take a guest that are near '
-                'all of its physical networks', do)
-    if not hosts.none_fits:
-        return
-    for key, value in subject.flavor.extra_specs.items():
-        if key.startswith(place.AFFINITY) and value == nfv_policy.STRICT:
-            name = key.removeprefix(place.AFFINITY)
-            label = (hosts.label if name == place.VSWITCH
-                     else f'{place.PREFIX}{name}')
-            if label not in declared:
-                yield values.Finding(
-                    values.ERROR, key, f'strict: no host has the label '
-                    f'{label}', f'declare {label} in the nova.conf of the '
-                    'hosts, or correct the name of the place')
+                values.ERROR, key, f'strict: no host has the label {label}',
+                f'declare {label} in the nova.conf of the hosts' + (
+                    ', or correct the name of the place'
+                    if isinstance(rule, place.PlaceRule) else ''))
+
+
+def _no_switch(key: str, label: str, none_fits: bool) -> values.Finding:
+    """No host has the label of the switch.
+
+    Physical networks can say where it runs, too.
+
+    :param key: the extra spec
+    :param label: label of NUMA nodes with the virtual switch
+    :param none_fits: whether no host takes a guest
+    """
+    do = (f'declare the label {label} in the nova.conf of the hosts, see the '
+          'labels in the documentation')
+    if none_fits:
+        return values.Finding(
+            values.ERROR, key, 'strict: no host declares by the label '
+            f'{label} where its virtual switch runs', do)
+    return values.Finding(
+        values.WARNING, key, f'strict: no host has the label {label}; only '
+        'those take a guest that are near all of its physical networks', do)
 
 
 def nodes(subject: values.Subject) -> Iterator[values.Finding]:

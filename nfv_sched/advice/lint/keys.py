@@ -20,7 +20,9 @@ from cliff import utils
 
 from nfv_sched.advice.lint import values
 from nfv_sched.advice import translations
+from nfv_sched.cloud import snapshot
 from nfv_sched.nova import flavors
+from nfv_sched.rules import base
 
 #: Keys that differ by so many letters at most are like each other.
 DISTANCE = 2
@@ -165,6 +167,15 @@ def key_in(text: str, keys) -> str:
     """
     found = [(text.index(key), -len(key), key) for key in keys if key in text]
     return min(found)[2] if found else ''
+
+
+def of(rule: base.Rule, flavor: snapshot.Flavor) -> str:
+    """The extra spec that a rule follows from.
+
+    :param rule: a rule of the flavor
+    :param flavor: the flavor
+    """
+    return key_in(rule.text, flavor.extra_specs) or values.WHOLE
 
 
 def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:

@@ -17,8 +17,10 @@ line in :data:`RULES`.
 """
 
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 import dataclasses
 import types
 import typing as ty
@@ -36,6 +38,7 @@ from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
 from nfv_sched import request as nfv_request
 from nfv_sched import rules as nfv_rules
+from nfv_sched.rules import base
 
 #: All rules.
 RULES = (
@@ -215,13 +218,19 @@ def read(flavor: snapshot.Flavor,
     numa_topology = None
     if not with_image and not refusals:
         numa_topology = flavors.numa_topology(nova_flavor, meta)
+    policy = nfv_policy.parse(flavor.extra_specs, meta.properties)
+    guest = topology.guest(numa_topology)
     return dataclasses.replace(
         subject, refusals=tuple(refusals), image_errors=errors,
         image_needed=needed,
         image_refusals=tuple([
             each for each in with_image if each not in refusals]),
-        policy=nfv_policy.parse(flavor.extra_specs, meta.properties),
-        guest=topology.guest(numa_topology),
+        policy=policy, guest=guest,
+        rules=tuple(_rules(base.Asked(
+            policy, {key: value for key, value in flavor.extra_specs.items()
+                     if key not in refused},
+            meta.properties, guest, numa_topology, (), frozenset(), False,
+            False))),
         unplaceable=None if refusals or with_image else _unplaceable(
             nova_flavor, meta, numa_topology))
 
@@ -230,6 +239,13 @@ def _needed(nova_flavor: ty.Any) -> Mapping[str, str]:
     """Properties of an image that Nova takes the flavor with; or none."""
     return next((each for each in _IMAGES if not flavors.refusals(
         nova_flavor, flavors.image(each))), _NO_IMAGE)
+
+
+def _rules(asked: base.Asked) -> Iterator[base.Rule]:
+    """The rules, but for those of classes that find an error."""
+    for cls in nfv_rules.classes():
+        with contextlib.suppress(base.RequestError):
+            yield from cls.of(asked)
 
 
 def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
@@ -266,19 +282,20 @@ def _on_hosts(
     """The same, with what the hosts make of them."""
     found = []
     with capacity.counting_on(cloud, True, 0) as counting:
-        label = nova_scheduler.CONF.nfv_sched.vswitch_label
+        options = nova_scheduler.CONF.nfv_sched
+        names = base.Names(options.vswitch_label, options.node_label_prefix)
         for done, subject in enumerate(subjects):
             update(done, len(subjects))
             if not subject.unread and not hosts.too_many(subject):
                 subject = dataclasses.replace(subject, hosts=_hosts(
-                    subject, cloud, counting, label))
+                    subject, cloud, counting, names))
             found.append(subject)
     update(len(subjects), len(subjects))
     return found
 
 
 def _hosts(subject: values.Subject, cloud: snapshot.Cloud,
-           counting: capacity.Counting, label: str) -> values.Hosts:
+           counting: capacity.Counting, names: base.Names) -> values.Hosts:
     """What the hosts make of a flavor."""
     image = {} if values.WHOLE in subject.image_errors else {
         key: value for key, value in subject.image.items()
@@ -286,13 +303,13 @@ def _hosts(subject: values.Subject, cloud: snapshot.Cloud,
     image.update(subject.image_needed)
     counted = _count(subject.flavor, image, counting)
     found = values.Hosts(
-        cloud=cloud, capacity=counted, label=label,
+        cloud=cloud, capacity=counted, names=names,
         filters=frozenset(nova_scheduler.enabled_filters()))
     if counted.fits or counted.error is not None or (
             subject.policy.vswitch != nfv_policy.STRICT):
         return found
     nodes = found.nodes
-    if any(label in node.physnets for node in nodes) or not any(
+    if any(names.vswitch in node.physnets for node in nodes) or not any(
             node.physnets or node.tunneled for node in nodes):
         return found
     # A host is also known to have its switch near all networks of a guest;

@@ -22,6 +22,7 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.nova import flavors
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
+from nfv_sched.rules import base
 
 #: No server of the flavor can run, or none as it was meant.
 ERROR = 'error'
@@ -67,7 +68,7 @@ class Hosts:
 
     :ivar cloud: the cloud, with all hosts in service
     :ivar capacity: how many guests the hosts take if they are empty
-    :ivar label: label of the NUMA nodes with the virtual switch
+    :ivar names: names of the labels
     :ivar filters: names of the enabled filters
     :ivar fits_with_networks: whether a host may take a guest with networks
         that it takes with none
@@ -75,7 +76,7 @@ class Hosts:
 
     cloud: snapshot.Cloud
     capacity: capacity.FlavorCapacity
-    label: str
+    names: base.Names
     filters: frozenset[str] = frozenset()
     fits_with_networks: bool = False
 
@@ -117,6 +118,8 @@ class Subject:
         the flavor
     :ivar policy: its policies by the keys of nfv-sched
     :ivar faults: what is wrong with these keys
+    :ivar rules: the rules of a guest that is told nothing of devices and
+        networks; none of those whose keys are wrong
     :ivar unplaceable: key, and why no host takes the guest by the rules of
         nfv-sched; None if some may
     :ivar hosts: what hosts make of it; None if they were not asked
@@ -136,6 +139,7 @@ class Subject:
     guest: topology.Guest | None = None
     policy: nfv_policy.NFVPolicy = nfv_policy.NO_POLICY
     faults: tuple[str, ...] = ()
+    rules: tuple[base.Rule, ...] = ()
     unplaceable: tuple[str, str] | None = None
     hosts: Hosts | None = None
     servers: tuple[snapshot.Server, ...] | None = None

@@ -19,7 +19,7 @@ from nfv_sched.advice.lint import values
 from nfv_sched.advice import translations
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
-from nfv_sched.rules import place
+from nfv_sched.rules import base
 from nfv_sched import text
 
 # KiB; pages of this size are no huge pages.
@@ -140,15 +140,12 @@ def no_topology(subject: values.Subject) -> Iterator[values.Finding]:
     if subject.guest is not None or not subject.readable:
         return
     policy = subject.policy
-    found = []
-    for key, value in ((policy.vswitch_key, policy.vswitch),
-                       (policy.pci_key, policy.pci)):
-        if value in nfv_policy.AFFINITIES and key in (
-                subject.flavor.extra_specs):
-            found.append((key, value == nfv_policy.STRICT))
-    found += [(key, value == nfv_policy.STRICT)
-              for key, value in subject.flavor.extra_specs.items()
-              if key.startswith((place.AFFINITY, place.ANTI_AFFINITY))]
+    found = [(keys.of(rule, subject.flavor), rule.strict)
+             for rule in subject.rules if isinstance(rule, base.CellsRule)]
+    # Its rule there is only for guests with devices.
+    if policy.pci in nfv_policy.AFFINITIES and (
+            policy.pci_key in nfv_policy.PCI_KEYS):
+        found.append((policy.pci_key, policy.pci == nfv_policy.STRICT))
     for (guest, _host), key in zip(policy.node_map, policy.node_keys):
         if guest:
             yield values.Finding(
@@ -157,8 +154,6 @@ def no_topology(subject: values.Subject) -> Iterator[values.Finding]:
         else:
             found.append((key, True))
     for key, strict in found:
-        if key == nfv_policy.NATIVE_PCI_KEY:
-            continue
         so = ('hosts with more than one NUMA node are refused' if strict else
               'the policy does nothing on hosts with more than one')
         yield values.Finding(

@@ -14,6 +14,8 @@
 import dataclasses
 import inspect
 
+import fixtures
+
 from nfv_sched.advice.lint import hosts
 from nfv_sched.advice.lint import images
 from nfv_sched.advice.lint import keys
@@ -23,7 +25,9 @@ from nfv_sched.advice.lint import whole
 from nfv_sched.cloud import snapshot
 from nfv_sched.nova import flavors
 from nfv_sched.tests import base
+from nfv_sched.tests.example_rule import rule as example
 from nfv_sched.tests.unit.advice import clouds
+from nfv_sched.tests.unit import test_example_rule
 
 CLOUD = clouds.cloud(
     clouds.host('one', devices=(clouds.device(1, 0), clouds.device(2, 0))),
@@ -520,6 +524,28 @@ class RulesTest(base.TestCase):
             self.assertIn(('no host', E), [
                 (each.rule, each.severity)
                 for each in fine(specs, cloud=cloud).run()], specs)
+
+    def test_rule_of_another_package(self):
+        """With a label that no host has, and without NUMA nodes."""
+        self.useFixture(test_example_rule.Installed())
+        self.useFixture(fixtures.MockPatchObject(
+            example.EvenNodesRule, 'label', lambda rule, names: 'even'))
+        self.useFixture(fixtures.MockPatchObject(
+            example.EvenNodesRule, 'read',
+            lambda rule, host, names: host.labels.get('even')))
+        key = test_example_rule.KEY
+        cloud = clouds.cloud(*CLOUD.hosts, filters=(
+            *clouds.FILTERS, test_example_rule.EVEN))
+        for specs, hosts_too, rule, severity in (
+                ({key: 'strict', **PINNED}, cloud, 'label of no host', E),
+                ({key: 'prefer', **PINNED}, cloud, None, None),
+                ({key: 'strict'}, None, 'no topology', W),
+                ({key: 'prefer'}, None, 'no topology', W),
+                ({key: 'odd'}, None, None, None)):
+            self.assertEqual([(rule, severity, key)] if rule else [], [
+                (each.rule, each.severity, each.key)
+                for each in fine(specs, cloud=hosts_too).run()
+                if each.rule in ('label of no host', 'no topology')], specs)
 
     def test_numbers_without_end(self):
         """More digits than Python makes a number of."""
