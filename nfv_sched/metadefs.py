@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import json
 import re
+import types
 import typing as ty
 
 from nfv_sched import conf
@@ -33,19 +34,16 @@ from nfv_sched.nova import scheduler
 from nfv_sched import policy
 from nfv_sched import validators
 
-#: Guest NUMA nodes for which keys with a number are catalogued, as Glance has
-#: no patterns for names.
-NODES = range(4)
-
-#: Places that are catalogued in any case.
-PLACES = ('vswitch',)
-
 FLAVOR = 'OS::Nova::Flavor'
 IMAGE = 'OS::Glance::Image'
 AGGREGATE = 'OS::Nova::Aggregate'
 
+#: Parameters of keys -> values that are catalogued besides their examples.
+Further = Mapping[str, Sequence[str]]
+
 _NOVA = 'hw:'
 _NOVA_IMAGE = 'hw_'
+_NONE: Further = types.MappingProxyType({})
 
 #: Nova's extra specs that Glance does not catalogue, or, of the CPU policy,
 #: not with all values -> what they mean.
@@ -150,10 +148,13 @@ class Namespace(ty.NamedTuple):
         }, indent=4) + '\n'
 
 
-def namespaces(places: Sequence[str] = PLACES) -> tuple[Namespace, ...]:
+def namespaces(further: Further = _NONE) -> tuple[Namespace, ...]:
     """All namespaces.
 
-    :param places: names of the places for which there are to be keys
+    Glance has no patterns for names, so of a key that ends with a parameter
+    there is one for each example of the parameter.
+
+    :param further: parameters -> more values, such as names of places
     """
     return (
         Namespace(
@@ -164,7 +165,7 @@ def namespaces(places: Sequence[str] = PLACES) -> tuple[Namespace, ...]:
             'by the filters of nfv-sched. The guest needs a NUMA topology: '
             'hw:numa_nodes, hw:cpu_policy or hw:mem_page_size.',
             (Association(FLAVOR, policy.NAMESPACE),),
-            dict(_own_keys(places))),
+            dict(_own_keys(further))),
         Namespace(
             'nfv-guest.json', 'OS::Compute::NFVGuest', 'NFV Guest',
             "NUMA nodes, CPUs, memory and PCI devices of a guest: Nova's own "
@@ -187,12 +188,12 @@ def namespaces(places: Sequence[str] = PLACES) -> tuple[Namespace, ...]:
     )
 
 
-def _own_keys(places: Sequence[str]) -> Iterator[tuple[str, dict]]:
+def _own_keys(further: Further) -> Iterator[tuple[str, dict]]:
     """Properties of the keys of nfv-sched; not of their synonyms."""
     for validator in validators.register():
         if validator.name.startswith(policy.NAMESPACE):
             yield from _key(validator, policy.NAMESPACE,
-                            validator.description, places)
+                            validator.description, further)
 
 
 def _nova_keys(of_images: bool) -> Iterator[tuple[str, dict]]:
@@ -203,30 +204,34 @@ def _nova_keys(of_images: bool) -> Iterator[tuple[str, dict]]:
     for name, description in NOVA_KEYS.items():
         if (name in OF_IMAGES) == of_images:
             yield from _key(scheduler.extra_spec_validator(name), _NOVA,
-                            description, ())
+                            description, _NONE)
 
 
 def _key(validator, prefix: str, description: str,
-         places: Sequence[str]) -> Iterator[tuple[str, dict]]:
-    """A property, or several for a key that ends with a number or a place.
+         further: Further) -> Iterator[tuple[str, dict]]:
+    """A property, or several for a key that ends with a parameter.
+
+    Those of Nova are numbers of guest NUMA nodes, and have no examples.
 
     :param validator: of the key
     :param prefix: of its name, not to be in that of the property
     :param description: what the key means
-    :param places: names of places
+    :param further: parameters -> more values
     """
     name = validator.name.removeprefix(prefix)
     stem, _brace, _rest = name.partition('.{')
     if stem == name:
         yield name, _property(_title(name), description, validator.value)
         return
-    parameter, = [each['name'] for each in validator.parameters]
-    of_place = parameter == 'place'
-    for end in places if of_place else map(str, NODES):
-        what = end if of_place else f'guest node {end}'
+    parameter, = validator.parameters
+    ends = dict(parameter.get('examples', validators.GUEST_NODES))
+    for end in further.get(parameter['name'], ()):
+        ends.setdefault(end, end)
+    for end, what in ends.items():
         yield f'{stem}.{end}', _property(
             f'{_title(stem)}, {what}',
-            description.replace('{%s}' % parameter, end), validator.value)
+            description.replace('{%s}' % parameter['name'], end),
+            validator.value)
 
 
 def _aggregate_metadata() -> Iterator[tuple[str, dict]]:

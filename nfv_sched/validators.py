@@ -26,6 +26,11 @@ ExtraSpecValidator = scheduler.extra_spec_validator_class()
 #: Values that are numbers, of a vCPU or of a NUMA node.
 NUMBER = r'[0-9]{1,4}'
 
+#: Guest NUMA nodes as examples of what a key ends with -> how titles call
+#: them.  Catalogues that have no patterns for names list a key with each
+#: example of its parameter; Nova itself takes no notice of ``examples``.
+GUEST_NODES = {str(node): f'guest node {node}' for node in range(4)}
+
 _AFFINITY = {
     'type': str,
     'enum': list(policy.AFFINITIES),
@@ -89,6 +94,7 @@ def _numa_node(prefix: str, description: str) -> ExtraSpecValidator:
             'name': 'id',
             'pattern': NUMBER,
             'description': 'The guest NUMA node.',
+            'examples': GUEST_NODES,
         }],
         value={'type': str, 'pattern': NUMBER,
                'description': 'The host NUMA node.'})
@@ -101,6 +107,7 @@ def _place(prefix: str) -> ExtraSpecValidator:
             'name': 'place',
             'pattern': place.NAME.pattern,
             'description': 'The place.',
+            'examples': {place.VSWITCH: place.VSWITCH},
         }],
         value=_AFFINITY)
 

@@ -73,10 +73,10 @@ class Save(cli.Command):
         :returns: exit code
         """
         from nfv_sched import metadefs
-        places = dict.fromkeys([*metadefs.PLACES, *parsed_args.place])
         try:
             os.makedirs(parsed_args.directory, exist_ok=True)
-            for namespace in metadefs.namespaces(tuple(places)):
+            for namespace in metadefs.namespaces(
+                    {'place': parsed_args.place}):
                 path = os.path.join(parsed_args.directory, namespace.file)
                 with open(path, 'w', encoding='utf-8') as file:
                     file.write(namespace.text())

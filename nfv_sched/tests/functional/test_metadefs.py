@@ -139,7 +139,7 @@ class GlanceTest(testtools.TestCase):
                 'shown'][metadefs.FLAVOR]['hw:cpu_policy']['enum'])
 
         # As after an upgrade, or with a place more.
-        for namespace in metadefs.namespaces(('vswitch', 'osd')):
+        for namespace in metadefs.namespaces({'place': ['osd']}):
             path = pathlib.Path(self.directory, namespace.file)
             path.write_text(namespace.text())
         self.manage('load_metadefs', '--path', self.directory, '--merge',

@@ -17,6 +17,7 @@ import math
 import pathlib
 import re
 
+import fixtures
 from nova.api.validation.extra_specs import validators
 from nova import exception
 from nova import objects
@@ -97,7 +98,7 @@ class TestFlavors(base.TestCase):
         super().setUp()
         self.keys = {
             association.prefix + name: schema
-            for namespace in metadefs.namespaces(('vswitch', 'osd'))
+            for namespace in metadefs.namespaces({'place': ['osd']})
             for association in namespace.associations
             if association.resource == metadefs.FLAVOR
             for name, schema in namespace.properties.items()}
@@ -116,6 +117,26 @@ class TestFlavors(base.TestCase):
         self.assertEqual([], [
             key for key in self.keys if not key.startswith(
                 (policy.NAMESPACE, 'hw:'))])
+
+    def test_another_parameter(self):
+        """Its examples are those that its validator names, and more."""
+        self.useFixture(fixtures.MockPatchObject(
+            nfv_validators, 'register', lambda: [
+                nfv_validators.ExtraSpecValidator(
+                    name='nfv:rack.{row}', description='In the row {row}.',
+                    parameters=[{
+                        'name': 'row', 'pattern': '[a-z]',
+                        'examples': {'a': 'first row', 'b': 'second row'}}],
+                    value={'type': str})]))
+        found, = [each for each in metadefs.namespaces(
+            {'row': ['b', 'c'], 'place': ['osd']})
+            if each.file == 'nfv-placement.json']
+        self.assertEqual(
+            {'rack.a': ('Rack, first row', 'In the row a.'),
+             'rack.b': ('Rack, second row', 'In the row b.'),
+             'rack.c': ('Rack, c', 'In the row c.')},
+            {name: (schema['title'], schema['description'])
+             for name, schema in found.properties.items()})
 
     def test_nova_keys(self):
         for key in ('hw:numa_nodes', 'hw:cpu_policy', 'hw:cpu_dedicated_mask',

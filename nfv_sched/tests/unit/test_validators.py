@@ -95,6 +95,10 @@ class TestValidators(base.TestCase):
                 self.assertEqual([], names)
             for name in names:
                 self.assertIn('{%s}' % name, validator.name)
+            for parameter in validator.parameters:
+                for example in parameter['examples']:
+                    self.assertRegex(
+                        example, f'^({parameter["pattern"]})$')
 
     def test_validation_and_parsing_agree(self):
         for value in ('strict', 'prefer', 'x', '', '0', '1', '12345', ' 1'):
