@@ -32,7 +32,9 @@ import yaml
 
 import nfv_sched
 from nfv_sched.checks import flavors
+from nfv_sched.checks import scheduler
 from nfv_sched import filters
+from nfv_sched.simulator import configuration
 from nfv_sched.tests import base
 from nfv_sched.tests.tempest import config as tempest_config
 
@@ -53,6 +55,41 @@ def _unchecked(text):
         if (command['verb'] == 'set' or '--property' in command['rest']) and (
                 not _CHECKED.search(command['options'])):
             yield command.group()
+
+
+class FilterListsTest(base.TestCase):
+    """Who copies a list enables all filters, in the order of their reasons."""
+
+    # Path, what the names are in, and whether those of limits are among them.
+    LISTS = (
+        ('README.md', r'^ *enabled_filters = (.*)', False),
+        ('doc/source/install/index.rst', r'^ *enabled_filters = (.*)', False),
+        ('doc/source/install/index.rst', r'^(``\w+Filter``.*)', True),
+        ('doc/source/install/deployment.rst',
+         r'^ *enabled_filters = (.*)', True),
+        ('doc/source/install/deployment.rst', r'^ *- (\w+Filter)$', True),
+        ('doc/source/configuration/index.rst',
+         r'^ *\* - ``(\w+Filter)``$', True),
+        ('devstack/settings', r'^_NFV_SCHED_FILTERS\+?=(.*)', True),
+        ('nfv_sched/tests/live/bed/configuration.py',
+         r'^_FILTERS = ([^)]*)', True),
+    )
+
+    def test_lists(self):
+        ours = configuration.our_filters()
+        for path, pattern, limited in self.LISTS:
+            text = (_ROOT / path).read_text(encoding='utf-8')
+            names = re.findall(r'\w+Filter\b', ' '.join(
+                re.findall(pattern, text, re.MULTILINE)))
+            self.assertEqual(
+                [name for name in ours
+                 if limited or name not in scheduler.LIMITS],
+                [name for name in names if name in ours], (path, pattern))
+
+    def test_tempest(self):
+        option, = [each for each in tempest_config.OPTIONS
+                   if each.name == 'enabled_filters']
+        self.assertEqual(configuration.our_filters(), option.default)
 
 
 class FlavorCommandsTest(testtools.TestCase):

@@ -20,16 +20,18 @@ from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.checks import scheduler
 from nfv_sched import rules
+from nfv_sched.simulator import configuration
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import test_example_rule
+from nfv_sched import weights
 
 CONF = nova.conf.CONF
 
 STOCK = ('ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,'
          'ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter')
-PLUGIN = ('NFVTopologyFilter,VSwitchNUMAAffinityFilter,PCINUMAAffinityFilter,'
-          'PlaceNUMAAffinityFilter,SharedVCPUFilter,CPUThreadPolicyFilter')
-LIMITS = 'VSwitchPortLimitFilter,SecurityRuleLimitFilter'
+PLUGIN = ','.join(name for name in configuration.our_filters()
+                  if name not in scheduler.LIMITS)
+LIMITS = ','.join(scheduler.LIMITS)
 AVAILABLE = """\
 available_filters = nova.scheduler.filters.all_filters
 available_filters = nfv_sched.filters.all_filters
@@ -222,8 +224,7 @@ class WeighersTest(CheckTestCase):
 
     def test_as_documented(self):
         self.assertSuccess(
-            self.check(), 'PCINUMAAffinityWeigher',
-            'PlaceNUMAAffinityWeigher', 'VSwitchPortWeigher')
+            self.check(), *(cls.__name__ for cls in weights.all_weighers()))
 
     def test_default(self):
         self.assertWarning(
