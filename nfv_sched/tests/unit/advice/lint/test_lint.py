@@ -24,8 +24,8 @@ from nfv_sched.advice.lint import values
 from nfv_sched.advice.lint import whole
 from nfv_sched.cloud import snapshot
 from nfv_sched.nova import flavors
+from nfv_sched import rules as nfv_rules
 from nfv_sched.tests import base
-from nfv_sched.tests.example_rule import rule as example
 from nfv_sched.tests.unit.advice import clouds
 from nfv_sched.tests.unit import test_example_rule
 
@@ -528,10 +528,11 @@ class RulesTest(base.TestCase):
     def test_rule_of_another_package(self):
         """With a label that no host has, and without NUMA nodes."""
         self.useFixture(test_example_rule.Installed())
+        even, = (cls for cls in nfv_rules.classes() if cls.name == 'even_nodes')
         self.useFixture(fixtures.MockPatchObject(
-            example.EvenNodesRule, 'label', lambda rule, names: 'even'))
+            even, 'label', lambda this, names: 'even'))
         self.useFixture(fixtures.MockPatchObject(
-            example.EvenNodesRule, 'read',
+            even, 'read',
             lambda rule, host, names: host.labels.get('even')))
         key = test_example_rule.KEY
         cloud = clouds.cloud(*CLOUD.hosts, filters=(
