@@ -64,7 +64,7 @@ class Plan(planning.Plan):
         """The plan."""
         cloud = self.cloud(parsed_args)
         if all(host.name != parsed_args.host for host in cloud.hosts):
-            raise source.UsageError(f'no host {parsed_args.host!r}')
+            raise source.NotThereError(f'no host {parsed_args.host!r}')
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.advice.plans import drain
         from nfv_sched.render import drain as render

@@ -145,7 +145,7 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
                     state, self.subject(found, state, parsed_args),
                     parsed_args)
         except request.RequestError as exc:
-            raise source.UsageError(str(exc)) from exc
+            raise source.NotThereError(str(exc)) from exc
         self._hosts = source.chosen(
             [host.name for host in self._found.hosts], parsed_args.patterns,
             'host')
@@ -244,7 +244,7 @@ examples:
                 self.cloud(parsed_args, ('servers',)),
                 parsed_args.server).uuid
         except request.RequestError as exc:
-            raise source.UsageError(str(exc)) from exc
+            raise source.NotThereError(str(exc)) from exc
 
     def produce_output(self, parsed_args, column_names, data) -> int:
         if self._refusals is None:

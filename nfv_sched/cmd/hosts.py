@@ -307,7 +307,8 @@ class Show(_WithFacts, cli.ShowOne):
 def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
     """The one host of a name.
 
-    :raises UsageError: if there is none, or several
+    :raises NotThereError: if there is none
+    :raises UsageError: if there are several
     """
     from nfv_sched.advice.hosts import view
     titles = view.titles(cloud.hosts)
@@ -315,7 +316,7 @@ def _named(cloud: 'snapshot.Cloud', name: str) -> list['snapshot.Host']:
         titles[host.uuid], host.uuid)] or [
         host for host in cloud.hosts if host.name == name]
     if not found:
-        raise source.UsageError(f'no host {name!r}')
+        raise source.NotThereError(f'no host {name!r}')
     if len(found) > 1:
         raise source.UsageError(
             f'several compute nodes of host {name!r}: ' +

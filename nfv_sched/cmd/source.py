@@ -53,6 +53,13 @@ class UsageError(Exception):
     """A command line that cannot be used; says why."""
 
 
+class NotThereError(UsageError):
+    """It does not go with the cloud, as far as that was read; says why.
+
+    What it names may be in what could not be read.
+    """
+
+
 #: What makes a command end with a line for each thing that is wrong.
 EXPECTED = (UnreadError, UsageError, problems.InputError)
 
@@ -78,6 +85,8 @@ class Telling:
         except EXPECTED as exc:
             for line in str(exc).splitlines():
                 self.tell(line)
+            if isinstance(exc, NotThereError) and self._missing:
+                return self._tell_missing()
             return USAGE if isinstance(exc, UsageError) else UNREAD
         except BrokenPipeError:
             raise
@@ -90,11 +99,15 @@ class Telling:
             self.tell(f'internal error: {type(exc).__name__}: {exc}; '
                       '--debug before the command shows where')
             return UNREAD
+        if self._missing:
+            return self._tell_missing()
+        return code or (FINDINGS if self.found else 0)
+
+    def _tell_missing(self) -> int:
+        """Tell what could not be read; returns the exit code for that."""
         for text in self._missing:
             self.tell(text)
-        if self._missing:
-            return UNREAD
-        return code or (FINDINGS if self.found else 0)
+        return UNREAD
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         """Refuse a command line before anything is read.
@@ -305,14 +318,14 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
     :param names: of hosts and the like
     :param patterns: with ``*`` and ``?``
     :param what: what they are names of, for people
-    :raises UsageError: if a pattern matches none
+    :raises NotThereError: if a pattern matches none
     """
     names = list(names)
     if not patterns:
         return names
     for pattern in patterns:
         if not any(_is_of(name, pattern) for name in names):
-            raise UsageError(f'no {what} matches {pattern!r}')
+            raise NotThereError(f'no {what} matches {pattern!r}')
     return [name for name in names if any(
         _is_of(name, pattern) for pattern in patterns)]
 
@@ -327,12 +340,12 @@ def flavor(cloud: snapshot.Cloud, name: str) -> snapshot.Flavor:
 
     :param cloud: the cloud
     :param name: its name
-    :raises UsageError: if there is none of that name
+    :raises NotThereError: if there is none of that name
     """
     for each in cloud.flavors:
         if each.name == name:
             return each
-    raise UsageError(f'no flavor is named {name!r}')
+    raise NotThereError(f'no flavor is named {name!r}')
 
 
 def number(text: str, least: int = 0) -> int:
@@ -405,7 +418,7 @@ def hosts(
     :param names: patterns of names
     :param zones: patterns of availability zones
     :param aggregates: patterns of aggregates that have hosts
-    :raises UsageError: if a pattern matches nothing
+    :raises NotThereError: if a pattern matches nothing
     """
     found = list(cloud.hosts)
     for patterns, what, of in (

@@ -56,6 +56,23 @@ class APITestCase(base.CommandTestCase):
         return line.removeprefix('error: ')
 
 
+class SilentCellTest(APITestCase):
+    """The cell of a host does not answer."""
+
+    def test_named_host(self):
+        """It is not said to be wrong: it may be there."""
+        self.nova.hypervisors = [nova_api.hypervisor('h1')]
+        self.nova.services = [nova_api.service('h1'), {
+            'binary': 'nova-compute', 'host': 'h2', 'status': 'UNKNOWN'}]
+        for args in (('capacity', 'list', '--host', 'h2'),
+                     ('explain', 'server', 'vm')):
+            code, out, err = self.run_command(*args, '--api')
+            self.assertEqual((1, ''), (code, out))
+            wrong, *left_out = err.splitlines()
+            self.assertIn('no ', wrong)
+            self.assertIn('such as that of h2', ''.join(left_out))
+
+
 class FlavorTest(APITestCase):
 
     def setUp(self):

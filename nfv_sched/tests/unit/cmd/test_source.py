@@ -11,6 +11,7 @@
 #    under the License.
 """Clouds from files: of snapshots, and of the simulator."""
 
+import dataclasses
 import math
 import os
 
@@ -19,6 +20,8 @@ import fixtures
 from nfv_sched.cloud import file
 from nfv_sched.cmd import source
 from nfv_sched.tests import base
+from nfv_sched.tests.unit.cmd import base as cmd_base
+from nfv_sched.tests.unit.cmd import test_bad_snapshots
 from nfv_sched.tests.unit.cmd import test_simulate
 
 STEPS = """\
@@ -165,3 +168,62 @@ class SimulateFromTest(test_simulate.SimulateTestCase):
             code, _out, err = self.run_command('simulate', *arguments)
             self.assertEqual(2, code, err)
             self.assertIn(wanted, err)
+
+
+class NotThereTest(cmd_base.CommandTestCase):
+    """What a command names, and is not in the cloud as it was read."""
+
+    COMMANDS = (
+        ("no host matches 'x'", ('audit', '--host', 'x')),
+        ("no host matches 'x'", ('capacity', 'list', '--host', 'x')),
+        ("no flavor matches 'x'", ('capacity', 'list', '--flavor', 'x')),
+        ("no flavor is named 'x'", ('capacity', 'list', '--mix', 'x=1')),
+        ("no aggregate of a host matches 'x'",
+         ('host', 'list', '--aggregate', 'x')),
+        ("no host 'x'", ('host', 'show', 'x')),
+        ("no host 'x'", ('drain', 'plan', 'x')),
+        ("there is no server 'x'", ('explain', 'server', 'x')),
+        ("there is no flavor 'x'", ('explain', 'flavor', 'x')),
+        ("no host matches 'x'",
+         ('explain', 'server', 'vm', '--host', 'x')),
+        ("no host matches 'x'", ('failover', 'check', '--host', 'x')),
+        ("no flavor matches 'x'", ('flavor', 'lint', 'x')))
+    LEFT_OUT = ('Cell 2 does not answer in time', 'Neutron is silent')
+
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'cloud')
+
+    def run_all(self, commands, **fields):
+        """The exit code and errors of each command."""
+        file.save(dataclasses.replace(test_bad_snapshots.CLOUD, **fields),
+                  self.path)
+        for text, command in commands:
+            code, out, err = self.run_command(
+                *command, '--from', self.path)
+            self.assertEqual('', out, command)
+            yield text, code, err
+
+    def test_all_read(self):
+        for text, code, err in self.run_all(self.COMMANDS):
+            self.assertEqual((2, f'error: {text}\n'), (code, err))
+
+    def test_not_all_read(self):
+        """It may be in what was not, which is named."""
+        for text, code, err in self.run_all(
+                self.COMMANDS, missing=self.LEFT_OUT):
+            self.assertEqual(
+                (1, [f'error: {line}' for line in (text, *self.LEFT_OUT)]),
+                (code, err.splitlines()))
+
+    def test_wrong_all_the_same(self):
+        """Whatever was read, such a command line cannot be used."""
+        for text, code, err in self.run_all((
+                ('no column x; there are: ', ('host', 'list', '-c', 'x')),
+                ('--mix goes with neither ',
+                 ('capacity', 'list', '--mix', 'x=1', '--by', 'host'))),
+                missing=self.LEFT_OUT):
+            self.assertEqual(2, code)
+            self.assertIn(text, err)
+            self.assertEqual(1, len(err.splitlines()))
