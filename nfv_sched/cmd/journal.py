@@ -31,7 +31,7 @@ examples:
 {source.EXIT_CODES}"""
 
 
-class List(cli.Lister):
+class List(source.Telling, cli.Lister):
     """Show which servers found no host, and why.
 
     One row for each server for which a filter of nfv-sched removed the last
@@ -67,10 +67,7 @@ class List(cli.Lister):
 
     def run(self, parsed_args) -> int:
         self._journal = journal.Journal(())
-        try:
-            code = super().run(parsed_args)
-        except source.UnreadError as exc:
-            return self.tell(exc)
+        code = super().run(parsed_args)
         if self._journal.lost:
             self.app.stderr.write(
                 f'{self._journal.lost} refusals could not be written\n')
@@ -81,12 +78,9 @@ def configured(parsed_args: argparse.Namespace) -> str:
     """The directory of the journal in the configuration.
 
     :param parsed_args: those of a parser with the option for it
-    :raises source.UnreadError: if there is none
+    :raises source.UnreadError: if there is none, or it cannot be read
     """
-    # Nova is imported by now only if somebody wants it.
-    from nfv_sched.nova import database
-    database.parse_configuration(
-        cli.configuration(parsed_args), cli.NFVSched.NAME, '')
+    source.configure(cli.configuration(parsed_args), databases=False)
     found = directory()
     if not found:
         raise source.UnreadError(

@@ -19,6 +19,7 @@ import math
 import typing as ty
 
 from nfv_sched.cmd import cli
+from nfv_sched.cmd import source
 
 _EPILOG = """\
 Reads the nova.conf of nova-scheduler: the compute nodes and aggregates come
@@ -84,7 +85,7 @@ def _shown(number: float | None):
     return 'unlimited' if math.isinf(number) else int(number)
 
 
-class Show(cli.Lister):
+class Show(source.Telling, cli.Lister):
     """Show how the limits of ports and rules stand on each host.
 
     Ports are those of the virtual switch, physical ones included; rules those
@@ -108,43 +109,32 @@ class Show(cli.Lister):
         return parser
 
     def take_action(self, parsed_args):
-        # Nova is imported by now only if somebody wants this command.
-        from nfv_sched.nova import database
-        database.read_configuration(
-            cli.configuration(parsed_args), cli.NFVSched.NAME, '')
-        return _COLUMNS, self._rows(database, parsed_args)
+        source.configure(cli.configuration(parsed_args))
+        return _COLUMNS, self._rows(parsed_args)
 
-    def run(self, parsed_args) -> int:
-        self._failures: list[str] = []
-        code = super().run(parsed_args)
-        for failure in self._failures:
-            self.tell(failure)
-        return 1 if self._failures else code
-
-    def _rows(self, database, parsed_args) -> list[tuple]:
+    def _rows(self, parsed_args) -> list[tuple]:
         from nfv_sched.network import limits
         from nfv_sched.network import neutron
+        from nfv_sched.nova import database
         conf = database.CONF
         try:
             nodes, failures = database.compute_nodes()
         except Exception as exc:
-            self._failures.append(
-                f"Nova's database cannot be read, see [api_database] "
-                f'connection: {exc}')
+            self._missing.append(str(source.database_error(exc)))
             return []
-        self._failures += failures
+        self._missing += failures
         patterns = parsed_args.host
         nodes = sorted(
             (node for node in nodes if not patterns or any(
                 fnmatch.fnmatchcase(node.host, pattern)
                 for pattern in patterns)), key=lambda node: node.host)
         if patterns and not nodes:
-            self._failures.append('no compute node matches --host')
+            self._missing.append('no compute node matches --host')
         snapshot = None
         try:
             snapshot = neutron.read_snapshot(conf)
         except neutron.NeutronError as exc:
-            self._failures.append(f'Neutron cannot be read: {exc}')
+            self._missing.append(f'Neutron cannot be read: {exc}')
         books = {}
         if conf.nfv_sched.ledger == 'placement' and nodes:
             books = self._books(conf, [node.uuid for node in nodes])
@@ -172,7 +162,7 @@ class Show(cli.Lister):
                     return dict(zip(known, pool.map(
                         lambda uuid: _book(client, published[uuid]), known)))
         except ledger_client.PlacementError as exc:
-            self._failures.append(f'Placement cannot be read: {exc}')
+            self._missing.append(f'Placement cannot be read: {exc}')
             return {}
 
 

@@ -16,6 +16,7 @@ import argparse
 from oslo_config import cfg
 
 from nfv_sched.cmd import cli
+from nfv_sched.cmd import source
 
 _EPILOG = """\
 Reads the nova.conf of nova-scheduler, of which it needs [placement]. Whatever
@@ -43,7 +44,7 @@ allocation_conflict_retry_count = 1
 """
 
 
-class Probe(cli.Command):
+class Probe(source.Telling, cli.Command):
     """See whether Placement grants exactly what there is.
 
     Limits of ports and rules that are kept in Placement ([nfv_sched] ledger =
@@ -74,11 +75,9 @@ class Probe(cli.Command):
         # Nova is imported by now only if somebody wants this command.
         from nfv_sched.ledger import client
         from nfv_sched.ledger import probe
-        from nfv_sched.nova import database
         from nfv_sched.nova import scheduler
+        source.configure(cli.configuration(parsed_args), databases=False)
         try:
-            database.parse_configuration(
-                cli.configuration(parsed_args), cli.NFVSched.NAME, '')
             with probe.Probe(scheduler.CONF, parsed_args.room,
                              parsed_args.claims) as made:
                 bursts = [self._burst(made, parsed_args)

@@ -22,7 +22,10 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Sequence
+import errno
 import fnmatch
+import os
+import re
 import typing as ty
 
 from nfv_sched.cloud import file
@@ -43,6 +46,9 @@ line is wrong.
 _NOT_IN_API = (
     'the API shows no NUMA nodes, pinned CPUs, pages or devices; this needs '
     "Nova's databases, where nova.conf names them, or --from FILE")
+
+
+_ADDED = re.compile(r' (\[SQL: |\(Background on this error at: ).*')
 
 
 class UnreadError(Exception):
@@ -275,6 +281,87 @@ def _simulate(path: str) -> snapshot.Cloud:
         return record.cloud(state)
 
 
+def configure(arguments: Sequence[str], databases: bool = True) -> None:
+    """Read the configuration of Nova.
+
+    :param arguments: by which Nova reads it
+    :param databases: whether to prepare to read Nova's databases
+    :raises UnreadError: if it cannot be used; names the file, in a line
+    """
+    from oslo_config import cfg
+    import oslo_messaging
+
+    # Nova is imported by now only if somebody wants such a command.
+    from nfv_sched.nova import database
+    try:
+        (database.read_configuration if databases
+         else database.parse_configuration)(
+            arguments, cli.NFVSched.NAME, '')
+    except (cfg.Error, OSError, UnicodeDecodeError,
+            oslo_messaging.MessagingException) as exc:
+        path, why = _unusable(exc, arguments)
+        raise UnreadError(
+            f'the configuration cannot be used: {why}' if path is None else
+            f'{"--config-file " if arguments else ""}{path}: {why}') from exc
+
+
+def _unusable(exc: Exception, arguments: Iterable[str],
+              ) -> tuple[str | None, str]:
+    """The file of a configuration that cannot be used, and why it cannot.
+
+    :param exc: as reading it ends
+    :param arguments: by which it was read
+    :returns: None for a file that is not known
+    """
+    from oslo_config import cfg
+    import oslo_messaging
+    match exc:
+        case cfg.ConfigFilesNotFoundError():
+            return ', '.join(exc.config_files), os.strerror(errno.ENOENT)
+        case cfg.ConfigFilesPermissionDeniedError():
+            return ', '.join(exc.config_files), os.strerror(errno.EACCES)
+        case cfg.ConfigFileParseError():
+            path = exc.config_file
+            return path, exc.msg.replace(f'at {path}:', 'line ', 1)
+        case UnicodeDecodeError():
+            paths = [text.partition('=')[2] for text in arguments] or (
+                cfg.find_config_files('nova', cli.NFVSched.NAME))
+            return (next((os.path.abspath(path) for path in paths
+                          if _is_no_text(path)), None),
+                    f'not {exc.encoding.upper()} text')
+        case OSError():
+            return exc.filename, exc.strerror or str(exc)
+        case oslo_messaging.MessagingException():
+            return None, f'[DEFAULT] transport_url: {exc}'
+    return None, ' '.join(str(exc).split())
+
+
+def _is_no_text(path: str) -> bool:
+    try:
+        with open(path) as stream:
+            stream.read()
+    except UnicodeDecodeError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def database_error(exc: Exception) -> UnreadError:
+    """The error, in a line, that reading Nova's databases has ended with.
+
+    :param exc: as it has ended
+    """
+    from oslo_config import cfg
+    # Without what SQLAlchemy adds: the whole query, and where to read on.
+    told = _ADDED.sub('', ' '.join(str(exc).split()))
+    if isinstance(exc, cfg.Error):
+        # Nova looks at some values only when it needs them.
+        return UnreadError(f'the configuration cannot be used: {told}')
+    return UnreadError(f"Nova's database cannot be read, see [api_database] "
+                       f'connection: {told}')
+
+
 def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
     """A function that reads a live cloud, with progress on stderr.
 
@@ -282,11 +369,11 @@ def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
     UnreadError if Nova's database cannot be read.
 
     :param arguments: by which Nova reads its configuration
+    :raises UnreadError: if the configuration cannot be used
     """
-    # Nova is imported by now only if somebody wants such a command.
-    from nfv_sched.nova import database
-    database.read_configuration(arguments, cli.NFVSched.NAME, '')
+    configure(arguments)
     from nfv_sched.cloud import read as cloud_read
+    from nfv_sched.nova import database
 
     def read_now() -> snapshot.Cloud:
         with progress.shown() as update:
@@ -295,9 +382,7 @@ def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
                     database.CONF,
                     lambda what, done, total: update(done, total, what))
             except Exception as exc:
-                raise UnreadError(
-                    f"Nova's database cannot be read, see [api_database] "
-                    f'connection: {exc}') from exc
+                raise database_error(exc) from exc
 
     return read_now
 
@@ -306,7 +391,7 @@ def read(arguments: list[str]) -> snapshot.Cloud:
     """Read a live cloud once; see :func:`reader`.
 
     :param arguments: by which Nova reads its configuration
-    :raises UnreadError: if Nova's database cannot be read
+    :raises UnreadError: if that or Nova's database cannot be read
     """
     return reader(arguments)()
 

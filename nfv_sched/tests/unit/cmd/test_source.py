@@ -16,9 +16,14 @@ import math
 import os
 
 import fixtures
+from oslo_config import cfg
+import oslo_messaging
+import sqlalchemy as sa
 
 from nfv_sched.cloud import file
+from nfv_sched.cloud import read
 from nfv_sched.cmd import source
+from nfv_sched.nova import database
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.cmd import base as cmd_base
 from nfv_sched.tests.unit.cmd import test_bad_snapshots
@@ -227,3 +232,100 @@ class NotThereTest(cmd_base.CommandTestCase):
             self.assertEqual(2, code)
             self.assertIn(text, err)
             self.assertEqual(1, len(err.splitlines()))
+
+
+class ConfigurationTest(cmd_base.CommandTestCase):
+    """What cannot be read of a live cloud is told in a line by all."""
+
+    COMMANDS = (
+        ('audit',), ('capacity', 'list'), ('drain', 'plan', 'x'),
+        ('explain', 'server', 'x'), ('explain', 'server', 'x', '--then'),
+        ('journal', 'list'), ('ledger', 'probe'), ('limits', 'show'),
+        ('metrics', '--textfile', '/x/y'), ('rebalance', 'plan'),
+        ('snapshot', 'save', '/x/y'))
+
+    def setUp(self):
+        super().setUp()
+        for name in ('read_configuration', 'parse_configuration'):
+            self.useFixture(fixtures.MockPatchObject(
+                database, name, self.configure))
+        self.folder = self.useFixture(fixtures.TempDir()).path
+
+    @staticmethod
+    def configure(arguments, prog, _description):
+        """As oslo.config does, but not for the whole process."""
+        cfg.ConfigOpts()(arguments, project='nova', prog=prog)
+
+    def run_all(self, path):
+        for command in self.COMMANDS:
+            yield self.run_command(*command, '--config-file', path)
+
+    def test_files(self):
+        good = self.file('good', b'[DEFAULT]\nx = 1\n')
+        for path, why in (
+                (os.path.join(self.folder, 'x'), 'No such file or directory'),
+                (self.folder, 'Is a directory'),
+                (self.file('latin', b'[DEFAULT]\nx = \xff\n'),
+                 'not UTF-8 text'),
+                (self.file('ini', b'foo\nbar\n'), "line 1, No ':' or '=' "
+                 "found in assignment: 'foo'")):
+            for found in self.run_all(path):
+                self.assertEqual(
+                    (1, '', f'error: --config-file {path}: {why}\n'), found)
+            # Whichever of several it is.
+            self.assertEqual(
+                (1, '', f'error: --config-file {path}: {why}\n'),
+                self.run_command('audit', '--config-file', good,
+                                 '--config-file', path))
+
+    def file(self, name, content):
+        path = os.path.join(self.folder, name)
+        with open(path, 'wb') as stream:
+            stream.write(content)
+        return path
+
+    def test_default_file(self):
+        """One that was not named on the command line."""
+        self.useFixture(fixtures.MockPatchObject(
+            database, 'read_configuration',
+            side_effect=cfg.ConfigFileParseError(
+                '/etc/nova/nova.conf', 'at /etc/nova/nova.conf:3, odd')))
+        self.assertEqual(
+            (1, '', 'error: /etc/nova/nova.conf: line 3, odd\n'),
+            self.run_command('capacity', 'list'))
+
+    def test_values(self):
+        for function in ((database, 'read_configuration'), (read, 'read')):
+            with fixtures.MockPatchObject(
+                    *function, side_effect=cfg.ConfigFileValueError('odd')):
+                self.assertEqual(
+                    (1, '', 'error: the configuration cannot be used: odd\n'),
+                    self.run_command('capacity', 'list'))
+
+    def test_transport(self):
+        self.useFixture(fixtures.MockPatchObject(
+            database, 'read_configuration',
+            side_effect=oslo_messaging.InvalidTransportURL('x', 'odd')))
+        self.assertEqual(
+            (1, '', 'error: the configuration cannot be used: [DEFAULT] '
+             'transport_url: odd\n'), self.run_command('capacity', 'list'))
+
+    def test_database(self):
+        """Neither several lines nor a whole query."""
+        exc = self.assertRaises(
+            sa.exc.OperationalError, self.query, 'SELECT *\nFROM aggregates')
+        self.useFixture(fixtures.MockPatchObject(
+            read, 'read', side_effect=exc))
+        self.useFixture(fixtures.MockPatchObject(
+            database, 'compute_nodes', side_effect=exc))
+        for command in (('capacity', 'list'), ('limits', 'show')):
+            self.assertEqual(
+                (1, "error: Nova's database cannot be read, see "
+                 '[api_database] connection: (sqlite3.OperationalError) no '
+                 'such table: aggregates\n'),
+                self.run_command(*command, '-f', 'value')[::2])
+
+    @staticmethod
+    def query(text):
+        with sa.create_engine('sqlite://').connect() as connection:
+            connection.execute(sa.text(text))
