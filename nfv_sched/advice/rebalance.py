@@ -187,7 +187,8 @@ def plans(
     :param kinds: of agents; those of OVN go with routers
     :param threshold: how much more one agent may carry than another, 1 or
         more
-    :param by_ports: level ports, not the number
+    :param by_ports: level ports, not the number; of routers of OVN, whose
+        ports are not known, it is always the number
     :param room: host -> ports that its virtual switch has left; hosts without
         a limit may be missing
     :returns: a plan for each kind of which there are agents
@@ -202,7 +203,7 @@ def plans(
                   if agent.kind == kind]
         if kind in wanted and agents:
             planner = _Planner(agents, cloud.network_services, threshold,
-                               by_ports, left)
+                               by_ports and kind != snapshot.OVN, left)
             plan = planner.plan(kind)
             check(plan)
             found.append(plan)

@@ -52,6 +52,10 @@ is named; 2 if the command line is wrong; 3 if there are moves to be made, or
 something ought to be moved and cannot be.
 """
 
+#: What agents are for, by --kind.
+_AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',
+           snapshot.ROUTER: 'routers'}
+
 
 class Plan(source.Looking, cli.Lister):
     """Plan how to spread DHCP servers and routers evenly over agents.
@@ -127,5 +131,6 @@ class Plan(source.Looking, cli.Lister):
             lines = self._render.summary(self._plans, self._gain)
             self.app.stdout.write(''.join(
                 f'{line}\n' for line in lines or [
-                    'Neutron shows no agents for DHCP or routers.']))
+                    f'Neutron shows no agents for '
+                    f'{_AGENTS[parsed_args.kind]}.']))
         return code

@@ -164,8 +164,8 @@ def _plan(plan: rebalance.Plan) -> Mapping[str, ty.Any]:
         'agents': [{
             'id': load.agent.id, 'host': load.agent.host,
             'in_use': rebalance.in_use(load.agent),
-            'number': load.number, 'ports': load.ports,
-            'number_after': later.number, 'ports_after': later.ports}
+            'number': load.number, 'ports': _ports(plan, load),
+            'number_after': later.number, 'ports_after': _ports(plan, later)}
             for load, later in zip(plan.before, plan.after)],
         'moves': [{
             **_service(move.service), 'from': move.source.host,
@@ -179,6 +179,11 @@ def _plan(plan: rebalance.Plan) -> Mapping[str, ty.Any]:
         'left_out': [{
             **_service(each), 'ha': each.ha, 'distributed': each.distributed}
             for each in plan.left_out]}
+
+
+def _ports(plan: rebalance.Plan, load: rebalance.Load) -> int | None:
+    """Ports of what an agent carries; of routers of OVN, None: not known."""
+    return None if plan.kind == snapshot.OVN else load.ports
 
 
 def _spread(plan: rebalance.Plan,

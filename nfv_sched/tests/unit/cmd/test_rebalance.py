@@ -211,10 +211,29 @@ class PlanTest(base.CommandTestCase):
             'Routers at gateways of ML2/OVN on 2 agents: 6-0; OVN itself '
             'places them.\n', self.plan(code=0))
 
+    def test_ovn_ports(self):
+        """They are not known: routers are counted all the same."""
+        self.save(network_agents=agents('ovn', ROUTERS, ()),
+                  network_services=())
+        self.assertEqual(
+            'Routers at gateways of ML2/OVN on 2 agents: 6-0; OVN itself '
+            'places them.\n', self.plan('--ports', code=0))
+        plan, = json.loads(self.plan('--ports', '-f', 'json', code=0))[
+            'plans']
+        self.assertEqual(
+            ('number', {'most': 6, 'fewest': 0}, [(6, None), (0, None)]),
+            (plan['levels'], plan['before'], [
+                (each['number'], each['ports']) for each in plan['agents']]))
+
     def test_no_agents(self):
         self.save(network_agents=())
         self.assertEqual('Neutron shows no agents for DHCP or routers.\n',
                          self.plan(code=0))
+        for kind, other, said in (('dhcp', 'router', 'DHCP'),
+                                  ('router', 'dhcp', 'routers')):
+            self.save(network_agents=agents(other, (), ()))
+            self.assertEqual(f'Neutron shows no agents for {said}.\n',
+                             self.plan('--kind', kind, code=0))
 
     def test_agents_not_read(self):
         for missing, said in (
