@@ -108,7 +108,8 @@ class Plan:
     :ivar after: what each agent carries after the moves
     :ivar moves: in the order in which they are to be made
     :ivar stays: what ought to be moved and cannot be
-    :ivar left_out: routers that several agents have, or that are distributed
+    :ivar left_out: routers that several agents have, that are distributed, or
+        whose networks are not known
     """
 
     kind: str
@@ -150,7 +151,8 @@ def movable(service: snapshot.NetworkService) -> bool:
 
     :param service: a network or router
     """
-    return not (service.ha or service.distributed)
+    return not (service.ha or service.distributed
+                or service.physnets is None)
 
 
 def obstacle(service: snapshot.NetworkService,

@@ -227,13 +227,14 @@ def _network(row: Mapping,
 def _router(row: Mapping, ports: Iterable[_Port],
             networks: Mapping[str, '_Switch']) -> snapshot.NetworkService:
     own = [port for port in ports if port.owner != usage.HA_OWNER]
-    needed = [networks[port.network] for port in own
-              if port.network in networks]
+    of_ports = {port.network for port in own}
+    needed = [networks[each] for each in of_ports if each in networks]
     ha = bool(row.get('ha'))
     return snapshot.NetworkService(
         id=row['id'], kind=snapshot.ROUTER, name=neutron.text_of(row, 'name'),
         ports=len(own) + ha,
-        physnets=frozenset().union(*(each.physnets for each in needed)),
+        physnets=None if len(needed) < len(of_ports) else frozenset().union(
+            *(each.physnets for each in needed)),
         tunnels=frozenset().union(*(each.tunnels or () for each in needed)),
         zones=_zones(row),
         external=any(port.owner == usage.GATEWAY_OWNER for port in own),

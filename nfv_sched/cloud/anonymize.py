@@ -367,7 +367,8 @@ class _Anonymizer:
         return dataclasses.replace(
             service, id=self._uuid(service.id),
             name=self._service(service.name),
-            physnets=frozenset(map(self._label, service.physnets)),
+            physnets=None if service.physnets is None else frozenset(
+                map(self._label, service.physnets)),
             zones=tuple(map(self._zone, service.zones)))
 
 

@@ -463,7 +463,8 @@ class NetworkService:
     :ivar id: UUID of the network, or router
     :ivar kind: ``dhcp`` or ``router``
     :ivar ports: ports of the virtual switch that it takes where it is served
-    :ivar physnets: physical networks that it needs there
+    :ivar physnets: physical networks that it needs there; None if not all of
+        its networks are known
     :ivar tunnels: types of tunnels that it needs there
     :ivar zones: availability zones that it asks for; empty if for none
     :ivar external: whether it is a router with a gateway
@@ -475,7 +476,7 @@ class NetworkService:
     kind: str
     name: str = ''
     ports: int = 0
-    physnets: frozenset[str] = frozenset()
+    physnets: frozenset[str] | None = frozenset()
     tunnels: frozenset[str] = frozenset()
     zones: tuple[str, ...] = ()
     external: bool = False

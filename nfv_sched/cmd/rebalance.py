@@ -18,6 +18,7 @@ from nfv_sched.cmd import cli
 from nfv_sched.cmd import commands
 from nfv_sched.cmd import source
 from nfv_sched.simulator import progress
+from nfv_sched import text
 
 _EPILOG = """\
 Agents that are down or disabled are emptied first. Then, as long as an agent
@@ -30,8 +31,8 @@ The number of DHCP servers, or routers, is levelled; of several that may be
 moved it is the one that levels ports best. With --ports, ports of the virtual
 switch are levelled, and --threshold is a number of ports.
 
-HA and distributed routers are left out. Those of ML2/OVN are counted, and OVN
-itself places them.
+HA and distributed routers are left out, and those whose networks Neutron does
+not show. Those of ML2/OVN are counted, and OVN itself places them.
 
 With --api, all that is looked at is Neutron's, with an account that has the
 role admin there. Limits of virtual switches are in nova.conf, and moves may
@@ -103,6 +104,12 @@ class Plan(source.Looking, cli.Lister):
             by_ports=parsed_args.ports, room=view.free_ports(cloud))
         self.found = any(plan.moves or plan.stays for plan in self._plans)
         self._render = render
+        unknown = render.of_unknown_networks(self._plans)
+        if unknown:
+            self._missing.append(
+                f'Neutron does not show the networks of '
+                f'{text.count(len(unknown), "router")}: '
+                f'{text.some(map(render.name_of, unknown))}')
         if parsed_args.api and any(plan.moves for plan in self._plans):
             self.app.stderr.write(
                 'note: limits of virtual switches are in nova.conf, and were '

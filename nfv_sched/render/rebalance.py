@@ -119,12 +119,26 @@ def _of_plan(plan: rebalance.Plan) -> Iterator[str]:
         yield (f'{_word(stay.agent.host)}: cannot move '
                f'{words.some(map(name_of, stay.services))} '
                f'({_word(stay.reason)}).')
-    for what, services in (
-            ('HA', [each for each in plan.left_out if each.ha]),
-            ('distributed', [each for each in plan.left_out if not each.ha])):
+    for what, why, services in (
+            ('HA router', '', [each for each in plan.left_out if each.ha]),
+            ('distributed router', '', [
+                each for each in plan.left_out
+                if each.distributed and not each.ha]),
+            ('router', ' whose networks are not known',
+             of_unknown_networks([plan]))):
         if services:
-            yield (f'Left out: {words.count(len(services), f"{what} router")} '
+            yield (f'Left out: {words.count(len(services), what)}{why} '
                    f'({words.some(map(name_of, services))}).')
+
+
+def of_unknown_networks(plans: Iterable[rebalance.Plan],
+                        ) -> list[snapshot.NetworkService]:
+    """What is left out for no other reason than that.
+
+    :param plans: the plans
+    """
+    return [each for plan in plans for each in plan.left_out
+            if not (each.ha or each.distributed)]
 
 
 def _state(agent: snapshot.NetworkAgent) -> str:
@@ -177,7 +191,8 @@ def _plan(plan: rebalance.Plan) -> Mapping[str, ty.Any]:
             'services': list(map(_service, stay.services))}
             for stay in plan.stays],
         'left_out': [{
-            **_service(each), 'ha': each.ha, 'distributed': each.distributed}
+            **_service(each), 'ha': each.ha, 'distributed': each.distributed,
+            'networks_known': each.physnets is not None}
             for each in plan.left_out]}
 
 

@@ -127,6 +127,28 @@ class ReadTest(base.NeutronTestCase):
               services[name].distributed) for name in ('ha', 'spread')])
         self.assertEqual(3, len(found.services))
 
+    def test_unknown_networks(self):
+        """A router without some of its networks needs nobody knows what."""
+        inner = self.network('inner', None, 'geneve')
+        lost = neutron_api.network('lost', 'physnet0', 'flat')
+        both = neutron_api.router('both')
+        one = neutron_api.router('one')
+        none = neutron_api.router('none')
+        self.agent('L3 agent', 'h1', both, one, none)
+        for network, router in ((inner, both), (lost, both), (inner, one)):
+            self.plug(INTERFACE, network, router['id'], 'h1')
+
+        def known():
+            return {each.name: each.physnets is not None
+                    for each in self.read().services}
+
+        self.assertEqual({'both': False, 'one': True, 'none': True}, known())
+        for change in (self.api.networks.clear,
+                       lambda: self.api.missing.add('networks')):
+            change()
+            self.assertEqual(
+                {'both': False, 'one': False, 'none': True}, known())
+
     def test_ovn(self):
         """Where the gateway of a router is bound, it is."""
         outer = self.network('outer', 'physnet0', 'flat')

@@ -205,6 +205,35 @@ class PlanTest(base.CommandTestCase):
             'Left out: 1 distributed router (spread).\n',
             self.plan())
 
+    def test_unknown_networks(self):
+        """What a router needs is not known: it stays, and is named."""
+        made = [*test_rebalance.routers('r', 6),
+                *test_rebalance.routers('u', 2, physnets=None),
+                test_rebalance.service('h', ha=True, physnets=None)]
+        one, two = agents('router', made, ())
+        off = test_rebalance.agent('three', 'u0', alive=False)
+        self.save(network_services=tuple(made),
+                  network_agents=(one, two, off))
+        error = ('error: Neutron does not show the networks of 2 routers: '
+                 'u0, u1\n')
+        code, out, err = self.run_command(
+            'rebalance', 'plan', '--from', self.path)
+        self.assertEqual((1, error), (code, err))
+        self.assertIn(
+            'Left out: 1 HA router (h).\nLeft out: 2 routers whose networks '
+            'are not known (u0, u1).\n', out)
+        code, out, err = self.run_command(
+            'rebalance', 'plan', '--from', self.path, '-f', 'json')
+        self.assertEqual((1, error), (code, err))
+        plan, = json.loads(out)['plans']
+        self.assertEqual(
+            {'h': False, 'u0': False, 'u1': False},
+            {each['name']: each['networks_known']
+             for each in plan['left_out']})
+        self.assertEqual(
+            [], [move['name'] for move in plan['moves']
+                 if not move['name'].startswith('r')])
+
     def test_ovn(self):
         self.save(network_agents=agents('ovn', ROUTERS, ()))
         self.assertEqual(

@@ -528,7 +528,8 @@ class RulesTest(base.TestCase):
     def test_rule_of_another_package(self):
         """With a label that no host has, and without NUMA nodes."""
         self.useFixture(test_example_rule.Installed())
-        even, = (cls for cls in nfv_rules.classes() if cls.name == 'even_nodes')
+        even, = (cls for cls in nfv_rules.classes()
+                 if cls.name == 'even_nodes')
         self.useFixture(fixtures.MockPatchObject(
             even, 'label', lambda this, names: 'even'))
         self.useFixture(fixtures.MockPatchObject(
