@@ -62,8 +62,19 @@ def read(reader: neutron.Reader,
         there is
     :raises neutron.NeutronError: if any answer is missing, late or malformed
     """
+    try:
+        return _read(reader, progress)
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
+        raise neutron.NeutronError(
+            f'malformed answer: {type(exc).__name__}: {exc}') from exc
+
+
+def _read(reader: neutron.Reader,
+          progress: Callable[[str, int, int], None]) -> Found:
     rows = list(reader.items('agents', _AGENT_FIELDS, paged=False,
                              optional=True))
+    if len({row['id'] for row in rows}) < len(rows):
+        raise neutron.NeutronError('malformed agents: one is there twice')
     wanted = [row for row in rows
               if neutron.text_of(row, 'agent_type') in _KINDS]
     if not wanted:
@@ -138,7 +149,21 @@ def _mapped(mappings: ty.Any) -> Iterable[str]:
     if isinstance(mappings, str):
         return [part.partition(':')[0].strip()
                 for part in mappings.split(',') if part.strip()]
-    return map(str, mappings or ())
+    return _names(mappings, 'mappings of an agent')
+
+
+def _names(values: ty.Any, what: str) -> list[str]:
+    """Names in an answer, or keys of an object; none if there is nothing.
+
+    :param values: as Neutron shows them
+    :param what: what they are, for people
+    """
+    if not values:
+        return []
+    if not isinstance(values, (Mapping, list)) or not all(
+            isinstance(each, str) for each in values):
+        raise neutron.NeutronError(f'malformed {what}')
+    return list(values)
 
 
 def _agent(row: Mapping, switches: Mapping[str, _Switch],
@@ -180,7 +205,7 @@ def _ids(row: Mapping, served: Mapping[str, list[dict]],
          ports: Iterable[_Port]) -> tuple[str, ...]:
     """UUIDs of what an agent serves; of OVN, by where gateways are bound."""
     if row['id'] in served:
-        return tuple(sorted(each['id'] for each in served[row['id']]))
+        return tuple(sorted({each['id'] for each in served[row['id']]}))
     return tuple(sorted({
         port.device for port in ports
         if port.owner == usage.GATEWAY_OWNER and port.host == row['host']}))
@@ -254,4 +279,5 @@ def _reached(row: Mapping) -> _Switch:
 
 
 def _zones(row: Mapping) -> tuple[str, ...]:
-    return tuple(sorted(map(str, row.get('availability_zone_hints') or ())))
+    return tuple(sorted(_names(row.get('availability_zone_hints'),
+                               'availability_zone_hints')))

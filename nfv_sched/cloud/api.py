@@ -104,6 +104,21 @@ def read(
     taken = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
     if connection.session.timeout is None:
         connection.session.timeout = TIMEOUT
+    try:
+        # What a file could not have, no tool expects either.
+        cloud = codec.decode(snapshot.Cloud, codec.encode(snapshot.Cloud(
+            taken=taken, source=_SOURCE,
+            **_parts(connection, parts, progress))))
+        sound.check(cloud)
+    except _MALFORMED as exc:
+        raise APIError(f'the API cannot be read: malformed answer: '
+                       f'{exc.__class__.__name__}: {exc}') from exc
+    return cloud
+
+
+def _parts(connection: sdk_connection.Connection, parts: Collection[str],
+           progress: _Progress) -> dict[str, ty.Any]:
+    """Fields of the cloud, as they are in the answers."""
     found: dict[str, ty.Any] = {}
     if 'flavors' in parts:
         progress('flavors', 0, 1)
@@ -119,18 +134,9 @@ def read(
         served = _agents(connection, progress)
         found['network_agents'] = served.agents
         found['network_services'] = served.services
-    if 'hosts' not in parts:
-        return snapshot.Cloud(taken=taken, source=_SOURCE, **found)
-    try:
+    if 'hosts' in parts:
         found.update(_with_hosts(connection, 'servers' in parts, progress))
-        # What a file could not have, no tool expects either.
-        cloud = codec.decode(snapshot.Cloud, codec.encode(
-            snapshot.Cloud(taken=taken, source=_SOURCE, **found)))
-        sound.check(cloud)
-    except _MALFORMED as exc:
-        raise APIError(f'the API cannot be read: malformed answer: '
-                       f'{exc.__class__.__name__}: {exc}') from exc
-    return cloud
+    return found
 
 
 # Nova
@@ -248,6 +254,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _flavor(row: Mapping) -> snapshot.Flavor:
+    if not isinstance(row['name'], str):
+        raise TypeError(f'a flavor cannot be named {row["name"]!r}')
     return snapshot.Flavor(
         name=row['name'], id=row['id'],
         public=bool(row.get('os-flavor-access:is_public', True)),

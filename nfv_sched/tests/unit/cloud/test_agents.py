@@ -184,6 +184,23 @@ class ReadTest(base.NeutronTestCase):
         found = self.read()
         self.assertEqual(((), ()), (found.agents[0].serves, found.services))
 
+    def test_served_twice(self):
+        """What an agent is said to have twice, it has once."""
+        router = neutron_api.router()
+        self.agent('L3 agent', 'h1', router, router)
+        found = self.read()
+        self.assertEqual((router['id'],), found.agents[0].serves)
+        self.assertEqual(1, len(found.services))
+
+    def test_odd(self):
+        """What nobody has thought of is malformed, too."""
+        self.agent('L3 agent', 'h1', neutron_api.router())
+        del self.api.agents[0]['host']
+        self.api.agents[0]['agent_type'] = 'OVN Controller Gateway agent'
+        self.plug(GATEWAY, self.network('n'), 'r', 'h1')
+        error = self.assertRaises(neutron.NeutronError, self.read)
+        self.assertIn('malformed answer: KeyError', str(error))
+
     def test_wrong(self):
         agent = self.agent('L3 agent', 'h1', {'id': 'r', 'name': 5})
         self.assertRaises(neutron.NeutronError, self.read)

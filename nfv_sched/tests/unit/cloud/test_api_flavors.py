@@ -124,6 +124,35 @@ class ReadTest(base.TestCase):
             self.nova.answers['flavors'] = (200, {'flavors': [flavor]})
             self.assertIn('malformed flavors', self.refused('flavors'))
 
+    def test_malformed_names(self):
+        """As nothing can be sorted by them, or looked for."""
+        good = nova_api.flavor('f')
+        for name in (None, 5):
+            self.nova.answers['flavors'] = (200, {'flavors': [
+                good, {**good, 'id': 'other', 'name': name}]})
+            self.assertIn('malformed flavors', self.refused('flavors'))
+        for field, value in (('name', 5), ('tenant_id', ['p'])):
+            self.nova.answers['servers'] = (200, {'servers': [{
+                **nova_api.server('vm', good), field: value}]})
+            self.assertIn('malformed answer', self.refused('servers'))
+
+    def test_malformed_agents(self):
+        router = neutron_api.router()
+        agent = neutron_api.agent('L3 agent', 'h1')
+        switch = neutron_api.agent('Open vSwitch agent', 'h1')
+        for agents, hints, said in (
+                ([agent, agent], [], 'malformed agents: one is there twice'),
+                ([agent], 5, 'malformed availability_zone_hints'),
+                ([agent], 'west', 'malformed availability_zone_hints'),
+                ([agent, {**switch, 'configurations': {
+                    'bridge_mappings': 5}}], [], 'malformed mappings')):
+            self.cloud.agents = agents
+            self.cloud.served = {agent['id']: [
+                {**router, 'availability_zone_hints': hints}]}
+            told = self.refused('network_agents')
+            self.assertIn('the network API cannot be read: ', told)
+            self.assertIn(said, told)
+
     def test_connection_stays(self):
         """It belongs to the one who made it."""
         connection = self.connection()
