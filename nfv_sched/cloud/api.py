@@ -40,6 +40,7 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.cloud import sound
 from nfv_sched.ledger import client as placement_client
 from nfv_sched.network import neutron
+from nfv_sched import text
 
 #: Seconds that a request may take, if the account says nothing else.
 TIMEOUT = 60
@@ -127,9 +128,12 @@ def _parts(connection: sdk_connection.Connection, parts: Collection[str],
             key=lambda flavor: flavor.name))
     if 'servers' in parts and 'hosts' not in parts:
         progress('servers', 0, 1)
+        missing: list[str] = []
+        _services(connection, _negotiated(connection), missing)
         found['servers'] = tuple(sorted(
             _all(connection, 'servers', {'all_tenants': '1'}, _server),
             key=lambda server: server.uuid))
+        found['missing'] = tuple(missing)
     if 'network_agents' in parts:
         served = _agents(connection, progress)
         found['network_agents'] = served.agents
@@ -338,13 +342,13 @@ def _aggregate(row: Mapping) -> tuple[int, snapshot.Aggregate]:
         metadata=row['metadata'], hosts=tuple(sorted(row['hosts'])))
 
 
-def _hosts(connection: sdk_connection.Connection,
-           aggregates: Iterable[snapshot.Aggregate], version: str,
-           missing: list[str]) -> list[snapshot.Host]:
-    """The hosts, without their resource providers.
+def _services(
+    connection: sdk_connection.Connection, version: str, missing: list[str],
+) -> tuple[dict[str, Mapping], set[str]]:
+    """The services nova-compute by host, and hosts of cells without answer.
 
-    :param version: microversion for services: those of cells that do not
-        answer are shown from 2.69 on
+    :param version: microversion: those of cells that do not answer are shown
+        from 2.69 on
     """
     services = dict(_all(
         connection, 'services', {'binary': 'nova-compute'},
@@ -353,9 +357,20 @@ def _hosts(connection: sdk_connection.Connection,
               if row['status'] == _UNKNOWN}
     if silent:
         # Pages of servers have none of theirs.
-        missing.append(f'{len(silent)} hosts and their servers are left out: '
-                       f'their cells do not answer, such as that of '
-                       f'{min(silent)}')
+        missing.append(f'{text.count(len(silent), "host")} and all servers '
+                       f'there are left out: cells do not answer, such as '
+                       f'that of {min(silent)}')
+    return services, silent
+
+
+def _hosts(connection: sdk_connection.Connection,
+           aggregates: Iterable[snapshot.Aggregate], version: str,
+           missing: list[str]) -> list[snapshot.Host]:
+    """The hosts, without their resource providers.
+
+    :param version: microversion for services
+    """
+    services, silent = _services(connection, version, missing)
     of_host: dict[str, list[str]] = {}
     for aggregate in aggregates:
         for name in aggregate.hosts:
@@ -368,8 +383,9 @@ def _hosts(connection: sdk_connection.Connection,
         if not silent:
             raise
         # Nova gives no hypervisors at all then, and does not say why.
-        raise APIError(f'{exc}; the cells of {len(silent)} hosts do not '
-                       f'answer, such as that of {min(silent)}') from exc
+        raise APIError(f'{exc}; cells do not answer, of '
+                       f'{text.count(len(silent), "host")}, such as that of '
+                       f'{min(silent)}') from exc
     return [host for host in found if host is not None]
 
 
@@ -438,8 +454,8 @@ def _servers(connection: sdk_connection.Connection,
         if server is not None]
     if hidden:
         missing.append(
-            f'{len(hidden)} servers are left out: their flavors are not '
-            f'shown, as while a cell does not answer, such as {min(hidden)}')
+            f'Left out: {text.count(len(hidden), "server")} without a flavor, '
+            f'as while a cell does not answer, such as {min(hidden)}')
     later = [what for since, what in _SHOWN
              if _numbers(version) < since]
     if later and servers:

@@ -24,6 +24,7 @@ import typing as ty
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import client as placement_client
+from nfv_sched import text
 
 
 class Places(ty.NamedTuple):
@@ -42,8 +43,9 @@ class Places(ty.NamedTuple):
         """What could not be read, a sentence each."""
         if not self.failed:
             return ()
-        return (f'Placement cannot be read for {len(self.failed)} hosts, '
-                f'such as: {next(iter(self.failed.values()))}',)
+        return (f'Placement cannot be read for '
+                f'{text.count(len(self.failed), "host")}, such as: '
+                f'{next(iter(self.failed.values()))}',)
 
     def others(
         self, servers: Iterable[str],

@@ -158,7 +158,7 @@ class HostsTest(test_snapshot.SnapshotTestCase):
             else None)
         wanted, found = self.read(), self.read_api()
         self.assertEqual(wanted.missing, found.missing)
-        self.assertIn('Placement cannot be read for 1 hosts, such as: GET /',
+        self.assertIn('Placement cannot be read for 1 host, such as: GET /',
                       found.missing[0])
         self.assertEqual([False, True],
                          [bool(host.providers) for host in found.hosts])
@@ -177,8 +177,13 @@ class HostsTest(test_snapshot.SnapshotTestCase):
         """Nova gives no hypervisors then; the error says which cell it is."""
         with nova_fixtures.DownCellFixture(
                 [self.cell_mappings[test.CELL1_NAME]]):
-            self.assertIn('the cells of 2 hosts do not answer, such as that '
+            self.assertIn('cells do not answer, of 2 hosts, such as that '
                           'of host1', self.refused())
+            # It gives the servers of others, and does not say so.
+            found = self.read_api(parts=('servers',))
+        self.assertEqual((
+            '2 hosts and all servers there are left out: cells do not '
+            'answer, such as that of host1',), found.missing)
 
     def refused(self, client=None):
         """The line that nothing can be read with."""

@@ -373,7 +373,7 @@ class MissingTest(SnapshotTestCase):
             else None)
         cloud = self.read()
         self.assertIn('Neutron cannot be read: ', cloud.missing[0])
-        self.assertIn('Placement cannot be read for 1 hosts, such as: GET /',
+        self.assertIn('Placement cannot be read for 1 host, such as: GET /',
                       cloud.missing[1])
         self.assertEqual([False, True],
                          [bool(host.providers) for host in cloud.hosts])

@@ -136,10 +136,10 @@ class HostsTest(APITestCase):
             'created': '2026-01-02T03:04:05Z', 'links': []})
         cloud = self.read()
         self.assertEqual((
-            '1 hosts and their servers are left out: their cells do not '
-            'answer, such as that of h2',
-            '1 servers are left out: their flavors are not shown, as while '
-            'a cell does not answer, such as id-of-lost'), cloud.missing)
+            '1 host and all servers there are left out: cells do not answer, '
+            'such as that of h2',
+            'Left out: 1 server without a flavor, as while a cell does not '
+            'answer, such as id-of-lost'), cloud.missing)
         self.assertEqual((['h1'], ['vm']), (
             [host.name for host in cloud.hosts],
             [server.name for server in cloud.servers]))
@@ -252,12 +252,14 @@ class ServersTest(APITestCase):
             group.policy for group in self.read().groups])
 
     def test_without_hosts(self):
-        """As the check of flavors reads them: nothing else is asked."""
+        """As the check of flavors reads them: hardly more is asked."""
         server, = self.read('servers').servers
         self.assertEqual((None, '', None), (
             server.host, server.created, server.allocations))
-        (resource, _query, version), = self.nova.requests
-        self.assertEqual(('servers', 'compute 2.61'), (resource, version))
+        self.assertEqual(
+            [('services', 'compute 2.100'), ('servers', 'compute 2.61')],
+            [(resource, version) for resource, _query, version in
+             self.nova.requests])
 
 
 class RefusedTest(APITestCase):
@@ -321,7 +323,7 @@ class RefusedTest(APITestCase):
                 'resource_providers/id-of-h1/inventories': answer}
             cloud = self.read()
             line, = cloud.missing
-            self.assertIn('Placement cannot be read for 1 hosts, such as: '
+            self.assertIn('Placement cannot be read for 1 host, such as: '
                           'GET /resource_providers/id-of-h1/inv', line)
             self.assertEqual(
                 [None, {'id-of-h2': {'VCPU': 1}}],

@@ -124,7 +124,7 @@ class FlavorTest(APITestCase):
         self.assertIn(
             'in use by 2 servers, booted when it was different: 1',
             [each['finding'] for each in found['findings']])
-        self.assertEqual(['1'], self.nova.requests[1][1]['all_tenants'])
+        self.assertEqual(['1'], self.nova.requests[2][1]['all_tenants'])
 
     def test_used_of_file(self):
         """Flavors of a file, and servers of the cloud."""
@@ -134,7 +134,21 @@ class FlavorTest(APITestCase):
             json.dump({'flavors': [self.good]}, stream)
         self.lint('--file', path, '--used', code=0)
         self.assertEqual(
-            ['servers'], [asked[0] for asked in self.nova.requests])
+            ['services', 'servers'],
+            [asked[0] for asked in self.nova.requests])
+
+    def test_used_in_silent_cell(self):
+        """Nova leaves out its servers and does not say so, but of hosts."""
+        self.nova.services = [nova_api.service('h1'), {
+            'binary': 'nova-compute', 'host': 'h2', 'status': 'UNKNOWN'}]
+        code, out, err = self.run_command(
+            'flavor', 'lint', 'good', '--api', '--used')
+        self.assertEqual(
+            (1, 'error: 1 host and all servers there are left out: cells do '
+             'not answer, such as that of h2\n'), (code, err), out)
+        version, = (version for resource, _query, version in
+                    self.nova.requests if resource == 'services')
+        self.assertEqual('compute 2.100', version)
 
     def test_translate(self):
         code, out, err = self.run_command(

@@ -327,7 +327,7 @@ class APITest(base.CommandTestCase):
         one, *others = cloud.hosts
         for missing, hosts, exit_code in (
                 ((), ['one', 'two', 'six'], 0),
-                (('Placement cannot be read for 1 hosts',),
+                (('Placement cannot be read for 1 host',),
                  ['two', 'six'], 1)):
             self.read.return_value = dataclasses.replace(
                 cloud, missing=missing, hosts=(

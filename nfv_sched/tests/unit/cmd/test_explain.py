@@ -161,11 +161,11 @@ class APITest(test_simulate.SimulateTestCase):
         """Nothing is said of a host of which nothing is known."""
         *others, fast = self.cloud.hosts
         self.read.return_value = dataclasses.replace(
-            self.cloud, missing=('Placement cannot be read for 1 hosts',),
+            self.cloud, missing=('Placement cannot be read for 1 host',),
             hosts=(*others, dataclasses.replace(fast, providers=())))
         code, out, err = self.explain('flavor', 'pinned', '-f', 'json')
         self.assertEqual(
-            (1, 'error: Placement cannot be read for 1 hosts\n'), (code, err))
+            (1, 'error: Placement cannot be read for 1 host\n'), (code, err))
         self.assertEqual([host.name for host in others], [
             host['name'] for host in json.loads(out)['hosts']])
 

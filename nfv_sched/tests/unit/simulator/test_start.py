@@ -117,7 +117,7 @@ class StartTest(base.SimulatorTestCase):
         reason, = self.run_steps(found, step % 'host2')[0]
         self.assertIn('Placement has no host', reason)
         found = dataclasses.replace(
-            found, missing=('Placement cannot be read for 1 hosts',))
+            found, missing=('Placement cannot be read for 1 host',))
         self.assertEqual(['host2'], self.run_steps(found, step % 'host2')[0])
 
     def test_limits_of_inventories(self):

@@ -268,7 +268,7 @@ class UnreadTest(base.TestCase):
         cloud = clouds.sound()
         host = cloud.hosts[0]
         unread = faults.replace_host(dataclasses.replace(
-            cloud, missing=('Placement cannot be read for 1 hosts',),
+            cloud, missing=('Placement cannot be read for 1 host',),
             servers=tuple(
                 dataclasses.replace(server, allocations=None)
                 if server.host == host.name else server
