@@ -104,7 +104,8 @@ def _of_plan(plan: rebalance.Plan) -> Iterator[str]:
     before, after = (
         '{}-{}{}'.format(*plan.spread(loads), ' ports' * plan.by_ports)
         for loads in (plan.before, plan.after))
-    head = f'{_NOUNS[plan.kind]} on {len(agents)} agents: {before}'
+    head = (f'{_NOUNS[plan.kind]} on {words.count(len(agents), "agent")}: '
+            f'{before}')
     if plan.kind == snapshot.OVN:
         yield f'{head}; OVN itself places them.'
     elif plan.moves:

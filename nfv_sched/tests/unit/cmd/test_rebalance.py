@@ -101,6 +101,11 @@ class PlanTest(base.CommandTestCase):
         self.assertEqual('', self.plan(
             '--threshold', '6', '-f', 'commands', code=0))
 
+    def test_one_agent(self):
+        self.save(network_agents=agents('router', ROUTERS, ())[:1])
+        self.assertEqual('Routers on 1 agent: 6-6; nothing to move.\n',
+                         self.plan(code=0))
+
     def test_kind(self):
         for kind, said, other in (('dhcp', 'DHCP', 'Routers'),
                                   ('router', 'Routers', 'DHCP')):
