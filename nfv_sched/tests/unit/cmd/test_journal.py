@@ -91,6 +91,7 @@ class ListTest(base.CommandTestCase):
             'cut off, or of no version that is known\n', err)
 
     def test_no_directory(self):
+        path = os.path.join(self.directory, 'nowhere')
         self.assertEqual(
-            (1, '', 'error: /nonexistent: No such file or directory\n'),
-            self.list('--dir', '/nonexistent'))
+            (1, '', f'error: {path}: No such file or directory\n'),
+            self.list('--dir', path))

@@ -212,7 +212,8 @@ class LookupTest(base.NeutronTestCase):
         self.wait_for(lambda: lookups.readers)
         self.figures.stop()
         self.assertEqual([], lookups.readers)
-        self.assertNotIn(LOOKUP_THREAD, [
+        # A thread that is done may take a moment to end.
+        self.wait_for(lambda: LOOKUP_THREAD not in [
             thread.name for thread in threading.enumerate()])
 
 
