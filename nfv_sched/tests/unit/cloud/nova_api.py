@@ -18,6 +18,8 @@ a test can make each list misbehave.
 import json
 import urllib.parse
 
+import openstack
+
 from nfv_sched.tests import http_server
 from nfv_sched.tests.unit.network import neutron_api
 
@@ -297,6 +299,19 @@ class CloudAPI(neutron_api.NeutronAPI):
                  self.placement and self.placement.url))
             if url and kind in self.services]
         return found
+
+    def connect(self, **fields):
+        """A connection with the account, whatever files and variables say.
+
+        :param fields: further ones of ``openstack.connect``
+        """
+        return openstack.connect(
+            load_yaml_config=False, load_envvars=False,
+            region_name='RegionOne', auth={
+                'auth_url': f'{self.url}/identity/v3', 'username': 'admin',
+                'password': neutron_api.PASSWORD, 'project_name': 'admin',
+                'user_domain_id': 'default', 'project_domain_id': 'default'},
+            **fields)
 
     def variables(self, password=neutron_api.PASSWORD):
         """The account, as environment variables."""

@@ -11,13 +11,10 @@
 #    under the License.
 """Hosts, and servers on them, by answers as Nova and Placement give them."""
 
-from openstack import connection as sdk_connection
-
 from nfv_sched.cloud import api
 from nfv_sched.cloud import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.cloud import nova_api
-from nfv_sched.tests.unit.network import neutron_api
 
 
 class APITestCase(base.TestCase):
@@ -39,12 +36,7 @@ class APITestCase(base.TestCase):
             'id-of-vm': {'PCPU': 4, 'MEMORY_MB': 2048}})
 
     def read(self, *parts):
-        with sdk_connection.Connection(
-            auth_type='password', region_name='RegionOne', auth={
-                'auth_url': f'{self.api.url}/identity/v3',
-                'username': 'admin', 'password': neutron_api.PASSWORD,
-                'project_name': 'admin', 'user_domain_id': 'default',
-                'project_domain_id': 'default'}) as connection:
+        with self.api.connect() as connection:
             return api.read(
                 connection, parts or ('hosts', 'flavors', 'servers'))
 

@@ -30,14 +30,7 @@ class ReadTest(base.TestCase):
         self.nova = self.cloud.nova
 
     def connection(self, **fields):
-        """One with the account, whatever files and variables there are."""
-        found = openstack.connect(
-            load_yaml_config=False, load_envvars=False,
-            region_name='RegionOne', auth={
-                'auth_url': f'{self.cloud.url}/identity/v3',
-                'username': 'admin', 'password': neutron_api.PASSWORD,
-                'project_name': 'admin', 'user_domain_id': 'default',
-                'project_domain_id': 'default'}, **fields)
+        found = self.cloud.connect(**fields)
         self.addCleanup(found.close)
         return found
 
