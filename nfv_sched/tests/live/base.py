@@ -300,13 +300,30 @@ class LiveTestCase(testtools.TestCase):
     # Moves
 
     def live_migrate(self, server, host: str) -> None:
-        """Move a running guest to a host, and wait until it is there."""
+        """Move a running guest to a host, and wait until it is there.
+
+        And until its old host has given back in Placement what it had there:
+        that is the last that Nova does for a move.
+        """
         self.admin.compute.live_migrate_server(
             server, host=host, block_migration='auto')
         self.wait_until(
             lambda: self.show(server).compute_host == host, 60,
             f'{server.id} has moved')
         self.wait_for(server, 'ACTIVE')
+        self.wait_until(
+            lambda: not any(
+                self._placement(f'/allocations/{uuid}')['allocations']
+                for uuid in self._migrations(server)), _MOVE,
+            f'{server.id} has nothing on its old host any more')
+
+    def _migrations(self, server) -> list[str]:
+        """The UUIDs of the moves of a guest, those that are over included."""
+        answer = self.admin.compute.get(
+            '/os-migrations', params={'instance_uuid': server.id},
+            microversion=MICROVERSION)
+        exceptions.raise_from_response(answer)
+        return [each['uuid'] for each in answer.json()['migrations']]
 
     def wait_for(self, server, status: str):
         """Wait until a guest is in a state and at rest."""
