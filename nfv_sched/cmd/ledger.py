@@ -146,8 +146,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf = scheduler.CONF
     conf.register_cli_opts(_CLI_OPTS)
     try:
-        database.read_configuration(
-            argv, PROG, _DESCRIPTION, patient=True)
+        try:
+            database.read_configuration(
+                argv, PROG, _DESCRIPTION, patient=True)
+        except (OSError, UnicodeDecodeError) as exc:
+            print(f'{PROG}: the configuration cannot be read: {exc}',
+                  file=sys.stderr)
+            return 2
         if conf.once:
             # Not among the table, where oslo.log writes by itself.
             conf.set_default('use_stderr', True)

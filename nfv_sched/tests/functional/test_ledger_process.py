@@ -270,7 +270,7 @@ class ProcessTest(ProcessTestCase):
         self.assertIn('--dry-run needs --once', err)
 
     def assert_configuration_refused(self, text, what, *args):
-        with open(self.conf, 'a') as conf:
+        with open(self.conf, 'ab') as conf:
             conf.write(text)
         process = self.start(*args)
         _out, err = process.communicate(timeout=60)
@@ -280,12 +280,16 @@ class ProcessTest(ProcessTestCase):
 
     def test_broken_configuration(self):
         self.assert_configuration_refused(
-            '[nfv_sched\n', f'Failed to parse {self.conf}')
+            b'[nfv_sched\n', f'Failed to parse {self.conf}')
+
+    def test_configuration_that_is_no_text(self):
+        self.assert_configuration_refused(
+            b'\xff\xfe', 'the configuration cannot be read: ')
 
     def test_wrong_value(self):
         for args in (), ('--once',):
             self.assert_configuration_refused(
-                'security_rules_per_node = many\n',
+                b'security_rules_per_node = many\n',
                 'Value for option security_rules_per_node', *args)
 
     def test_wrong_value_while_it_runs(self):

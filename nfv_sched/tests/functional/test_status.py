@@ -350,6 +350,15 @@ class CommandTest(ResultMixin, test_ledger_process.ProcessTestCase):
         with open(self.conf, 'a') as conf:
             conf.write(text)
 
+    def test_configuration_that_is_no_text(self):
+        with open(self.conf, 'ab') as conf:
+            conf.write(b'\xff\xfe')
+        code, out, err = self.check()
+        self.assertEqual((255, ''), (code, out), err)
+        self.assertIn(
+            'nfv-sched-status: the configuration cannot be read: ', err)
+        self.assertNotIn('Traceback', err)
+
     def test_course(self):
         self.add('ledger = placement\n')
         extra_specs = api_models.FlavorExtraSpecs.__table__
