@@ -15,20 +15,24 @@ The plugin prepares them, and Nova's own code goes on: it loads the driver that
 the nova.conf names, filters the hosts that the driver reports, and claims.
 """
 
+from concurrent import futures
 import json
 import os
 import pathlib
 import subprocess
 
 import fixtures
+from nova.compute import power_state
 from nova import exception
 from nova import objects
 import nova.virt
 from nova.virt import driver
+from nova.virt import fake
 from nova.virt import hardware
 import openstackclient.compute.v2.server as osc_server
 import openstackclient.compute.v2.service as osc_service
 import openstackclient.image.v2.image as osc_image
+from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.tests.devstack import base
 from nfv_sched.tests import strategies
@@ -161,8 +165,8 @@ class TestGuests(FakeHostsTestCase):
         self.nova_cpu_conf = self.nova_conf.with_name('nova-cpu.conf')
         self.nova_cpu_conf.write_text(self.text())
 
-    def topology(self, name):
-        """What nova-compute reports of a host.
+    def driver(self, name):
+        """The driver that nova-compute loads for a host.
 
         It is started as DevStack does: with a file of its own after
         nova-cpu.conf, and an ID in its directory.
@@ -180,6 +184,11 @@ class TestGuests(FakeHostsTestCase):
             '7e3c1f5a-2b4d-4c6e-8f90-0123456789ab')
         found = driver.load_compute_driver(None)
         found.init_host(name)
+        return found
+
+    def topology(self, name):
+        """What nova-compute reports of a host."""
+        found = self.driver(name)
         node, = found.get_available_nodes()
         resources = found.get_available_resource(node)
         return objects.NUMATopology.obj_from_db_obj(
@@ -195,6 +204,21 @@ class TestGuests(FakeHostsTestCase):
             self.assertEqual([node], [
                 cell.id for cell in topology.cells
                 if 'nfv_vswitch' in cell.network_metadata.physnets])
+
+    def test_many_guests_at_once(self):
+        """nova-compute builds them in threads; each saves them all."""
+        found = self.driver(NAMES[0])
+        guest = objects.Instance(uuid=uuids.guest)
+        found.instances[guest.uuid] = fake.FakeInstance(
+            'guest', power_state.SHUTDOWN, guest.uuid)
+        with futures.ThreadPoolExecutor(8) as pool:
+            for future in [pool.submit(found.power_on, None, guest, None)
+                           for _ in range(400)]:
+                future.result()
+        saved, = json.loads(
+            (self.state / NAMES[0] / 'guests.json').read_text())
+        self.assertEqual(
+            (guest.uuid, power_state.RUNNING), (saved['uuid'], saved['state']))
 
     def test_strict_guest(self):
         """It is pinned where the switch runs, until there is no room."""

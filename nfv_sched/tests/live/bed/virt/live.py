@@ -21,6 +21,7 @@ of nova-compute; resource tracker, claims and RPC are Nova's own.
 import json
 import os
 import pathlib
+import threading
 
 import nova.conf
 from nova import objects
@@ -132,6 +133,8 @@ class LiveDriver(fake.FakeDriver):
         self.local_gb = host.disk_gb
         super().__init__(virtapi, read_only)
         self._guests_file = state / 'guests.json'
+        # nova-compute builds several guests at a time.
+        self._saving = threading.Lock()
 
     def init_host(self, host):
         super().init_host(host)
@@ -145,10 +148,12 @@ class LiveDriver(fake.FakeDriver):
 
     def _save_guests(self):
         partial = self._guests_file.with_suffix(f'.{os.getpid()}.new')
-        partial.write_text(json.dumps(
-            [{'name': guest.name, 'state': guest.state, 'uuid': guest.uuid}
-             for guest in list(self.instances.values())]))
-        partial.replace(self._guests_file)
+        with self._saving:
+            partial.write_text(json.dumps(
+                [{'name': guest.name, 'state': guest.state,
+                  'uuid': guest.uuid}
+                 for guest in list(self.instances.values())]))
+            partial.replace(self._guests_file)
 
     def spawn(self, *args, **kwargs):
         super().spawn(*args, **kwargs)
