@@ -52,6 +52,28 @@ class FaultTestCase(base.LiveTestCase):
         self.bed.wait_for_listeners()
         self.wait_until_up()
 
+    def _delete(self, ids):
+        """Delete guests, again if need be, and wait until they are gone.
+
+        If the database ends while a compute node claims, Nova may later give
+        back CPUs of a guest that were never counted.  Where another guest
+        had been given them, the deletion of that one ends in ERROR; the next
+        one succeeds.
+        """
+        left = set(ids)
+        for server_id in left:
+            self.admin.compute.delete_server(server_id)
+
+        def gone():
+            servers = [server for server in self.admin.compute.servers(
+                all_projects=True) if server.id in left]
+            for server in servers:
+                if server.status == 'ERROR' and server.task_state is None:
+                    self.admin.compute.delete_server(server)
+            return not servers
+
+        self.wait_until(gone, _RECOVERY, f'{len(left)} servers are gone')
+
     def states(self):
         """What Nova says of its services, by binary and host."""
         return {(service.binary, service.host): service.state
