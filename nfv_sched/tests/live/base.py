@@ -399,12 +399,18 @@ class LiveTestCase(testtools.TestCase):
                 ['usages'].get(resource_class, 0)
                 for host, provider in self.ledgers().items()}
 
-    def allocated(self, consumer: str, resource_class: str) -> int:
-        """What a guest, or a migration, has allocated."""
+    def allocated(self, consumer: str, resource_class: str,
+                  host: str | None = None) -> int:
+        """What a guest, or a migration, has allocated.
+
+        :param host: count only what is in the ledger of this host
+        """
         allocations = self._placement(
             f'/allocations/{consumer}')['allocations']
+        ledger = self.ledgers()[host] if host else None
         return sum(entry['resources'].get(resource_class, 0)
-                   for entry in allocations.values())
+                   for provider, entry in allocations.items()
+                   if ledger in (None, provider))
 
     def wait_for_room(self, resource_class: str,
                       room: Mapping[str, int]) -> None:

@@ -124,16 +124,21 @@ class FaultTestCase(base.LiveTestCase):
 
         return self.wait_until(done, _SETTLED, f'{len(ids)} guests are there')
 
-    def assert_kept(self, servers):
+    def assert_kept(self, servers, doubled=False):
         """No strict guest is astray, and the ledger is within its limits.
 
         :param servers: all that there are
+        :param doubled: whether guests may have allocated more: where a build
+            fails while Placement is down, Nova claims the next host besides
         :returns: those that are active
         """
         active = [server for server in servers if server.status == 'ACTIVE']
         for server in active:
             self.assert_strict(server)
-            self.assertEqual(1, self.allocated(server.id, base.PORTS))
+            self.assertLessEqual(1, self.allocated(
+                server.id, base.PORTS, server.compute_host))
+            if not doubled:
+                self.assertEqual(1, self.allocated(server.id, base.PORTS))
         used = self.used(base.PORTS)
         for host, room in self.room(base.PORTS).items():
             there = [server for server in active
@@ -422,7 +427,7 @@ class BurstTest(FaultTestCase):
 
         servers = self.at_rest()
         self.assertTrue(servers)
-        self.assert_kept(servers)
+        self.assert_kept(servers, doubled=True)
         self.delete(*servers)
         self.wait_for_slots()
         again = self.all_settled(self.burst(self.count))
