@@ -104,16 +104,19 @@ def _memory_fits(host: HostCell, cell: GuestCell) -> bool:
     return need <= host.memory - host.memory_usage
 
 
-def _threads_fit(host: HostCell, cell: GuestCell, reserved: int) -> bool:
+def _threads_fit(
+    host: HostCell, cell: GuestCell, reserved: int,
+    free: ty.AbstractSet[int],
+) -> bool:
     """Whether the pinned vCPUs fit the cores, by the thread policy.
 
     :param reserved: further CPUs for the guest's emulator threads
+    :param free: the free CPUs for pinned vCPUs
     """
     siblings = host.siblings
     if not siblings:
         return False
     need = cell.dedicated
-    free = host.free_cpus
     if reserved and not need:
         return False
 
@@ -175,9 +178,10 @@ def check(
             return NO_DEDICATED
         if cpus == topology.MIXED and cell.shared > host.shared:
             return NO_SHARED
-        if need > len(host.free_cpus):
+        free = host.free_cpus
+        if need > len(free):
             return NO_DEDICATED
-        if not _threads_fit(host, cell, reserved):
+        if not _threads_fit(host, cell, reserved, free):
             return NO_THREADS
         if cpus == topology.DEDICATED:
             return FITS

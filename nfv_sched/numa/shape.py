@@ -65,8 +65,8 @@ def of(
         order = tuple(evaluation.order)
     shape = (
         tuple([cell.id for cell in cells]), masks, static, fits, order,
-        host.near, tuple([rule.read(host, terms.names)
-                          for rule in terms.rules]))
+        host.networks, tuple([
+            rule.read(host, terms.names) for rule in terms.rules]))
     if terms.keeps_room and not evaluation.no_choice:
         shape = *shape, fragmentation.order(evaluation)
     pools = evaluation.pools
@@ -111,11 +111,11 @@ def of_devices(
             for provider in of_demand]))
     found = []
     for pool in pools:
-        matters = dict(pool)
-        if matters['count'] > most:
-            matters['count'] = most
-        provider = matters.get('rp_uuid')
+        provider = pool.get('rp_uuid')
+        if pool['count'] > most:
+            pool = {**pool, 'count': most}
         if provider is not None:
-            matters['rp_uuid'] = numbers.setdefault(provider, len(numbers))
-        found += tuple(matters), tuple(matters.values())
+            pool = {**pool, 'rp_uuid': numbers.setdefault(
+                provider, len(numbers))}
+        found += tuple(pool), tuple(pool.values())
     return tuple(near), tuple(providers), tuple(found)

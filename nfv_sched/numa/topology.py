@@ -20,6 +20,7 @@ slow.  So the values are taken from its ``__dict__``
 ordinary way.
 """
 
+import dataclasses
 import functools
 import types
 import typing as ty
@@ -46,6 +47,7 @@ _cell_values = fields.values_of(
     'memory_usage')
 _PAGE = ('size_kb', 'total', 'used', 'reserved')
 _page_values = fields.values_of(*_PAGE)
+_amounts = fields.values_of(*_PAGE[1:])
 _network_values = fields.values_of('physnets', 'tunneled')
 _CELLS = fields.key('cells')
 _MEMPAGES = fields.key('mempages')
@@ -88,6 +90,9 @@ class HostCell:
     __slots__ = ('id', 'shared_cpus', 'dedicated_cpus', 'siblings',
                  'cpu_usage', 'memory', 'memory_usage', '_obj', '_free',
                  '_pages', '_state')
+
+    # Whether pages that guests use count as used.
+    _occupied = True
 
     def __init__(self, obj):
         self._obj = obj
@@ -142,7 +147,8 @@ class HostCell:
         pages = self._pages
         if pages is None:
             mempages = self._obj.__dict__.get(_MEMPAGES) or ()
-            pages = self._pages = tuple([_pages(page) for page in mempages])
+            pages = self._pages = tuple([
+                _pages(page, self._occupied) for page in mempages])
         return pages
 
     def free_kb(self, size_kb: int) -> int | None:
@@ -155,8 +161,15 @@ class HostCell:
         if self._pages is None:
             # No need to read the others.
             for page in self._obj.__dict__.get(_MEMPAGES) or ():
-                if page.__dict__.get(_SIZE) == size_kb:
-                    return _pages(page).free_kb
+                values = page.__dict__
+                if values.get(_SIZE) == size_kb:
+                    try:
+                        total, used, reserved = _amounts(values)
+                    except KeyError:
+                        break
+                    if self._occupied:
+                        total -= used
+                    return (total - reserved) * size_kb
         return next((page.free_kb for page in self.pages
                      if page.size_kb == size_kb), None)
 
@@ -218,11 +231,16 @@ class HostCell:
 
     def emptied(self) -> 'HostCell':
         """A copy of this cell as if no guest were on it."""
-        return self.changed(
-            free=self.dedicated_cpus, cpu_usage=0, memory_usage=0,
-            pages=tuple([page._replace(
-                free_kb=page.total_kb - page.reserved_kb)
-                for page in self.pages]))
+        cell = _EmptyCell.__new__(_EmptyCell)
+        cell._obj = self._obj
+        cell.id = self.id
+        cell.shared_cpus = self.shared_cpus
+        cell._free = cell.dedicated_cpus = self.dedicated_cpus
+        cell.siblings = self.siblings
+        cell.memory = self.memory
+        cell.cpu_usage = cell.memory_usage = 0
+        cell._pages = cell._state = None
+        return cell
 
     def changed(
         self, *, free: ty.AbstractSet[int], cpu_usage: int,
@@ -248,6 +266,14 @@ class HostCell:
         cell._pages = pages
         cell._state = None
         return cell
+
+
+class _EmptyCell(HostCell):
+    """A host cell as if no guest were on it."""
+
+    __slots__ = ()
+
+    _occupied = False
 
 
 class GuestCell(ty.NamedTuple):
@@ -301,7 +327,7 @@ class Guest(ty.NamedTuple):
 _tuple = tuple.__new__  # makes a named tuple in half the time
 
 
-def _pages(obj) -> Pages:
+def _pages(obj, occupied: bool) -> Pages:
     try:
         size, total, used, reserved = _page_values(obj.__dict__)
     except KeyError:
@@ -309,6 +335,8 @@ def _pages(obj) -> Pages:
             fields.read(obj, name, 0) for name in _PAGE]
     if size <= 0:
         raise OddTopologyError(f'memory pages of {size} KiB')
+    if not occupied:
+        used = 0
     return _tuple(Pages, (size, (total - used - reserved) * size,
                           total * size, reserved * size))
 
@@ -331,19 +359,22 @@ def _network(obj) -> tuple[frozenset[str], bool]:
     return frozenset(physnets), bool(tunneled)
 
 
-class _Networks(ty.NamedTuple):
-    """Bitmasks of host cells.
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Networks:
+    """What is near which host cells; compared by identity.
 
-    :ivar labels: physical network or label -> host cells near it
-    :ivar tunnel: host cells near the tunnel endpoint
+    :ivar near: :attr:`HostCell.network` of each cell
+    :ivar labels: physical network or label -> bitmask of the cells near it
+    :ivar tunnel: bitmask of the cells near the tunnel endpoint
     """
 
+    near: Near
     labels: ty.Mapping[str, int]
     tunnel: int
 
 
 @functools.lru_cache(maxsize=1024)
-def _networks(near: Near) -> _Networks:
+def _networks(near: Near) -> Networks:
     labels: dict[str, int] = {}
     tunnel = 0
     bit = 1
@@ -353,7 +384,7 @@ def _networks(near: Near) -> _Networks:
         if tunneled:
             tunnel |= bit
         bit <<= 1
-    return _Networks(types.MappingProxyType(labels), tunnel)
+    return Networks(near, types.MappingProxyType(labels), tunnel)
 
 
 class HostTopology:
@@ -363,37 +394,32 @@ class HostTopology:
     :ivar all_cells: bitmask of every cell
     """
 
-    __slots__ = ('cells', 'all_cells', '_near', '_networks')
+    __slots__ = ('cells', 'all_cells', '_networks')
 
     def __init__(self, cells: tuple[HostCell, ...]):
         self.cells = cells
         self.all_cells = (1 << len(cells)) - 1
-        self._near: Near | None = None
-        self._networks: _Networks | None = None
+        self._networks: Networks | None = None
 
     @property
-    def near(self) -> Near:
-        """:attr:`HostCell.network` of each cell, to compare hosts by."""
-        near = self._near
-        if near is None:
-            near = self._near = tuple([cell.network for cell in self.cells])
-        return near
+    def networks(self) -> Networks:
+        """What is near which cells; the same object for most like hosts."""
+        networks = self._networks
+        if networks is None:
+            networks = self._networks = _networks(tuple([
+                _network(cell._obj.__dict__.get(_NETWORK))
+                for cell in self.cells]))
+        return networks
 
     @property
     def labels(self) -> ty.Mapping[str, int]:
         """Physical network or label -> bitmask of the cells near it."""
-        networks = self._networks
-        if networks is None:
-            networks = self._networks = _networks(self.near)
-        return networks.labels
+        return self.networks.labels
 
     @property
     def tunnel(self) -> int:
         """Bitmask of the cells near the tunnel endpoint."""
-        networks = self._networks
-        if networks is None:
-            networks = self._networks = _networks(self.near)
-        return networks.tunnel
+        return self.networks.tunnel
 
     @property
     def state(self) -> ty.Hashable:
@@ -402,7 +428,7 @@ class HostTopology:
         On hosts of equal state the same guests do.
         """
         return tuple([(cell.id, cell.socket, cell.state)
-                      for cell in self.cells]), self.near
+                      for cell in self.cells]), self.networks.near
 
     def changed(self, cells: tuple[HostCell, ...]) -> 'HostTopology':
         """The same host with other guests on it.
@@ -410,7 +436,7 @@ class HostTopology:
         :param cells: its cells, in the same order
         """
         host = HostTopology(cells)
-        host._near, host._networks = self._near, self._networks
+        host._networks = self._networks
         return host
 
     def bit_of(self, node: int) -> int:

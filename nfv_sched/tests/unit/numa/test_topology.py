@@ -79,6 +79,18 @@ class TestHostCell(base.TestCase):
         self.assertEqual(7 * 2048, empty.free_kb(2048))
         self.assertEqual(({5, 7}, 5, 4 * 2048), (
             cell.free_cpus, cell.cpu_usage, cell.free_kb(2048)))
+        # The pages are not read yet.
+        self.assertEqual(7 * 2048, host_cell().emptied().free_kb(2048))
+        self.assertEqual(empty.pages, empty.emptied().pages)
+
+    def test_pages_without_fields(self):
+        """What old releases do not write is nothing."""
+        pages = objects.NUMAPagesTopology(size_kb=2048, total=8, used=3)
+        for empty, free in (False, 5), (True, 8):
+            cell = host_cell(mempages=[pages])
+            cell = cell.emptied() if empty else cell
+            self.assertEqual(free * 2048, cell.free_kb(2048))
+            self.assertEqual(free * 2048, cell.pages[0].free_kb)
 
     def test_fields_that_old_releases_do_not_write(self):
         cell = topology.HostCell(objects.NUMACell(
