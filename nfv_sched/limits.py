@@ -44,7 +44,7 @@ class KeptLimits(dict):
 
         :param limits: ``nova.objects.NUMATopologyLimits``
         """
-        super().__setitem__(_LIMITS, limits)
+        dict.__setitem__(self, _LIMITS, limits)
 
 
 def with_labels(limits, labels: frozenset[str], ignore_tunnel: bool):

@@ -170,5 +170,6 @@ def _of(options: Settings, request: Request,
         tuple([rule for rule in ordered if rule.caps]),
         tuple([rule for rule in request.rules
                if type(rule).never is not base.Rule.never]),
+        options.packing,
         options.keeps_room and request.guest is not None and
         _TOPOLOGY in options.filters)

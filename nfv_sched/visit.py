@@ -16,7 +16,6 @@ HostState, which Nova makes anew for every request, so that no filter works it
 out again and none depends on another having run.
 """
 
-import dataclasses
 import functools
 import typing as ty
 
@@ -31,7 +30,6 @@ from nfv_sched.numa import topology
 from nfv_sched import reasons
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
-from nfv_sched import terms as nfv_terms
 
 _VISIT = '_nfv_sched_visit'
 
@@ -117,9 +115,10 @@ class Visit(scheduler.Watcher):
         them.
         """
         left = host_state.allocation_candidates
+        first = left[0] if left is not None and len(left) else None
         return (
             request, terms, self._placed, host_state.numa_topology,
-            host_state.pci_stats, left, _first(left), host_state.limits,
+            host_state.pci_stats, left, first, host_state.limits,
             host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio)
 
     def judge(self, host_state, request: Request,
@@ -204,8 +203,8 @@ class Visit(scheduler.Watcher):
         self.evaluation = numa_evaluation.Evaluation(
             view, request.guest,
             fit.ratios(ratio, host_state.ram_allocation_ratio),
-            pools(host_state), bool(request.demands),
-            nfv_terms.settings(self.note).packing, request.pristine)
+            pools(host_state), bool(request.demands), terms.packing,
+            request.pristine)
         return None
 
     def _decide_first(self, host_state, request: Request,
@@ -298,8 +297,9 @@ class Visit(scheduler.Watcher):
                 decisions[key] = known
         else:
             # The figures in a reason differ between hosts of one shape.
-            known = dataclasses.replace(known, reason=lambda: reasons.resolve(
-                again().reason or known.reason))
+            reason = known.reason
+            known = decide.Decision(False, lambda: reasons.resolve(
+                again().reason or reason), known.refused_by)
         return known
 
     def expected(self, host_state, request: Request) -> (

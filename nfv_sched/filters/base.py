@@ -19,6 +19,7 @@ log and the tenant when no host is left, and turns exceptions into refusals.
 import abc
 import threading
 import time
+import typing as ty
 
 from nova.scheduler import filters
 from oslo_log import log as logging
@@ -60,15 +61,26 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         meditation.register()
 
     @abc.abstractmethod
+    def prepare(self, request: nfv_request.Request,
+                request_note: nfv_request.RequestNote) -> ty.Any:
+        """What :meth:`decide` needs that is the same for all hosts.
+
+        :param request: the request
+        :param request_note: the note of the request
+        :raises Exception: any; all hosts are refused then
+        """
+
+    @abc.abstractmethod
     def decide(
         self, host_state, request: nfv_request.Request,
-        request_note: nfv_request.RequestNote,
+        request_note: nfv_request.RequestNote, prepared: ty.Any,
     ) -> decide.Decision:
         """Decide about one host; if it is accepted, prepare it for the claim.
 
         :param host_state: ``nova.scheduler.host_manager.HostState``
         :param request: the request
         :param request_note: the note of the request
+        :param prepared: what :meth:`prepare` has returned
         :raises Exception: any; the host is refused then
         """
 
@@ -101,7 +113,9 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
             return False
         if request.error is None and not self.concerns(request):
             return True
-        return self._passes(host_state, request, request_note) is None
+        passed, _refused = self._pass_all(
+            [host_state], request, request_note)
+        return bool(passed)
 
     def filter_all(self, filter_obj_list, spec_obj):
         """The hosts that pass.
@@ -146,9 +160,25 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         request_note: nfv_request.RequestNote,
     ) -> tuple[list, list[tuple[str, reasons.Lazy]]]:
         """The hosts that pass, and (name, reason) of those that do not."""
+        reason: reasons.Lazy | None = request.error
+        if reason is None:
+            try:
+                prepared = self.prepare(request, request_note)
+            except Exception:
+                LOG.exception('The request for server %s cannot be judged; '
+                              'no host is accepted for it',
+                              request_note.instance)
+                reason = self._unusable()
+        if reason is not None:
+            return [], [(host_state.host, reason)
+                        for host_state in host_states]
         passed, refused = [], []
         for host_state in host_states:
-            reason = self._passes(host_state, request, request_note)
+            try:
+                reason = self._refusal(
+                    host_state, request, request_note, prepared)
+            except Exception as exc:
+                reason = self._unjudged(host_state, exc)
             if reason is None:
                 passed.append(host_state)
             else:
@@ -164,34 +194,34 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                           getattr(spec_obj, 'instance_uuid', None))
             return None
 
-    def _passes(
+    def _refusal(
         self, host_state, request: nfv_request.Request,
-        request_note: nfv_request.RequestNote,
+        request_note: nfv_request.RequestNote, prepared: ty.Any,
     ) -> reasons.Lazy | None:
         """The reason for which a host is refused; None if it passes."""
-        if request.error is not None:
-            return request.error
-        try:
-            decision = self.decide(host_state, request, request_note)
-        except topology.OddTopologyError as exc:
-            return reasons.Reason(
-                reasons.HOST, 'NUMA topology',
-                'a readable record of the host needed', str(exc))
-        except pci.OddDevicesError as exc:
-            return reasons.Reason(
-                reasons.HOST, 'PCI devices',
-                'a readable record of the host needed', str(exc))
-        except Exception:
-            return self._unusable(host_state)
+        decision = self.decide(host_state, request, request_note, prepared)
         if decision.accepted or nfv_terms.left_to_others(
                 request_note, type(self).__name__, decision):
             return None
         return decision.reason
 
-    def _unusable(self, host_state) -> reasons.Reason:
-        """Log the exception being handled; the reason to refuse the host."""
+    def _unjudged(self, host_state, exc: Exception) -> reasons.Reason:
+        """The reason to refuse a host that could not be judged.
+
+        :param exc: why not; being handled
+        """
+        for odd, what in ((topology.OddTopologyError, 'NUMA topology'),
+                          (pci.OddDevicesError, 'PCI devices')):
+            if isinstance(exc, odd):
+                return reasons.Reason(
+                    reasons.HOST, what,
+                    'a readable record of the host needed', str(exc))
         LOG.exception('Host %s cannot be judged and is not used for this '
                       'request', getattr(host_state, 'host', host_state))
+        return self._unusable()
+
+    def _unusable(self) -> reasons.Reason:
+        """The reason if an exception, which is in the log, forbids a host."""
         return reasons.Reason(
             reasons.HOST, type(self).__name__,
             'usable data of the host needed', 'see the log')
@@ -212,11 +242,12 @@ class RuleFilter(NFVHostFilter):
         """Whether the request has such a rule."""
         return any(isinstance(rule, self.rule) for rule in request.rules)
 
-    def decide(self, host_state, request, request_note):
-        """Decide about one host by all rules of the request.
+    def prepare(self, request, request_note):
+        """The terms; the rules of this filter count even if not enabled."""
+        return nfv_terms.of(
+            request_note, request, self.rule.filters[0], True)
 
-        The rules of this filter count even if it is not enabled.
-        """
+    def decide(self, host_state, request, request_note, prepared):
+        """Decide about one host by all rules of the request."""
         return visit.of(host_state, request_note).judge(
-            host_state, request, nfv_terms.of(
-                request_note, request, self.rule.filters[0], True))
+            host_state, request, prepared)

@@ -29,11 +29,16 @@ class CPUThreadPolicyFilter(base.RuleFilter):
 
     rule = threads.ThreadsRule
 
-    def decide(self, host_state, request, request_note):
+    def prepare(self, request, request_note):
+        """The rules of the request that are kept here."""
+        return [rule for rule in request.rules
+                if isinstance(rule, self.rule)]
+
+    def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""
         view = topology.host_topology(host_state.numa_topology)
-        for rule in request.rules:
-            reason = view and isinstance(rule, self.rule) and rule.never(view)
+        for rule in prepared:
+            reason = view and rule.never(view)
             if reason:
                 return decide.Decision(False, reason, rule.filters)
         return decide.PLAIN

@@ -28,7 +28,6 @@ from nfv_sched.network import visit
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched import reasons
-from nfv_sched import request as nfv_request
 
 _ACCEPTED = decide.Decision(True)
 
@@ -89,33 +88,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         """
         return None
 
-    def decide(self, host_state, request, request_note):
-        """Decide about one host; see the class."""
-        reason = self._refusal(host_state, self._begin(request, request_note))
-        return _ACCEPTED if reason is None else decide.Decision(
-            False, reason, ())
-
-    def _pass_all(self, host_states, request, request_note):
-        if request.error is not None:
-            return super()._pass_all(host_states, request, request_note)
-        room = self._begin(request, request_note)
-        network = room.network
-        network.filter = type(self).__name__
-        passed, refused = [], []
-        for host_state in host_states:
-            try:
-                reason = self._refusal(host_state, room)
-            except Exception:
-                reason = self._unusable(host_state)
-            if reason is None:
-                passed.append(host_state)
-            else:
-                refused.append((host_state.host, reason))
-        network.passed = {host_state.host for host_state in passed}
-        return passed, refused
-
-    def _begin(self, request: nfv_request.Request,
-               request_note: nfv_request.RequestNote) -> quantity.Room:
+    def prepare(self, request, request_note):
+        """What is left on the hosts: ``network.quantity.Room``."""
         network = visit.of(request_note, request)
         found = quantity.Room(
             network, self.counted, scheduler.PerAggregates(
@@ -123,6 +97,21 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         if found.need:
             network.rooms[self.counted.resource_class] = found
         return found
+
+    def decide(self, host_state, request, request_note, prepared):
+        """Decide about one host; see the class."""
+        reason = self._refusal(host_state, request, request_note, prepared)
+        return _ACCEPTED if reason is None else decide.Decision(
+            False, reason, ())
+
+    def _pass_all(self, host_states, request, request_note):
+        passed, refused = super()._pass_all(
+            host_states, request, request_note)
+        network = request_note.network
+        if network is not None:
+            network.filter = type(self).__name__
+            network.passed = {host_state.host for host_state in passed}
+        return passed, refused
 
     def _allowance(self, network: visit.NetworkNote,
                    host_state) -> quantity.Allowance:
@@ -141,13 +130,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
             reason, limits, limit, room if network.fresh else math.inf,
             network.fresh and self.is_picky(limits))
 
-    def _refusal(self, host_state,
-                 room: quantity.Room) -> reasons.Lazy | None:
-        """Why a host is refused.
-
-        If it is not, the result is None, and the host is prepared for the
-        claim.
-        """
+    def _refusal(self, host_state, request, request_note, room):
+        # If there is none, the host is prepared for the claim.
         allowance = room.allowances.of(host_state)
         if allowance.reason is not None:
             return allowance.reason

@@ -42,18 +42,23 @@ class NFVTopologyFilter(base.NFVHostFilter):
         """Whether there is a guest NUMA topology, or anything else to keep."""
         return request.guest is not None or bool(request.rules)
 
-    def decide(self, host_state, request, request_note):
+    def prepare(self, request, request_note):
+        """The terms, for what :mod:`nfv_sched.plain` cannot decide."""
+        return terms.of(request_note, request)
+
+    def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""
-        if request.guest is not None and host_state.numa_topology:
+        if request.guest is not None and (
+                host_state.numa_topology is not None):
             candidates = host_state.allocation_candidates
             if candidates is None or not len(candidates):
                 return _NO_CANDIDATES
             if request.plain and None not in (
                     host_state.cpu_allocation_ratio,
                     host_state.ram_allocation_ratio,
-            ) and not terms.settings(request_note).keeps_room:
+            ) and not prepared.keeps_room:
                 decision = plain.judge(host_state, request, request_note)
                 if decision is not None:
                     return decision
         return visit.of(host_state, request_note).judge(
-            host_state, request, terms.of(request_note, request))
+            host_state, request, prepared)

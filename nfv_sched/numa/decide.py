@@ -107,6 +107,7 @@ class Terms(ty.NamedTuple):
     :ivar capping: those of the rules that lower the CPU allocation ratio
     :ivar refusing: rules of the request with a :meth:`Rule.never`, whether
         they count otherwise or not
+    :ivar packing: Nova fills the most used NUMA node first
     :ivar keeps_room: of the choices that satisfy the rules, the claim is held
         to the one that leaves most room for large guests
     """
@@ -118,6 +119,7 @@ class Terms(ty.NamedTuple):
     limits_lost: bool = False
     capping: tuple[base.Rule, ...] = ()
     refusing: tuple[base.Rule, ...] = ()
+    packing: bool = False
     keeps_room: bool = False
 
     @property

@@ -75,7 +75,8 @@ def refusal(nfv_filter: ty.Any, host_state: ty.Any,
     request = known.read(spec)
     if request.error is not None:
         return request.error
-    decision = nfv_filter.decide(host_state, request, known)
+    decision = nfv_filter.decide(
+        host_state, request, known, nfv_filter.prepare(request, known))
     if decision.accepted or decision.reason is None:
         return None
     return refusals.resolve(decision.reason)

@@ -12,6 +12,7 @@
 """What all filters have in common."""
 
 import threading
+from unittest import mock
 
 from nova import exception
 from nova.scheduler import filters as nova_filters
@@ -19,6 +20,9 @@ from nova.scheduler import filters as nova_filters
 from nfv_sched.filters import all_filters
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
+from nfv_sched import refusals
+from nfv_sched import request
+from nfv_sched import terms
 from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
@@ -57,6 +61,37 @@ class TestThreads(base.FilterTestCase):
         for thread in threads:
             thread.join()
         self.assertEqual([], wrong)
+
+
+class TestPrepared(base.FilterTestCase):
+    """What is the same for all hosts of a pass."""
+
+    def setUp(self):
+        super().setUp()
+        self.hosts = [clouds.host('one'), clouds.host('two')]
+        self.spec = clouds.spec('strict')
+
+    def run_with(self, cls, name, **kwargs):
+        with mock.patch.object(terms, name, **kwargs) as mocked:
+            return cls().filter_all(self.hosts, self.spec), mocked
+
+    def test_once(self):
+        for cls in (nfv_topology.NFVTopologyFilter,
+                    vswitch_numa_affinity.VSwitchNUMAAffinityFilter):
+            passed, mocked = self.run_with(cls, 'of', wraps=terms.of)
+            self.assertEqual(self.hosts, passed)
+            mocked.assert_called_once()
+
+    def test_cannot_be_worked_out(self):
+        """All hosts are refused, and nothing is raised."""
+        passed, _mocked = self.run_with(
+            vswitch_numa_affinity.VSwitchNUMAAffinityFilter, 'of',
+            side_effect=RuntimeError('odd'))
+        self.assertEqual([], passed)
+        rejected = request.note_of(self.spec).rejected
+        self.assertEqual(['one', 'two'], [host for host, _why in rejected])
+        for _host, why in rejected:
+            self.assertIn('see the log', str(refusals.resolve(why)))
 
 
 class TestLoading(tests_base.TestCase):
