@@ -315,9 +315,11 @@ class PerAggregates(ty.Generic[T]):
         :param host_state: ``nova.scheduler.host_manager.HostState``, or
             another object with ``aggregates``
         """
-        kind = getattr(host_state, _KIND, None)
-        if kind is None:
-            kind = _kind_of(host_state)
+        known = self._known.get(getattr(host_state, _KIND, None))
+        return self._first_of(host_state) if known is None else known
+
+    def _first_of(self, host_state) -> T:
+        kind = _kind_of(host_state)
         known = self._known.get(kind)
         if known is None:
             self._aggregates += _aggregates_of(host_state)

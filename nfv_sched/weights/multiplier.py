@@ -47,13 +47,16 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
             scheduler.weight_multiplier, name=self.multiplier,
             default=CONF[self.group][self.multiplier]))
 
-    def read_multipliers(self) -> None:
+    def read_multipliers(self) -> scheduler.PerAggregates[float]:
         """Forget the multipliers of the last request.
 
         They are read on demand, once for hosts with the same aggregates.
         Another thread may do so in between: it reads the same values.
+
+        :returns: the multipliers of the hosts of this request
         """
-        self._multipliers = self._read()
+        found = self._multipliers = self._read()
+        return found
 
     @abc.abstractmethod
     def weigh_objects(self, weighed_obj_list, weight_properties):

@@ -50,19 +50,23 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
 
         Hosts that cannot be weighed are as bad as the worst.
         """
-        self.read_multipliers()
+        multiplier_of = self.read_multipliers().of
         hosts = [weighed.obj for weighed in weighed_obj_list]
-        losses = self._losses(hosts, weight_properties)
+        counted = list(map(multiplier_of, hosts))
+        if not any(counted):
+            return [0.0] * len(hosts)
+        losses = self._losses(hosts, counted, weight_properties)
         worst = max([loss for loss in losses if loss is not None],
                     default=0.0)
         return [-(worst if loss is None else loss) for loss in losses]
 
-    def _losses(self, hosts: Sequence, spec_obj) -> list[float | None]:
-        """The room that each host loses; None if it does not matter."""
+    def _losses(self, hosts: Sequence, counted: Sequence[float],
+                spec_obj) -> list[float | None]:
+        """The room that each host loses; None if it does not matter.
+
+        :param counted: the multiplier of each host
+        """
         unknown: list[float | None] = [None] * len(hosts)
-        counted = [bool(self.weight_multiplier(host)) for host in hosts]
-        if not any(counted):
-            return unknown
         try:
             note = nfv_request.note_of(spec_obj)
             request = note.read(spec_obj)
