@@ -27,7 +27,7 @@ of them: *alike*, with half of everything in use, and *mixed*, with random
 numbers of free CPUs, pages and VFs, some of them full.
 
 Usage: python benchmarks/chain.py [--hosts 100,1000,10000] [--rounds 5]
-                                  [--profile] [--quick]
+                                  [--without NAME,...] [--profile] [--quick]
 """
 
 import argparse
@@ -204,6 +204,9 @@ def main():
         '--rounds', type=int, default=5,
         help='passes of which the best counts (default: %(default)s)')
     parser.add_argument(
+        '--without', default='', metavar='NAME,...',
+        help='filters and weighers that are not in the chain')
+    parser.add_argument(
         '--profile', action='store_true',
         help='also profile the chain on the first number of hosts')
     parser.add_argument(
@@ -222,6 +225,10 @@ def main():
         topology(rng, mixed) for _ in range(max(counts))]
         for mixed in (False, True)}
 
+    chained = [[cls for cls in numa_only(classes)
+                if cls.__name__ not in options.without.split(',')]
+               for classes in (filters.all_filters(),
+                               weights.all_weighers())]
     row = '%-24s %-6s %6s %6s %10s %12s %10s %7s %7s'
     print(row % ('guest', 'kind', 'hosts', 'fit', 'stock us', 'topo+PCI us',
                  'chain us', 'ratio', 'chain'))
@@ -234,8 +241,7 @@ def main():
             decision, _passed = seconds(
                 topologies, extra_specs, DECISION, [], options.rounds, mixed)
             chain, passed = seconds(
-                topologies, extra_specs, numa_only(filters.all_filters()),
-                numa_only(weights.all_weighers()), options.rounds, mixed)
+                topologies, extra_specs, *chained, options.rounds, mixed)
             if not extra_specs and passed != fit:
                 sys.exit(f'stock Nova accepts {fit} hosts, not {passed}')
             if not passed:
