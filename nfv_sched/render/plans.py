@@ -21,14 +21,27 @@ from nfv_sched.advice.plans import trial
 #: Microversions of the compute API from which a destination can be named.
 _LIVE, _COLD = '2.30', '2.56'
 
+# Seconds in which Nova gives back the room that a server had on its old host:
+# the last step of a move, after the server is shown active on the new one.
+_PAUSE = 5
+
 
 def commands(moves: Iterable[trial.Move]) -> Iterator[str]:
     """What to run for moves, in order; each waits until a move is over.
 
+    Before a move to a host that an earlier one has left there is a pause.
+
     :param moves: live and cold migrations
     :returns: lines for a shell; comments begin with ``#``
     """
+    left: set[str] = set()
     for move in moves:
+        if move.destination in left:
+            yield comment(f'until Nova has given back the room on '
+                          f'{move.destination}')
+            yield f'sleep {_PAUSE}'
+            left.clear()
+        left.add(move.source)
         yield comment(f'{move.name}: {move.kind} migration from '
                       f'{move.source} to {move.destination}')
         if move.kind == movable.LIVE:
