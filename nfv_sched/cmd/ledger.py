@@ -146,13 +146,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf = scheduler.CONF
     conf.register_cli_opts(_CLI_OPTS)
     try:
-        try:
-            database.read_configuration(
-                argv, PROG, _DESCRIPTION, patient=True)
-        except (OSError, UnicodeDecodeError) as exc:
-            print(f'{PROG}: the configuration cannot be read: {exc}',
-                  file=sys.stderr)
-            return 2
+        database.read_configuration(
+            argv, PROG, _DESCRIPTION, patient=True)
         if conf.once:
             # Not among the table, where oslo.log writes by itself.
             conf.set_default('use_stderr', True)

@@ -297,20 +297,17 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
         (database.read_configuration if databases
          else database.parse_configuration)(
             arguments, cli.NFVSched.NAME, '')
-    except (cfg.Error, OSError, UnicodeDecodeError,
-            oslo_messaging.MessagingException) as exc:
-        path, why = _unusable(exc, arguments)
+    except (cfg.Error, oslo_messaging.MessagingException) as exc:
+        path, why = _unusable(exc)
         raise UnreadError(
             f'the configuration cannot be used: {why}' if path is None else
             f'{"--config-file " if arguments else ""}{path}: {why}') from exc
 
 
-def _unusable(exc: Exception, arguments: Iterable[str],
-              ) -> tuple[str | None, str]:
+def _unusable(exc: Exception) -> tuple[str | None, str]:
     """The file of a configuration that cannot be used, and why it cannot.
 
     :param exc: as reading it ends
-    :param arguments: by which it was read
     :returns: None for a file that is not known
     """
     from oslo_config import cfg
@@ -323,28 +320,9 @@ def _unusable(exc: Exception, arguments: Iterable[str],
         case cfg.ConfigFileParseError():
             path = exc.config_file
             return path, exc.msg.replace(f'at {path}:', 'line ', 1)
-        case UnicodeDecodeError():
-            paths = [text.partition('=')[2] for text in arguments] or (
-                cfg.find_config_files('nova', cli.NFVSched.NAME))
-            return (next((os.path.abspath(path) for path in paths
-                          if _is_no_text(path)), None),
-                    f'not {exc.encoding.upper()} text')
-        case OSError():
-            return exc.filename, exc.strerror or str(exc)
         case oslo_messaging.MessagingException():
             return None, f'[DEFAULT] transport_url: {exc}'
     return None, ' '.join(str(exc).split())
-
-
-def _is_no_text(path: str) -> bool:
-    try:
-        with open(path) as stream:
-            stream.read()
-    except UnicodeDecodeError:
-        return True
-    except OSError:
-        pass
-    return False
 
 
 def database_error(exc: Exception) -> UnreadError:

@@ -179,10 +179,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except cfg.Error as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)
         return UNUSABLE
-    except (OSError, UnicodeDecodeError) as exc:
-        print(f'{PROG}: the configuration cannot be read: {exc}',
-              file=sys.stderr)
-        return UNUSABLE
     except SystemExit as exc:
         # Its exit code for wrong arguments is that of a failed check.
         return UNUSABLE if exc.code else 0

@@ -16,10 +16,13 @@ not use this module.
 """
 
 from collections.abc import Iterable
+from collections.abc import Sequence
+import pathlib
 import typing as ty
 
 from nova import exception
 from nova import objects
+from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_utils import importutils
 import sqlalchemy as sa
@@ -75,14 +78,57 @@ def parse_configuration(args: list[str], prog: str, description: str) -> None:
     """Read nova.conf and the arguments, and do nothing else.
 
     Parameters are those of :func:`read_configuration`.
+
+    :raises oslo_config.cfg.Error: if that is not possible; see :func:`parse`
     """
     from nova import config
     from nova import version
     logging.register_options(CONF)
     config.set_lib_defaults()
     register_profiler()
-    CONF(args, project='nova', prog=prog, description=description,
-         version=version.version_string())
+    parse(CONF, args, prog, description=description,
+          version=version.version_string())
+
+
+def parse(conf: cfg.ConfigOpts, args: Sequence[str], prog: str,
+          **others) -> None:
+    """Have oslo.config read nova.conf and arguments.
+
+    A file that is no text, or a directory, it takes for no error of its own.
+
+    :param conf: the options
+    :param args: command-line arguments, without the name of the program
+    :param prog: name of the program
+    :param others: further arguments for oslo.config
+    :raises oslo_config.cfg.ConfigFileParseError: also if a file cannot be
+        read at all
+    :raises oslo_config.cfg.Error: for whatever else is wrong
+    """
+    try:
+        conf(args, project='nova', prog=prog, **others)
+    except UnicodeDecodeError as exc:
+        raise cfg.ConfigFileParseError(
+            _no_text(args, prog),
+            f'not {exc.encoding.upper()} text') from exc
+    except OSError as exc:
+        raise cfg.ConfigFileParseError(
+            exc.filename, exc.strerror or str(exc)) from exc
+
+
+def _no_text(args: Iterable[str], prog: str) -> str:
+    """The first of the configuration files that is no text."""
+    for name in (*[arg.rpartition('=')[2] for arg in args],
+                 *cfg.find_config_files('nova', prog),
+                 *cfg.find_config_dirs('nova', prog)):
+        path = pathlib.Path(name).absolute()
+        for file in sorted(path.glob('*.conf')) or [path]:
+            try:
+                file.read_text()
+            except UnicodeDecodeError:
+                return str(file)
+            except (OSError, ValueError):
+                pass
+    return 'nova.conf'
 
 
 def register_profiler() -> None:

@@ -284,7 +284,7 @@ class ProcessTest(ProcessTestCase):
 
     def test_configuration_that_is_no_text(self):
         self.assert_configuration_refused(
-            b'\xff\xfe', 'the configuration cannot be read: ')
+            b'\xff\xfe', f'Failed to parse {self.conf}: not UTF-8 text')
 
     def test_wrong_value(self):
         for args in (), ('--once',):

@@ -356,7 +356,8 @@ class CommandTest(ResultMixin, test_ledger_process.ProcessTestCase):
         code, out, err = self.check()
         self.assertEqual((255, ''), (code, out), err)
         self.assertIn(
-            'nfv-sched-status: the configuration cannot be read: ', err)
+            f'nfv-sched-status: Failed to parse {self.conf}: not UTF-8 text',
+            err)
         self.assertNotIn('Traceback', err)
 
     def test_course(self):

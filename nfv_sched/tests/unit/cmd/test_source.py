@@ -253,8 +253,8 @@ class ConfigurationTest(cmd_base.CommandTestCase):
 
     @staticmethod
     def configure(arguments, prog, _description):
-        """As oslo.config does, but not for the whole process."""
-        cfg.ConfigOpts()(arguments, project='nova', prog=prog)
+        """As it is read, but not for the whole process."""
+        database.parse(cfg.ConfigOpts(), arguments, prog)
 
     def run_all(self, path):
         for command in self.COMMANDS:
