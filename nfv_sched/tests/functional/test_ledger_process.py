@@ -312,6 +312,21 @@ class ProcessTest(ProcessTestCase):
                 f'"total": {limit}' in self.inventory()))
         self.assertNotIn(' ERROR nfv_sched', log.read_text())
 
+    def test_no_text_while_it_runs(self):
+        """It goes on as before, and the correction is taken."""
+        log = pathlib.Path(self.directory, 'log')
+        process = self.start('--log-file', str(log))
+        self.wait_until(process, lambda: '"reserved": 5' in self.inventory())
+        with open(self.conf, 'ab') as conf:
+            conf.write(b'\xff\xfe')
+        process.send_signal(signal.SIGHUP)
+        self.wait_until(process, lambda: 'decode byte' in log.read_text())
+        self.neutron.ports.pop()
+        self.wait_until(process, lambda: '"reserved": 4' in self.inventory())
+        self.configure(30)
+        process.send_signal(signal.SIGHUP)
+        self.wait_until(process, lambda: '"total": 30' in self.inventory())
+
     def test_service(self):
         """It runs, reads its configuration again, and ends when told to."""
         process = self.start()
