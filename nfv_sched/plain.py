@@ -81,6 +81,8 @@ def _fits_a_cell(host_state, request: Request, note: RequestNote,
     devices = None
     if request.demands:
         view = topology.host_topology(host_state.numa_topology)
+        if view is None:
+            return False
         devices = _like_devices(host_state, request, note, view)
         host_cells = view.cells
     else:

@@ -13,6 +13,9 @@
 
 from nova import objects
 
+from nfv_sched.filters import nfv_topology
+from nfv_sched import refusals
+from nfv_sched import request
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 
@@ -41,6 +44,18 @@ class TestOddData(base.FilterTestCase):
             cells=[objects.NUMACell(id=0)])
         for spec in (clouds.spec(), clouds.spec('strict')):
             self.assertEqual([], self.passing([host], spec))
+
+    def test_topology_without_cells(self):
+        """It is none; with PCI devices, too."""
+        for spec in (clouds.spec(), clouds.spec('strict'),
+                     clouds.spec(devices=[clouds.pci_request()])):
+            host = clouds.host(devices={0: 1})
+            host.numa_topology = objects.NUMATopology(cells=[])
+            found = nfv_topology.NFVTopologyFilter().filter_all([host], spec)
+            self.assertEqual([], list(found))
+            (_host, why), = request.note_of(spec).rejected
+            self.assertIn('a host with a NUMA topology needed',
+                          str(refusals.resolve(why)))
 
     def test_cell_without_siblings(self):
         host = clouds.host()
