@@ -409,5 +409,6 @@ def _mix(given: str) -> dict[str, int]:
         if not equals or not count.isdigit() or not int(count):
             raise argparse.ArgumentTypeError(
                 f'FLAVOR=N needed, not {part!r}')
-        found[name.strip()] = int(count)
+        name = name.strip()
+        found[name] = found.get(name, 0) + int(count)
     return found

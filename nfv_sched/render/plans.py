@@ -45,9 +45,13 @@ def commands(moves: Iterable[trial.Move]) -> Iterator[str]:
         yield comment(f'{move.name}: {move.kind} migration from '
                       f'{move.source} to {move.destination}')
         if move.kind == movable.LIVE:
+            # --wait would wait for ever until a paused server is active.
+            wait = () if move.paused else ('--wait',)
             yield _openstack(
                 _LIVE, 'server', 'migrate', '--live-migration',
-                '--host', move.destination, '--wait', move.uuid)
+                '--host', move.destination, *wait, move.uuid)
+            if move.paused:
+                yield _while_moving(move.uuid)
         else:
             yield _openstack(
                 _COLD, 'server', 'migrate', '--host', move.destination,
@@ -73,6 +77,13 @@ def disable(host: str, reason: str) -> str:
     return _openstack(
         None, 'compute', 'service', 'set', '--disable', '--disable-reason',
         reason, host, 'nova-compute')
+
+
+def _while_moving(uuid: str) -> str:
+    """The command that ends when a server is not being moved any more."""
+    status = _openstack(
+        None, 'server', 'show', '-f', 'value', '-c', 'status', uuid)
+    return f'while [ "$({status})" = MIGRATING ]; do sleep {_PAUSE}; done'
 
 
 def _openstack(version: str | None, *words: str) -> str:

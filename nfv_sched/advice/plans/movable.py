@@ -28,8 +28,11 @@ LIVE = 'live'
 COLD = 'cold'
 EVACUATE = 'evacuate'
 
+#: State of a server that is moved live and does not run then.
+PAUSED = 'paused'
+
 _STATES: ty.Mapping[str, tuple[str, ...]] = {
-    LIVE: ('active', 'paused'), COLD: ('active', 'stopped'),
+    LIVE: ('active', PAUSED), COLD: ('active', 'stopped'),
     EVACUATE: ('active', 'stopped', 'error')}
 _ACCELERATED = 'accelerator-'
 _ACCELERATOR = 'it has an accelerator of Cyborg'
@@ -56,7 +59,8 @@ def why_not(kind: str, found: snapshot.Server,
         return 'its host is not known'
     if kind != EVACUATE and not host.up:
         return f'the compute service on {host.name} is down: evacuate it'
-    if found.task:
+    # Nova evacuates whatever it was at when the host was lost.
+    if kind != EVACUATE and found.task:
         return f'Nova is busy with it ({found.task})'
     if found.state not in _STATES[kind]:
         return f'it is {found.state}'
@@ -91,6 +95,8 @@ def _cold(found: snapshot.Server) -> str | None:
 
 
 def _evacuate(found: snapshot.Server) -> str | None:
+    if _has_accelerator_port(found):
+        return _ACCELERATOR
     return 'Nova evacuates no server with a TPM' if _has_tpm(found) else None
 
 
@@ -110,6 +116,10 @@ def _has_tpm(found: snapshot.Server) -> bool:
 
 
 def _accelerated(found: snapshot.Server) -> bool:
-    return bool(found.flavor.extra_specs.get('accel:device_profile')) or any(
-        port.vnic_type.startswith(_ACCELERATED)
-        for port in found.ports or ())
+    return bool(found.flavor.extra_specs.get('accel:device_profile')) or (
+        _has_accelerator_port(found))
+
+
+def _has_accelerator_port(found: snapshot.Server) -> bool:
+    return any(port.vnic_type.startswith(_ACCELERATED)
+               for port in found.ports or ())

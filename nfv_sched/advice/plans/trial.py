@@ -43,6 +43,7 @@ class Move:
     :ivar kind: ``live``, ``cold`` or ``evacuate``
     :ivar source: name of its host
     :ivar destination: name of the host to which it goes
+    :ivar paused: whether it is paused, and stays so
     """
 
     uuid: str
@@ -52,6 +53,7 @@ class Move:
     kind: str = movable.LIVE
     source: str
     destination: str
+    paused: bool = False
 
 
 def move_of(server: snapshot.Server, source: str, destination: str,
@@ -65,7 +67,8 @@ def move_of(server: snapshot.Server, source: str, destination: str,
     """
     return Move(uuid=server.uuid, name=server.name, kind=kind,
                 flavor=server.flavor.name, memory=server.flavor.memory,
-                source=source, destination=destination)
+                source=source, destination=destination,
+                paused=server.state == movable.PAUSED)
 
 
 class Failure(ty.NamedTuple):

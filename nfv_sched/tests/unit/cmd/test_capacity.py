@@ -122,6 +122,11 @@ class CapacityTest(base.CommandTestCase):
             [{'Mix': '1 x vrouter.4, 1 x fw.6', 'Fits': 2, 'If empty': 3}],
             self.table('list', '--mix', 'vrouter.4=1,fw.6=1', '--empty'))
 
+    def test_mix_with_a_flavor_twice(self):
+        self.assertEqual(
+            self.table('list', '--mix', 'fw.6=2', '--empty'),
+            self.table('list', '--mix', 'fw.6=1,fw.6=1', '--empty'))
+
     def test_mix_that_nova_refuses(self):
         odd = clouds.flavor(name='odd', hw__cpu_thread_policy='x')
         file.save(dataclasses.replace(CLOUD, flavors=(*FLAVORS, odd)),

@@ -12,6 +12,7 @@
 
 import argparse
 from collections.abc import Iterable
+import dataclasses
 import shlex
 from unittest import mock
 
@@ -60,6 +61,16 @@ class CommandsTest(base.TestCase):
             ('2.30', 'server migrate', True, 'two', True, LIVE.uuid),
             (version, args.command, args.live_migration, args.host,
              args.wait, args.server))
+
+    def test_paused(self):
+        """It is never active, for which the client would wait."""
+        moves = [dataclasses.replace(LIVE, paused=True)]
+        lines = list(plans.commands(moves))
+        (_version, args), = parsed(lines[:-1])
+        self.assertFalse(args.wait)
+        self.assertEqual(
+            'while [ "$(openstack server show -f value -c status '
+            f'{LIVE.uuid})" = MIGRATING ]; do sleep 5; done', lines[-1])
 
     def test_cold(self):
         move = trial.move_of(mock.Mock(
