@@ -45,6 +45,7 @@ _PHYSNET_TRAIT = 'CUSTOM_PHYSNET_'
 # Metadata of aggregates that has names, or UUIDs, separated by commas.
 _ZONE = 'availability_zone'
 _TENANT = 'filter_tenant_id'
+_FLAVORS = 'instance_type'
 _PROJECTS = 'num_proj_'  # in the statistics of a host
 # Tags of devices that say which one in the world it is.
 _SERIAL = ('card_serial_number', 'serial_number', 'mac_address',
@@ -53,7 +54,10 @@ _DROPPED = 'dropped'
 # Properties of images that Nova and nfv-sched know; others may say anything.
 _IMAGE = ('hw', 'img_', 'os_', 'nfv', 'trait', 'architecture',
           'hypervisor_type', 'vm_mode')
-_SCHEDULE_ZONE = 'default_schedule_zone'
+# Those of them with free text.
+_FREE = ('os_admin_user', 'os_command_line')
+# Options that name an availability zone.
+_ZONES = ('default_schedule_zone', 'default_availability_zone')
 
 
 def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
@@ -108,12 +112,16 @@ class _Anonymizer:
                      *(server.zone for server in servers if server.zone),
                      *(agent.zone for agent in cloud.network_agents or ()),
                      *(zone for service in cloud.network_services
-                       for zone in service.zones)],
-            ('', 'nova', defaults.get('default_availability_zone', 'nova')))
+                       for zone in service.zones),
+                     *(defaults[name] for name in _ZONES
+                       if defaults.get(name))],
+            ('', 'nova'))
         self._server = _Names('server', (server.name for server in servers))
         self._flavor = _Names('flavor', [
             *(flavor.name for flavor in cloud.flavors),
-            *(server.flavor.name for server in servers)])
+            *(server.flavor.name for server in servers),
+            *(name for aggregate in cloud.aggregates
+              for name in _split(aggregate.metadata.get(_FLAVORS, '')))])
         self._aggregate = _Names('aggregate', [
             *(aggregate.name for aggregate in cloud.aggregates),
             *(name for host in hosts for name in host.aggregates)])
@@ -214,11 +222,11 @@ class _Anonymizer:
     def _options(self) -> Mapping[str, Mapping[str, ty.Any]]:
         """The options; some name an availability zone, hosts or images."""
         options = dict(self._cloud.options)
-        defaults = options.get('DEFAULT', {})
-        if defaults.get(_SCHEDULE_ZONE):
-            options['DEFAULT'] = {
-                **defaults,
-                _SCHEDULE_ZONE: self._zone(defaults[_SCHEDULE_ZONE])}
+        defaults = dict(options.get('DEFAULT', {}))
+        for name in _ZONES:
+            if defaults.get(name):
+                defaults[name] = self._zone(defaults[name])
+                options['DEFAULT'] = defaults
         scheduler = dict(options.get('filter_scheduler', {}))
         for name, other in (('isolated_hosts', self._host),
                             ('isolated_images', self._uuid)):
@@ -273,9 +281,10 @@ class _Anonymizer:
                   provider: snapshot.Provider) -> snapshot.Provider:
         name = self._hypervisor_name(host)
         if provider.name != host.hypervisor:
-            # Those of devices and of the ledger begin with the hypervisor.
+            # Those of devices and of the ledger begin with the hypervisor;
+            # those of Neutron, too, but they name bridges after a colon.
             rest = provider.name.removeprefix(host.hypervisor)
-            name += rest if rest != provider.name and rest[0] in '_:' else (
+            name += rest if rest != provider.name and rest[0] == '_' else (
                 '_' + self._uuid(provider.uuid)[:8])
         return dataclasses.replace(
             provider, uuid=self._uuid(provider.uuid), name=name,
@@ -301,7 +310,7 @@ class _Anonymizer:
             flavor=self._whole_flavor(server.flavor),
             image={name: self._without_ids(text)
                    for name, text in server.image.items()
-                   if name.startswith(_IMAGE)},
+                   if name.startswith(_IMAGE) and name not in _FREE},
             ports=None if server.ports is None else tuple(
                 dataclasses.replace(
                     port, id=self._uuid(port.id),
@@ -347,6 +356,8 @@ class _Anonymizer:
             return self._zone(text)
         if name.startswith(_TENANT):
             return _each(text, self._uuid)
+        if name == _FLAVORS:
+            return _each(text, self._flavor)
         return self._without_ids(text)
 
     def _whole_group(self, group: snapshot.Group) -> snapshot.Group:
@@ -372,8 +383,12 @@ class _Anonymizer:
             zones=tuple(map(self._zone, service.zones)))
 
 
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(',')]
+
+
 def _each(text: str, change: Callable[[str], str]) -> str:
-    return ','.join(change(part.strip()) for part in text.split(','))
+    return ','.join(map(change, _split(text)))
 
 
 def _trait_part(name: str) -> str:

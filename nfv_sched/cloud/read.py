@@ -79,6 +79,7 @@ _OTHER_IMAGE_PREFIXES = ('owner_', 'user_id', 'instance_uuid', 'clean_',
 
 # What a row raises that is not as Nova writes it.
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
+_CELL_DISABLED = 'its cell is disabled'
 
 
 def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
@@ -202,8 +203,10 @@ def _hosts(conf, cells: records.Cells, aggregates,
                          if aggregate.metadata.get('availability_zone')),
                         conf.default_availability_zone),
                     # A compute node without service is of no use.
-                    enabled=service is not None and not service.disabled,
-                    disabled_reason=service and service.disabled_reason,
+                    enabled=service is not None and not (
+                        service.disabled or found.disabled),
+                    disabled_reason=_CELL_DISABLED if found.disabled
+                    else service and service.disabled_reason,
                     up=service is not None and cells.is_up(service)))
     return hosts
 

@@ -67,6 +67,7 @@ class Save(source.Telling, cli.Command):
 
     def take_action(self, parsed_args) -> int:
         cloud = source.read(cli.configuration(parsed_args))
+        missing = cloud.missing
         if parsed_args.anonymize:
             cloud = anonymize.anonymize(cloud)
         try:
@@ -76,7 +77,7 @@ class Save(source.Telling, cli.Command):
         self.app.stdout.write(
             f'{parsed_args.file}: {text.count(len(cloud.hosts), "host")}, '
             f'{text.count(len(cloud.servers), "server")}, {_shown(size)}\n')
-        self._missing += cloud.missing
+        self._missing += missing
         return 0
 
 

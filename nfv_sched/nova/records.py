@@ -70,12 +70,14 @@ class Hosts(ty.NamedTuple):
     :ivar computes: rows of ``compute_nodes``
     :ivar services: host -> row of ``services``
     :ivar devices: ID of the compute node -> rows of ``pci_devices``
+    :ivar disabled: whether Nova sends no new servers to the cell
     """
 
     cell: str
     computes: list
     services: dict[str, ty.Any]
     devices: dict[int, list]
+    disabled: bool
 
 
 def plain(text: str | None) -> ty.Any:
@@ -153,7 +155,8 @@ class Cells:
 
     def hosts(self) -> list[Hosts]:
         """The compute nodes of all cells that answer."""
-        return [Hosts(name_of(self._cells[uuid]), *found)
+        return [Hosts(name_of(self._cells[uuid]), *found,
+                      bool(self._cells[uuid].disabled))
                 for uuid, found in self._read(
                     _hosts, list(self._cells)).items()]
 
@@ -254,7 +257,7 @@ def _hosts(context) -> tuple[list, dict, dict]:
         'pci_stats'))
     table = models.Service.__table__
     services = _rows(context, _present(
-        table, 'host', 'binary', 'disabled', 'disabled_reason',
+        table, 'host', 'binary', 'topic', 'disabled', 'disabled_reason',
         'forced_down', 'last_seen_up', 'created_at',
     ).where(table.c.binary == 'nova-compute'))
     table = models.PciDevice.__table__

@@ -88,6 +88,20 @@ class CommandTest(test_ledger_process.ProcessTestCase):
         self.assertEqual(['node1'],
                          [provider.name for provider in host.providers])
 
+    def test_disabled_cell(self):
+        """Nova looks for no place there."""
+        self.change(
+            'cell1.sqlite', main_models.Service.__table__.insert().values(
+                host='host1', binary='nova-compute', topic='compute',
+                report_count=1, disabled=False,
+                created_at=datetime.datetime(2020, 1, 1), deleted=0))
+        self.change('api.sqlite', api_models.CellMapping.__table__.update(
+            ).values(disabled=True))
+        self.assertEqual(0, self.save()[0])
+        host, = file.load(self.file).hosts
+        self.assertEqual((False, 'its cell is disabled'),
+                         (host.enabled, host.disabled_reason))
+
     def test_anonymous(self):
         self.assertEqual(0, self.save('--anonymize')[0])
         cloud = file.load(self.file)

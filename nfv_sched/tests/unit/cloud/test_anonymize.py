@@ -57,7 +57,10 @@ def host(name: str, **fields) -> snapshot.Host:
                 parent=uuid),
             snapshot.Provider(
                 uuid=getattr(uuids, name + 'rp'), name='acme-bridge',
-                parent=uuid)),
+                parent=uuid),
+            snapshot.Provider(
+                uuid=getattr(uuids, name + 'agent'), parent=uuid,
+                name=f'{name}.acme.example:Open vSwitch agent:br-acme')),
         network=snapshot.HostNetwork(vswitch_ports=3), **fields)
 
 
@@ -68,7 +71,8 @@ CLOUD = snapshot.Cloud(
         'Host acme-3 is left out, its record is malformed: acme',
         'Neutron cannot be read: http://neutron.acme.example'),
     options={'nfv_sched': {'vswitch_label': 'nfv_vswitch'},
-             'DEFAULT': {'default_schedule_zone': 'acme-west'},
+             'DEFAULT': {'default_schedule_zone': 'acme-west',
+                         'default_availability_zone': 'acme-east'},
              'filter_scheduler': {
                  'isolated_hosts': ['acme-2', 'acme-gone'],
                  'isolated_images': [uuids.image], 'host_subset_size': 1}},
@@ -78,7 +82,8 @@ CLOUD = snapshot.Cloud(
             uuid=uuids.first, name='acme-vm', host='acme-1',
             cell='acme-cell', project=PROJECT, flavor=FLAVOR,
             moved='2026-01-01T00:00:00Z',
-            image={'hw_numa_nodes': '1', 'customer': 'Acme'},
+            image={'hw_numa_nodes': '1', 'customer': 'Acme',
+                   'os_command_line': 'acme'},
             ports=(snapshot.Port(
                 id=uuids.port, network=uuids.network, physnet='acme-net',
                 device='0000:81:00.1'),),
@@ -94,7 +99,8 @@ CLOUD = snapshot.Cloud(
     aggregates=(snapshot.Aggregate(
         name='acme-racks', uuid=uuids.aggregate, hosts=('acme-1', 'acme-2'),
         metadata={'availability_zone': 'acme-west', 'pinned': 'true',
-                  'filter_tenant_id': f'{PROJECT}, {uuids.other}'}),),
+                  'filter_tenant_id': f'{PROJECT}, {uuids.other}',
+                  'instance_type': 'acme.router, acme.gone'}),),
     groups=(snapshot.Group(
         uuid=uuids.group, name='acme-pair', policy='anti-affinity',
         members=(uuids.first,)),),
@@ -168,7 +174,11 @@ class AnonymizeTest(base.TestCase):
             first.project,
             aggregate.metadata['filter_tenant_id'].split(',')[0])
         self.assertIn(f'num_proj_{first.project}', mine.stats)
-        root, ledger, _other = mine.providers
+        names = aggregate.metadata['instance_type'].split(',')
+        self.assertEqual((first.flavor.name, 2), (names[0], len(set(names))))
+        root, ledger, _other, agent = mine.providers
+        self.assertEqual((f'{mine.hypervisor}_{agent.uuid[:8]}', root.uuid),
+                         (agent.name, agent.parent))
         self.assertEqual((mine.uuid, mine.hypervisor),
                          (root.uuid, root.name))
         self.assertEqual({aggregate.uuid}, root.aggregates)
@@ -212,8 +222,10 @@ class AnonymizeTest(base.TestCase):
         self.assertEqual('true', cloud.aggregates[0].metadata['pinned'])
         self.assertEqual(CLOUD.options['nfv_sched'],
                          cloud.options['nfv_sched'])
-        self.assertEqual({'default_schedule_zone': cloud.hosts[0].zone},
-                         cloud.options['DEFAULT'])
+        zones = cloud.options['DEFAULT']
+        self.assertEqual(cloud.hosts[0].zone, zones['default_schedule_zone'])
+        self.assertNotIn(zones['default_availability_zone'],
+                         ('', cloud.hosts[0].zone))
         scheduler = cloud.options['filter_scheduler']
         self.assertIn(scheduler['isolated_hosts'][0],
                       [each.name for each in cloud.hosts])

@@ -69,6 +69,16 @@ class SaveTest(base.CommandTestCase):
                          'error: Nor does cell 3\n', err)
         self.assertIn('0 hosts', out)
 
+    def test_missing_from_an_anonymous_one(self):
+        """Who saves it must know the names; who reads it must not."""
+        self.read.return_value = snapshot.Cloud(
+            taken='', missing=('Cell acme does not answer in time',))
+        code, _out, err = self.save(self.file, '--anonymize')
+        self.assertEqual(
+            (1, 'error: Cell acme does not answer in time\n'), (code, err))
+        self.assertEqual(('Cell cell1 does not answer in time',),
+                         file.load(self.file).missing)
+
     def test_no_database(self):
         self.read.side_effect = OSError('gone')
         code, out, err = self.save(self.file)

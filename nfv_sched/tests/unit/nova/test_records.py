@@ -48,7 +48,8 @@ class CellsTest(base.TestCase):
         super().setUp()
         self.useFixture(fixtures.MockPatchObject(
             objects.CellMappingList, 'get_all', return_value=[
-                objects.CellMapping(uuid=getattr(uuids, name), name=name)
+                objects.CellMapping(uuid=getattr(uuids, name), name=name,
+                                    disabled=name == 'near')
                 for name in ('near', 'far')]))
         self.gather = self.useFixture(fixtures.MockPatchObject(
             nova_context, 'scatter_gather_cells')).mock
@@ -69,7 +70,7 @@ class CellsTest(base.TestCase):
             'near': ([], {}, {}),
             'far': nova_context.did_not_respond_sentinel})
         cells = records.Cells()
-        self.assertEqual([('near', [], {}, {})], cells.hosts())
+        self.assertEqual([('near', [], {}, {}, True)], cells.hosts())
         self.assertEqual([f'Cell {uuids.far}(far) does not answer in time'],
                          cells.failures)
         self.assertEqual([('far', 'does not answer in time')],
