@@ -93,13 +93,16 @@ def flavor(found: snapshot.Flavor) -> Translated:
             do='a guest had one NUMA node by default; policies need one')
         lines.append(line)
         extra_specs = _merged(lines)
+    errors = tuple([
+        (each.key, each.finding) for each in lint.lint([
+            dataclasses.replace(found, extra_specs=extra_specs)])
+        if each.severity == values.ERROR])
+    if not errors:
+        lines = [_told_what_floats(line, found, extra_specs)
+                 for line in lines]
     return dataclasses.replace(
         _translated(found.name, translations.FLAVOR, lines, extra_specs,
-                    found.extra_specs),
-        errors=tuple([
-            (each.key, each.finding) for each in lint.lint([
-                dataclasses.replace(found, extra_specs=extra_specs)])
-            if each.severity == values.ERROR]))
+                    found.extra_specs), errors=errors)
 
 
 def image(name: str, properties: Mapping[str, str]) -> Translated:
@@ -163,6 +166,31 @@ def _contradicted(key: str, becomes: Mapping[str, str],
                 each == 'hw:cpu_policy' and there not in _PINNED):
             return each
     return None
+
+
+def _told_what_floats(line: Line, found: snapshot.Flavor,
+                      after: Mapping[str, str]) -> Line:
+    """The line, lost if other vCPUs than the shared one would float, too.
+
+    :param line: the line of a key
+    :param found: the flavor as it was
+    :param after: its keys and values then, without errors
+    """
+    if line.key != policy.SYNONYMS[policy.SHARED_VCPU] or line.lost or (
+            found.extra_specs.get('hw:cpu_policy') == 'mixed'):
+        return line
+    guest = flavors.numa_topology(
+        flavors.flavor(found.name, found.vcpus, found.memory, after),
+        flavors.image({}))
+    cells = guest.cells if guest is not None else ()
+    floating = sorted(set().union(*(cell.cpuset for cell in cells))
+                      - {int(line.value)})
+    if not floating:
+        return line
+    return dataclasses.replace(line, lost=True, do=(
+        f'vCPUs {", ".join(map(str, floating))} would not be pinned any '
+        'more: Nova takes one mask, and all that it leaves out floats. Leave '
+        f'out {line.value} only, or do without real time'))
 
 
 def _is_known(key: str) -> bool:

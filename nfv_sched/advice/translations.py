@@ -172,6 +172,16 @@ def _features(value: str, specs: Specs) -> Specs:
     return {'capabilities:cpu_info:features': value}
 
 
+def _tpm(value: str, specs: Specs) -> Specs:
+    """A version, without which Nova ignores the model."""
+    if not is_true(value):
+        return {}
+    if 'hw:tpm_version' in specs:
+        return {'hw:tpm_version': specs['hw:tpm_version']}
+    return {'hw:tpm_version': '2.0',
+            'hw:tpm_model': specs.get('hw:tpm_model', 'tpm-crb')}
+
+
 def _avp(value: str, specs: Specs) -> Specs:
     if value != 'avp':
         return {'hw_vif_model': value}
@@ -242,8 +252,7 @@ _FLAVORS = (
      _if_true(hw__watchdog_action='reset'),
      'the guest needs a watchdog daemon; other actions: poweroff, pause, '
      'none', _ZERO),
-    ('sw:wrs:vtpm', COMBINATION,
-     _if_true(hw__tpm_version='2.0', hw__tpm_model='tpm-crb'),
+    ('sw:wrs:vtpm', COMBINATION, _tpm,
      'hosts need [libvirt] swtpm_enabled and the key manager', _ZERO),
     ('sw:wrs:srv_grp_messaging', NONE, _nothing,
      'guests of a server group talk over a network', _ZERO),

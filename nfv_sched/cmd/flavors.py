@@ -83,7 +83,8 @@ examples:
   nfv-sched flavor translate --image image.json
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
-line is wrong; 3 if a key has no counterpart that could be set.
+line is wrong; 3 if a key has no counterpart that could be set, or "flavor
+lint" finds an error of what the flavor becomes.
 """
 
 

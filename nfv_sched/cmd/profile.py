@@ -38,6 +38,7 @@ _TABLE = 'table'
 # What nova.conf can have in a list and in the name of a section.
 _NETWORK = re.compile(r'''[^\s,=$'"\[\]]+''')
 _MOST_MTU = 65536
+_EPSILON = 1e-9
 _MOST_CORES = 1024
 _MOST_OSDS = 10000
 
@@ -141,7 +142,7 @@ def _pages(text: str) -> tuple[tuple[int, float], ...]:
             raise argparse.ArgumentTypeError(f'{name} is there twice')
         found[size] = _number(percent.removesuffix('%'), 0, 100,
                               'percentage') / 100 if colon else 1.0
-    if sum(found.values()) > 1:
+    if sum(found.values()) > 1 + _EPSILON:
         raise argparse.ArgumentTypeError(f'{text!r} is more than 100%')
     return tuple(found.items())
 

@@ -94,15 +94,14 @@ def threads(subject: values.Subject) -> Iterator[values.Finding]:
              if not any(len(core) > 1 for core in node.siblings)]
     if guest.isolates and not plain:
         yield values.Finding(
-            values.ERROR, 'hw:cpu_thread_policy',
+            values.ERROR, whole.threads_key(subject),
             'isolate: all hosts have hyperthreading, and Nova cannot keep '
             'the sibling threads of cpu_dedicated_set idle',
-            'set require, and twice the vCPUs')
+            f'set {whole.required(subject)}, and twice the vCPUs')
     if guest.requires_siblings and len(plain) == len(hosts.nodes):
         yield values.Finding(
-            values.ERROR, 'hw:cpu_thread_policy',
-            'require: no host has hyperthreading',
-            'set isolate, or remove it')
+            values.ERROR, whole.threads_key(subject),
+            'require: no host has hyperthreading', 'remove it')
 
 
 def labels(subject: values.Subject) -> Iterator[values.Finding]:

@@ -30,6 +30,7 @@ MOST_DEVICES = 8
 ABSURD_DEVICES = 1 << 12
 
 _NODES = 'hw:numa_nodes'
+_THREADS_TRAIT = 'trait:HW_CPU_HYPERTHREADING'
 _LISTS = ('give hw:numa_cpus.N and hw:numa_mem.N for each of the guest NUMA '
           'nodes 0, 1, ...: each vCPU once, and all of the memory')
 _MIXED = ('with hw:cpu_policy=mixed set either hw:cpu_dedicated_mask or '
@@ -199,7 +200,7 @@ def odd_threads(subject: values.Subject) -> Iterator[values.Finding]:
     for number, cell in enumerate(guest.cells):
         if cell.dedicated % 2:
             yield values.Finding(
-                values.WARNING, 'hw:cpu_thread_policy',
+                values.WARNING, threads_key(subject),
                 f'require with {cell.dedicated} pinned vCPUs in guest NUMA '
                 f'node {number}: the sibling thread of one is left over',
                 'make the number of vCPUs even')
@@ -211,10 +212,29 @@ def isolated(subject: values.Subject) -> Iterator[values.Finding]:
     if subject.guest is not None and subject.guest.isolates and (
             subject.hosts is None):
         yield values.Finding(
-            values.WARNING, 'hw:cpu_thread_policy',
+            values.WARNING, threads_key(subject),
             'isolate: hosts with hyperthreading and cpu_dedicated_set are '
             'refused, Nova cannot keep sibling threads idle there',
-            'on such hosts set require, and twice the vCPUs')
+            f'on such hosts set {required(subject)}, and twice the vCPUs')
+
+
+def threads_key(subject: values.Subject) -> str:
+    """The key by which a flavor asks for a thread policy.
+
+    :param subject: the flavor
+    """
+    policy = 'hw:cpu_thread_policy'
+    specs = subject.flavor.extra_specs
+    return _THREADS_TRAIT if (
+        policy not in specs and _THREADS_TRAIT in specs) else policy
+
+
+def required(subject: values.Subject) -> str:
+    """The value of that key for sibling threads.
+
+    :param subject: the flavor
+    """
+    return 'required' if threads_key(subject) == _THREADS_TRAIT else 'require'
 
 
 def many_devices(subject: values.Subject) -> Iterator[values.Finding]:

@@ -95,8 +95,8 @@ class CommandTest(test_ledger_process.ProcessTestCase):
                 host='host1', binary='nova-compute', topic='compute',
                 report_count=1, disabled=False,
                 created_at=datetime.datetime(2020, 1, 1), deleted=0))
-        self.change('api.sqlite', api_models.CellMapping.__table__.update(
-            ).values(disabled=True))
+        cells = api_models.CellMapping.__table__
+        self.change('api.sqlite', cells.update().values(disabled=True))
         self.assertEqual(0, self.save()[0])
         host, = file.load(self.file).hosts
         self.assertEqual((False, 'its cell is disabled'),

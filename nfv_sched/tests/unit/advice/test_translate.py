@@ -282,6 +282,30 @@ class TranslateTest(base.TestCase):
         self.assertEqual('mixed', found['hw:cpu_policy'])
         self.assertEqual([], self.errors(found))
 
+    def test_real_time_without_more_than_the_shared_vcpu(self):
+        """Others that are not real-time would lose their pins."""
+        for mask, floating in (('^0-1', 'vCPUs 0 would'), ('^1', None),
+                               ('^0-2', 'vCPUs 0, 2 would'), ('2-3', '0')):
+            found = translate.flavor(flavor(extra_specs={
+                'hw:cpu_policy': 'dedicated', 'hw:wrs:shared_vcpu': '1',
+                'hw:cpu_realtime': 'true', 'hw:cpu_realtime_mask': mask}))
+            lost = [line for line in found.lines if line.lost]
+            self.assertEqual((), found.errors)
+            if floating is None:
+                self.assertEqual([], lost)
+                continue
+            line, = lost
+            self.assertEqual('hw:wrs:shared_vcpu', line.key)
+            self.assertIn(floating, line.do)
+
+    def test_model_of_a_tpm_without_a_version(self):
+        """Nova ignores it."""
+        for specs in ({'sw:wrs:vtpm': 'true', 'hw:tpm_model': 'tpm-tis'},
+                      {'hw:tpm_model': 'tpm-tis', 'sw:wrs:vtpm': 'true'}):
+            self.assertEqual(
+                {'hw:tpm_version': '2.0', 'hw:tpm_model': 'tpm-tis'},
+                translate.flavor(flavor(extra_specs=specs)).extra_specs)
+
     def test_what_is_set_stays(self):
         found = self.becomes(
             hw__wrs__pci_numa_affinity='prefer', hw__numa_nodes='1',

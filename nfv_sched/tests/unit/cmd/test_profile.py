@@ -158,6 +158,9 @@ class ProfileTest(base.CommandTestCase):
             'default_hugepagesz=1GB hugepagesz=1G hugepages=0:61,1:64 '
             'hugepagesz=2M hugepages=0:15232,1:16000 ', self.profile(
                 '--pages', '1G:51%,2M:25%', '-f', 'kernel'))
+        # Whose sum is a little more than 1, as floating point has it.
+        self.assertIn('hugepagesz=2M ', self.profile(
+            '--pages', '1G:33%,2M:56%,4K:11%', '-f', 'kernel'))
 
     def test_tuned(self):
         self.assertIn(f'\nisolated_cores={ISOLATED}\n',

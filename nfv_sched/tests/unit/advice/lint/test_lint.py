@@ -226,6 +226,15 @@ CASES = {
         broken(E, '', {'hw:numa_nodes': '2'}, image={'hw_numa_nodes': '1'}),
         broken(E, '', {'hw:cpu_max_cores': '2', 'hw:cpu_max_threads': '1'},
                image={'hw_cpu_max_sockets': '1'}),
+        broken(E, 'hw_sound_model', {'hw:sound_model': 'sb16'},
+               image={'hw_sound_model': 'usb'}),
+        broken(E, 'os_secure_boot', {'os:secure_boot': 'required'},
+               image={'os_secure_boot': 'disabled'}),
+        broken(E, 'hw_ephemeral_encryption', {
+            'hw:ephemeral_encryption': 'true'}, image={
+                'hw_ephemeral_encryption': 'false'}),
+        fine({'hw:sound_model': 'sb16', 'os:secure_boot': 'required'},
+             image={'hw_sound_model': 'sb16', 'os_secure_boot': 'required'}),
         fine({'hw:numa_nodes': '2'}, image={'hw_vif_model': 'virtio'})),
     'unknown alias': (
         broken(E, 'pci_passthrough:alias', {
@@ -329,6 +338,8 @@ CASES = {
     'isolate': (
         broken(W, 'hw:cpu_thread_policy', {
             **PINNED, 'hw:cpu_thread_policy': 'isolate'}),
+        broken(W, 'trait:HW_CPU_HYPERTHREADING', {
+            **PINNED, 'trait:HW_CPU_HYPERTHREADING': 'forbidden'}),
         fine({**PINNED, 'hw:cpu_thread_policy': 'prefer'})),
     'many devices': (
         broken(W, 'pci_passthrough:alias', {

@@ -105,9 +105,11 @@ class FailoverTest(running.RunningTestCase):
     def test_not_evacuated(self):
         found = self.check(
             'a p1 one', 'b p1 one', 'c p1 one', a={'state': 'paused'},
-            b={'task': 'image_uploading'}, c={'image': {'hw_tpm_version': '2.0'}})
+            b={'task': 'image_uploading'},
+            c={'image': {'hw_tpm_version': '2.0'}})
         self.assertEqual({
-            'a': 'it is paused', 'c': 'Nova evacuates no server with a TPM'}, found)
+            'a': 'it is paused', 'c': 'Nova evacuates no server with a TPM'},
+            found)
 
     def test_shelved(self):
         self.assertEqual({}, self.check(
