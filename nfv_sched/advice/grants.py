@@ -126,20 +126,23 @@ class Grants:
     def _has(self, root: str, query: placement.Query) -> bool:
         """Whether a host has all resource classes of a query."""
         tree = self._placement.tree(root)
-        return bool(tree) and query.root.amounts.keys() <= (
+        own, _nested = query.root.split(tree)
+        return bool(tree) and own.amounts.keys() <= (
             tree[0].inventories.keys())
 
     def _scratch(self, root: str) -> placement.Placement:
-        """A copy of the resource providers of a host."""
+        """A copy of the resource providers of a host that are asked."""
         tree = self._placement.tree(root)
-        return copied(tree[:1] if self.simple else tree)
+        alone = self.simple and not any(
+            query.root.split(tree)[1] for query in self._queries)
+        return copied(tree[:1] if alone else tree)
 
     def _count(self, scratch: placement.Placement, root: str,
                query: placement.Query) -> int:
         """Count guests of one query, and take what they have."""
         if query.unsupported or root not in scratch.providers:
             return 0
-        if query.groups:
+        if query.groups or query.root.split(scratch.tree(root))[1]:
             count = 0
             while count < MANY and self.take(scratch, root, query):
                 count += 1
@@ -207,7 +210,8 @@ class Grants:
         if best.unsupported:
             return [Lack('Placement', f'{UNSURE}: a query with '
                          + ', '.join(best.unsupported))]
-        provider, group = tree[0], best.root
+        provider = tree[0]
+        group, nested = best.root.split(tree)
         found = [Lack(f'trait {trait}', f'without the trait {trait}')
                  for trait in sorted(group.required - provider.traits)]
         found += [Lack(f'trait {trait}', f'with the forbidden trait {trait}')
@@ -229,7 +233,44 @@ class Grants:
                 found.append(Lack(
                     f'Placement {name}',
                     f'{amount} {name} needed, {max(free, 0)} free'))
+        for name, part in nested.items():
+            found += _lacking(name, part, tree, guests)
+        if nested and not found and not best.groups:
+            wanted = ', '.join(map(str, nested.values()))
+            found.append(Lack(
+                'Placement', 'no providers in the host that together have '
+                f'{wanted} and the traits asked for'))
         return found
+
+
+def _lacking(name: str, group: placement.Group,
+             tree: Sequence[placement.Provider],
+             guests: int) -> Iterator[Lack]:
+    """What nested providers lack of a class that only they have.
+
+    :param name: the resource class
+    :param group: what is asked of one of them
+    :param tree: the providers of the host
+    :param guests: number of guests that have got it
+    """
+    givers = [each for each in tree if name in each.inventories]
+    able = [each for each in givers if not group.forbidden & each.traits]
+    if not able:
+        for trait in sorted(group.forbidden & givers[0].traits):
+            yield Lack(f'trait {trait}', f'with the forbidden trait {trait}')
+        return
+    amount = group.amounts[name]
+    able = [each for each in able if each.inventories[name].takes(amount)]
+    free = sum(max(each.free(name), 0) for each in able) - guests * amount
+    if not able:
+        yield Lack(f'Placement {name}',
+                   f'{amount} {name} are not granted at once')
+    elif free < amount:
+        yield Lack(f'Placement {name}',
+                   f'{amount} {name} needed, {max(free, 0)} free')
+    elif sum(max(each.free(name), 0) // amount for each in able) <= guests:
+        yield Lack(f'Placement {name}', f'{amount} {name} needed from one '
+                   f'provider, {free} free in all')
 
 
 def copied(providers: Iterable[placement.Provider]) -> placement.Placement:

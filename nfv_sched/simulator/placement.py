@@ -14,15 +14,18 @@
 
 It answers the queries of Nova's scheduler, from the same query string as the
 service, and allocates all of a claim or nothing.  Resources of the unsuffixed
-request group come from the compute node itself; those of each suffixed group,
-such as one PCI device, from any one provider of its tree.  The allocation
-candidates of a host come in random order, as those of the service can.
-Sharing providers and conditions on subtrees are not simulated: a request with
-them finds no host.
+request group come from the compute node itself, or, of each class that it does
+not have, such as VGPU, from any one provider nested in it; those of each
+suffixed group, such as one PCI device, from any one provider of its tree.  The
+service would offer a class of the unsuffixed group on nested providers also if
+the compute node has it, too.  The allocation candidates of a host come in
+random order, as those of the service can.  Sharing providers and conditions on
+subtrees are not simulated: a request with them finds no host.
 """
 
 import collections
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Sequence
 import dataclasses
 import itertools
 import random
@@ -36,6 +39,8 @@ from nfv_sched import text as words
 _ANOTHER = 'not the host asked for'
 _TOO_LITTLE = 'without enough '
 _NESTED = 'without devices that together give '
+# Stands for a suffix: traits that the compute node itself must have or lack.
+_ROOT = '/'
 _KEY = re.compile(r'(resources|required|member_of|in_tree)([\w-]*)')
 # Most candidates of one host if the query has no limit.
 _MANY = 1000
@@ -148,11 +153,17 @@ class Provider:
 class Group:
     """A request group: what one provider must give.
 
+    The unsuffixed group may be split among the providers of a tree.
+
     :ivar amounts: resource class -> amount
     :ivar required: required traits
     :ivar forbidden: forbidden traits
     :ivar members_of: sets of aggregates; the provider must be in one of each
     :ivar forbidden_aggregates: aggregates in which it must not be
+    :ivar root_required: those of the required traits that the compute node
+        itself must have, whichever providers give the resources
+    :ivar root_forbidden: those of the forbidden traits that only the compute
+        node itself must not have
     """
 
     amounts: Mapping[str, int]
@@ -160,6 +171,8 @@ class Group:
     forbidden: frozenset[str] = frozenset()
     members_of: tuple[frozenset[str], ...] = ()
     forbidden_aggregates: frozenset[str] = frozenset()
+    root_required: frozenset[str] = frozenset()
+    root_forbidden: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         words = [f'{name}={amount}' for name, amount in self.amounts.items()]
@@ -185,12 +198,55 @@ class Group:
         lacking = provider.lacks(self.amounts)
         return None if lacking is None else f'{_TOO_LITTLE}{lacking}'
 
+    def split(self, tree: Sequence[Provider],
+              ) -> tuple['Group', Mapping[str, 'Group']]:
+        """Split the unsuffixed group among the providers of a host.
+
+        A trait that a nested provider may have in its place is not required
+        of the compute node; :meth:`covered` tells whether one has it.
+
+        :param tree: the providers of the host, its own first
+        :returns: what is asked of the compute node itself, and, by resource
+            class, what is asked of one nested provider each, of the classes
+            that only those have
+        """
+        if len(tree) < 2 or (
+                self.amounts.keys() <= tree[0].inventories.keys()):
+            return self, {}
+        own = dict(self.amounts)
+        nested: dict[str, Group] = {}
+        elsewhere: set[str] = set()
+        forbidden = self.forbidden - self.root_forbidden
+        for name in self.amounts:
+            givers = [provider for provider in tree
+                      if name in provider.inventories]
+            if givers and givers[0] is not tree[0]:
+                nested[name] = Group({name: own.pop(name)},
+                                     forbidden=forbidden)
+                elsewhere.update(*(giver.traits for giver in givers))
+        if not nested:
+            return self, {}
+        return dataclasses.replace(
+            self, amounts=own,
+            required=self.required - (elsewhere - self.root_required),
+            forbidden=self.forbidden if own else self.root_forbidden,
+        ), nested
+
+    def covered(self, providers: Iterable[Provider]) -> bool:
+        """Whether providers together have the traits of the split group.
+
+        :param providers: those that give its resources
+        """
+        return self.required - self.root_required <= set().union(
+            *(provider.traits for provider in providers))
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Query:
     """A query for allocation candidates.
 
-    :ivar root: the unsuffixed group, for the compute node itself
+    :ivar root: the unsuffixed group, for the compute node itself, or for
+        providers nested in it as far as it does not have the resource classes
     :ivar groups: suffix -> group, each for any provider of its tree
     :ivar isolated: whether each of these groups needs a provider of its own
     :ivar tree: UUID of the only compute node to consider; None for all
@@ -222,7 +278,7 @@ class Query:
             match = _KEY.fullmatch(key)
             name, suffix = match.groups() if match else (key, '')
             if key == 'root_required':
-                name, suffix = 'required', ''
+                name, suffix = 'required', _ROOT
             match name:
                 case 'resources':
                     of_group = amounts.setdefault(suffix, {})
@@ -249,6 +305,10 @@ class Query:
                     isolated = value == 'isolate'
                 case _:
                     unsupported.append(f'{key}={value}')
+        root_required = frozenset(required.pop(_ROOT, ()))
+        root_forbidden = frozenset(forbidden.pop(_ROOT, ())) - forbidden['']
+        required[''] |= root_required
+        forbidden[''] |= root_forbidden
         groups = {
             suffix: Group(wanted, frozenset(required.get(suffix, ())),
                           frozenset(forbidden.get(suffix, ())),
@@ -258,7 +318,10 @@ class Query:
         unsupported += [f'traits{suffix} without resources' for suffix
                         in required.keys() | forbidden.keys()
                         if suffix not in amounts]
-        return cls(groups.pop(''), groups, isolated, tree, limit,
+        root = dataclasses.replace(
+            groups.pop(''), root_required=root_required,
+            root_forbidden=root_forbidden)
+        return cls(root, groups, isolated, tree, limit,
                    tuple(unsupported))
 
     def __str__(self) -> str:
@@ -335,35 +398,43 @@ class Placement:
         provider = self.providers[root]
         if self._misses_root(provider, query) is not None:
             return []
+        own, nested = query.root.split(self._trees[root])
+        groups = _groups(query, nested)
         return [
-            _candidate(query, root, dict(zip(query.groups, chosen)))
+            _candidate(own, root, zip(groups, chosen))
             for chosen in itertools.islice(
                 self._choices(root, query), query.limit or _MANY)]
 
     def _choices(self, root: str,
                  query: Query) -> Iterator[tuple[Provider, ...]]:
-        """Yield each choice of one provider for each suffixed group."""
-        groups = tuple(query.groups.values())
+        """Yield each choice of one provider for each of :func:`_groups`."""
+        own, nested = query.root.split(self._trees[root])
+        groups = [group for _suffix, group in _groups(query, nested)]
+        count = len(nested)
+        givers = [self.providers[root]] if own.amounts else []
         able = [[p for p in self._trees[root] if group.misses(p) is None]
                 for group in groups]
-        taken: dict[str, dict[str, int]] = {root: dict(query.root.amounts)}
+        taken: dict[str, dict[str, int]] = {root: dict(own.amounts)}
         chosen: list[Provider] = []
 
         def choose(number: int) -> Iterator[tuple[Provider, ...]]:
+            if nested and number == count and not query.root.covered(
+                    givers + chosen):
+                return
             if number == len(groups):
                 yield tuple(chosen)
                 return
             amounts = groups[number].amounts
             for provider in able[number]:
-                if query.isolated and provider in chosen:
+                if query.isolated and provider in chosen[count:]:
                     continue
-                own = taken.setdefault(provider.uuid, {})
-                _add(own, amounts)
-                if provider.lacks(own) is None:
+                of_provider = taken.setdefault(provider.uuid, {})
+                _add(of_provider, amounts)
+                if provider.lacks(of_provider) is None:
                     chosen.append(provider)
                     yield from choose(number + 1)
                     chosen.pop()
-                _add(own, amounts, -1)
+                _add(of_provider, amounts, -1)
 
         return choose(0)
 
@@ -457,14 +528,15 @@ class Placement:
         :param root: UUID of the compute node
         :param query: the query
         """
-        chosen = {}
-        for suffix, group in query.groups.items():
+        own, nested = query.root.split(self._trees[root])
+        chosen = []
+        for suffix, group in _groups(query, nested):
             able = [provider for provider in self._trees[root]
                     if group.amounts.keys() <= provider.inventories.keys()]
             if able:
-                chosen[suffix] = min(
-                    able, key=lambda p: group.misses(p) is not None)
-        return _candidate(query, root, chosen)
+                chosen.append(((suffix, group), min(
+                    able, key=lambda p: group.misses(p) is not None)))
+        return _candidate(own, root, chosen)
 
     def move(self, source: str, target: str) -> None:
         """Give the allocations of one consumer to another, as moves do.
@@ -488,15 +560,26 @@ class Placement:
         if not held:
             self.allocations.pop(consumer, None)
 
-    @staticmethod
-    def _misses_root(provider: Provider, query: Query) -> str | None:
-        """Why a compute node without its nested providers is no candidate.
+    def _misses_root(self, provider: Provider, query: Query) -> str | None:
+        """Why a compute node cannot satisfy the unsuffixed group.
 
-        :returns: None if it can be one
+        Each resource class is looked at alone.
+
+        :returns: None if it can
         """
         if query.tree is not None and provider.uuid != query.tree:
             return _ANOTHER
-        return query.root.misses(provider)
+        tree = self._trees[provider.uuid]
+        own, nested = query.root.split(tree)
+        why = own.misses(provider)
+        if why is not None:
+            return why
+        for name, group in nested.items():
+            reasons = [group.misses(each) for each in tree
+                       if name in each.inventories]
+            if None not in reasons:
+                return reasons[0]
+        return None
 
     def _misses(self, provider: Provider, query: Query) -> str | None:
         """Why a compute node is no candidate; None if it is one."""
@@ -505,7 +588,8 @@ class Placement:
             return why
         if next(self._choices(provider.uuid, query), None) is None:
             amounts: dict[str, int] = {}
-            for group in query.groups.values():
+            _own, nested = query.root.split(self._trees[provider.uuid])
+            for _suffix, group in _groups(query, nested):
                 _add(amounts, group.amounts)
             wanted = ', '.join(f'{n}={a}' for n, a in amounts.items())
             return f'{_NESTED}{wanted}'
@@ -543,24 +627,48 @@ class Placement:
             text = f'{words.count(len(providers), "host")} {why}'
             if why.startswith(_TOO_LITTLE):
                 name = why.removeprefix(_TOO_LITTLE)
-                most = max(provider.free(name) for provider in providers)
+                most = max(each.free(name) for provider in providers
+                           for each in self._trees[provider.uuid])
                 text += f' (most free: {most})'
             parts.append(text)
         return ', '.join(parts)
 
 
-def _candidate(query: Query, root: str,
-               chosen: Mapping[str, Provider]) -> dict:
-    """The allocation candidate that takes a provider for each suffix."""
-    amounts: dict[str, dict[str, int]] = {root: dict(query.root.amounts)}
-    for suffix, provider in chosen.items():
-        _add(amounts.setdefault(provider.uuid, {}),
-             query.groups[suffix].amounts)
+def _groups(query: Query,
+            nested: Mapping[str, Group]) -> list[tuple[str, Group]]:
+    """The groups that need a choice of provider, each with its suffix.
+
+    :param query: the query
+    :param nested: what its unsuffixed group asks of nested providers
+    """
+    return [*(('', group) for group in nested.values()),
+            *query.groups.items()]
+
+
+def _candidate(own: Group, root: str, chosen: Iterable[
+        tuple[tuple[str, Group], Provider]]) -> dict:
+    """The allocation candidate that takes a provider for each group.
+
+    :param own: what is asked of the compute node itself
+    :param root: UUID of the compute node
+    :param chosen: ((suffix, group), provider) each
+    """
+    amounts: dict[str, dict[str, int]] = {root: dict(own.amounts)}
+    mappings = {'': [root]}
+    for (suffix, group), provider in chosen:
+        _add(amounts.setdefault(provider.uuid, {}), group.amounts)
+        uuids = mappings.setdefault(suffix, [])
+        if provider.uuid not in uuids:
+            uuids.append(provider.uuid)
+    if not own.amounts and len(mappings['']) > 1:
+        # Nested providers give all that the unsuffixed group asks for.
+        mappings[''].remove(root)
+        if not amounts[root]:
+            del amounts[root]
     return {
         'allocations': {uuid: {'resources': of_provider}
                         for uuid, of_provider in amounts.items()},
-        'mappings': {'': [root], **{suffix: [provider.uuid]
-                                    for suffix, provider in chosen.items()}}}
+        'mappings': mappings}
 
 
 def _add(to: MutableMapping[str, int], amounts: Mapping[str, int],

@@ -144,7 +144,8 @@ def _misses(
         if not missed:
             # Each of them alone could be met.
             missed = {_CHOICE: _CHOICE}
-        unknown = len(query.root.amounts.keys() -
+        own, _nested = query.root.split(model.tree(root))
+        unknown = len(own.amounts.keys() -
                       model.providers[root].inventories.keys())
         found.setdefault((len(missed), unknown), missed)
     return found[min(found)] if found else {}
@@ -162,9 +163,9 @@ def _requirements(
     for name, amount in group.amounts.items():
         yield _of_class(name, amount)
     for trait in sorted(group.required):
-        yield _of_trait(trait)
+        yield _of_trait(trait, group)
     for trait in sorted(group.forbidden):
-        yield _of_forbidden(trait)
+        yield _of_forbidden(trait, group)
     for members in group.members_of:
         yield _of_aggregates(members, aggregates)
     if group.forbidden_aggregates:
@@ -197,30 +198,49 @@ def _of_class(name: str, amount: int) -> _Requirement:
         return _root(query, amounts=amounts)
 
     def misses(provider, tree):
-        if provider.lacks({name: amount}) is None:
-            return None
-        if name not in provider.inventories:
+        givers = [provider] if name in provider.inventories else [
+            each for each in tree if name in each.inventories]
+        if not givers:
             return f'{name} {amount} needed, has none'
-        return f'{name} {amount} needed, {max(provider.free(name), 0)} free'
+        if any(each.lacks({name: amount}) is None for each in givers):
+            return None
+        free = max(each.free(name) for each in givers)
+        return f'{name} {amount} needed, {max(free, 0)} free'
 
     return _Requirement(f'{name}={amount}', drop, misses)
 
 
-def _of_trait(trait: str) -> _Requirement:
+def _of_trait(trait: str, group: placement.Group) -> _Requirement:
+
+    def misses(provider, tree):
+        # Some nested provider that gives resources may have it, too.
+        own, _nested = group.split(tree)
+        return (f'no trait {trait}'
+                if trait in own.required - provider.traits else None)
+
     return _Requirement(
         f'trait {trait}',
         lambda query, _: _root(query, required=query.root.required - {trait}),
-        lambda provider, tree: (
-            None if trait in provider.traits else f'no trait {trait}'))
+        misses)
 
 
-def _of_forbidden(trait: str) -> _Requirement:
+def _of_forbidden(trait: str, group: placement.Group) -> _Requirement:
+
+    def misses(provider, tree):
+        own, nested = group.split(tree)
+        if trait in own.forbidden & provider.traits or any(
+                trait in part.forbidden and all(
+                    trait in each.traits for each in tree
+                    if name in each.inventories)
+                for name, part in nested.items()):
+            return f'has trait {trait}'
+        return None
+
     return _Requirement(
         f'no trait {trait}',
         lambda query, _: _root(
             query, forbidden=query.root.forbidden - {trait}),
-        lambda provider, tree: (
-            f'has trait {trait}' if trait in provider.traits else None))
+        misses)
 
 
 def _of_aggregates(members: frozenset[str],

@@ -184,6 +184,8 @@ class ModelTest(PlacementTestCase):
 
 ROOT_CLASSES = ('VCPU', 'MEMORY_MB', 'DISK_GB')
 DEVICE_CLASSES = ('CUSTOM_NIC', 'CUSTOM_PORT', 'CUSTOM_RULE')
+# What only nested providers have, though it is asked without a suffix.
+NESTED_CLASSES = ('CUSTOM_GPU', 'CUSTOM_KEY')
 TRAITS = ('CUSTOM_RED', 'CUSTOM_GREEN', 'CUSTOM_BLUE')
 
 
@@ -200,16 +202,17 @@ class _Resources:
 class SimulatorTest(PlacementTestCase):
     """That of the simulator, on generated clouds.
 
-    Trees are as Nova and the ledger make them: what a request asks of a
-    compute node itself is only there, the rest on any provider of its tree,
-    and only compute nodes are in aggregates. What the model does not simulate
+    Trees are as Nova and the ledger make them: what a request asks without a
+    suffix is only on the compute node, or only on providers nested in it; the
+    rest is on any provider of its tree, and only compute nodes are in
+    aggregates. What the model does not simulate
     is not asked: sharing providers, ``same_subtree``, ``required=in:``,
     member_of and in_tree of single groups.
     """
 
     def setUp(self):
         super().setUp()
-        for name in DEVICE_CLASSES:
+        for name in (*DEVICE_CLASSES, *NESTED_CLASSES):
             self.asked('PUT', f'/resource_classes/{name}')
         for name in TRAITS:
             self.asked('PUT', f'/traits/{name}')
@@ -231,8 +234,8 @@ class SimulatorTest(PlacementTestCase):
             self.fill()
             self.tear_down()
         for name in ('found', 'nothing found', 'nested', 'several groups',
-                     'limited', 'claimed', 'no room', 'full', 'moved',
-                     'evacuated', 'released'):
+                     'nested without suffix', 'limited', 'claimed', 'no room',
+                     'full', 'moved', 'evacuated', 'released'):
             self.assertGreater(self.seen[name], CASES // 10, self.seen)
 
     # Clouds
@@ -253,8 +256,10 @@ class SimulatorTest(PlacementTestCase):
             self.add(root, None, classes, rng.sample(
                 self.aggregates, rng.randint(0, 3)))
             for _ in range(rng.choice((0, 1, 2, 3, 3))):
-                self.add(self.uuid(), root, rng.sample(
-                    DEVICE_CLASSES, rng.choice((0, 1, 2, 2, 3))), ())
+                classes = rng.sample(DEVICE_CLASSES,
+                                     rng.choice((0, 1, 2, 2, 3)))
+                classes += rng.sample(NESTED_CLASSES, rng.choice((0, 1, 2)))
+                self.add(self.uuid(), root, classes, ())
 
     def add(self, provider, parent, classes, aggregates):
         rng = self.rng
@@ -307,8 +312,14 @@ class SimulatorTest(PlacementTestCase):
         rng = self.rng
         pairs = [('resources', self.amounts(
             ROOT_CLASSES, rng.choice((2, 4, 9))))]
+        rare = 0.1
+        if rng.random() < 0.3:
+            nested = self.amounts(NESTED_CLASSES)
+            both = f'{pairs[0][1]},{nested}'
+            pairs = [('resources', rng.choice((nested, both, both)))]
+            rare = 0.4
         for key in 'required', 'root_required':
-            if rng.random() < 0.1:
+            if rng.random() < rare:
                 pairs.append((key, self.traits()))
         for _ in range(rng.choice((0, 0, 0, 0, 1, 2))):
             some = rng.sample(self.aggregates, rng.randint(1, 2))
@@ -322,6 +333,8 @@ class SimulatorTest(PlacementTestCase):
             pairs.append(('in_tree', rng.choice((*self.roots, self.uuid()))))
         suffixes = ['_a', '_b-1', '_C'][:rng.choice((0, 1, 1, 2, 2, 3))]
         for suffix in suffixes:
+            # Not what is asked without a suffix: unless group_policy is none,
+            # the service then adds up amounts of different candidates.
             pairs.append((f'resources{suffix}',
                           self.amounts(DEVICE_CLASSES)))
             if rng.random() < 0.2:
@@ -348,7 +361,8 @@ class SimulatorTest(PlacementTestCase):
             {'allocations': {
                 provider: allocation['resources'] for provider, allocation
                 in request['allocations'].items()},
-             'mappings': request['mappings']}, sort_keys=True)
+             'mappings': {suffix: sorted(uuids) for suffix, uuids
+                          in request['mappings'].items()}}, sort_keys=True)
             for request in requests}
         self.assertEqual(len(requests), len(found))
         return found
@@ -368,6 +382,9 @@ class SimulatorTest(PlacementTestCase):
         groups = sum(key.startswith('resources_') for key, _ in pairs)
         self.seen['found' if got else 'nothing found'] += 1
         self.seen['nested'] += bool(got and groups)
+        self.seen['nested without suffix'] += any(
+            len(candidate['mappings']['']) > 1
+            for candidate in map(json.loads, got))
         self.seen['several groups'] += bool(got and groups > 1)
         if len(got) > 1:
             # Which ones the limit leaves is not said.

@@ -222,6 +222,22 @@ class TestBinding(CapacityTestCase):
         self.assertEqual('2048 MEMORY_MB needed, 0 free',
                          self.assertBinds(['Placement MEMORY_MB'], found))
 
+    def test_nested_class(self):
+        """vGPUs are on providers nested in the host."""
+        host = clouds.host()
+        gpus = [snapshot.Provider(
+            uuid=uuid, name=uuid, parent=host.providers[0].uuid, inventories={
+                'VGPU': snapshot.Inventory(total=2, used=used)},
+            traits=frozenset({'CUSTOM_GPU'}))
+            for uuid, used in ((uuids.gpu1, 0), (uuids.gpu2, 1))]
+        cloud = clouds.cloud(dataclasses.replace(
+            host, providers=(*host.providers, *gpus)))
+        found = self.count(cloud, clouds.flavor(
+            2, resources__VGPU='1', trait__CUSTOM_GPU='required'))
+        self.assertEqual((3, 3), (found.fits, found.placement))
+        self.assertEqual('1 VGPU needed, 0 free',
+                         self.assertBinds(['Placement VGPU'], found))
+
     def test_filters(self):
         found = self.count(clouds.cloud(
             clouds.host(enabled=False), clouds.host('two', up=False),

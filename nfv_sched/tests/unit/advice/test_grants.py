@@ -81,6 +81,56 @@ class TestGrants(base.TestCase):
         self.assertEqual(2, found.of('root').count)
         self.assertEqual({}, self.placement.providers['nic0'].used)
 
+    def add(self, name, amount, *traits):
+        self.placement.add(placement.Provider(
+            name, name, {'VGPU': placement.Inventory(amount)}, set(traits),
+            parent='root'))
+
+    def test_nested_class(self):
+        """A class that only nested providers have."""
+        self.add('gpu0', 3, 'CUSTOM_G')
+        self.add('gpu1', 2)
+        for query, count, lack in (
+                ('VGPU:1', 5, '1 VGPU needed, 0 free'),
+                ('VGPU:2', 2, '2 VGPU needed, 1 free'),
+                ('VGPU:4', 0, '4 VGPU are not granted at once'),
+                ('VGPU:1&required=!CUSTOM_G', 2, '1 VGPU needed, 0 free'),
+                ('VGPU:1&required=CUSTOM_G', 3,
+                 'no providers in the host that together have VGPU=1 and '
+                 'the traits asked for'),
+                ('VGPU:1&required=CUSTOM_B', 0,
+                 'without the trait CUSTOM_B')):
+            found = self.grants(f'resources=PCPU:2,{query}')
+            self.assertEqual((count, count), found.of('root'), query)
+            self.assertEqual([lack], [
+                each.text for each in self.lacks(found, count)], query)
+        self.assertTrue(found.simple)
+        self.assertEqual({}, self.placement.providers['gpu0'].used)
+
+    def test_nested_class_in_parts(self):
+        """Each of two providers has one left."""
+        for name in 'gpu0', 'gpu1':
+            self.add(name, 3)
+        found = self.grants('resources=PCPU:2,VGPU:2')
+        self.assertEqual((2, 2), found.of('root'))
+        self.assertEqual(
+            ['2 VGPU needed from one provider, 2 free in all'],
+            [each.text for each in self.lacks(found, 2)])
+
+    def test_nested_class_that_is_forbidden(self):
+        self.add('gpu0', 3, 'CUSTOM_G')
+        found = self.grants('resources=PCPU:2,VGPU:1&required=!CUSTOM_G')
+        self.assertEqual((0, 0), found.of('root'))
+        self.assertEqual(['with the forbidden trait CUSTOM_G'], [
+            each.text for each in self.lacks(found, 0)])
+
+    def test_the_compute_node_is_full_first(self):
+        self.add('gpu0', 9)
+        found = self.grants('resources=PCPU:2,VGPU:1')
+        self.assertEqual((7, 7), found.of('root'))
+        self.assertEqual(['Placement PCPU'], [
+            each.kind for each in self.lacks(found, 7)])
+
     def test_unknown_host(self):
         found = self.grants('resources=PCPU:2')
         self.assertEqual(0, found.of('other').believed)

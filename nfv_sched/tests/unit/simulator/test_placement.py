@@ -208,3 +208,120 @@ class NestedTestCase(testtools.TestCase):
         self.assertEqual({}, self.placement.allocations)
         for provider in self.placement.providers.values():
             self.assertEqual({}, provider.used)
+
+
+class NestedClassTestCase(testtools.TestCase):
+    """A class that only nested providers have is taken from one of them."""
+
+    def setUp(self):
+        super().setUp()
+        self.placement = placement.Placement()
+        self.placement.shuffled = False
+        for name, cards in (('a', 1), ('b', 2)):
+            self.placement.add(placement.Provider(
+                name, name, {'VCPU': placement.Inventory(8)}, {'ROOT'}))
+            for number in range(cards):
+                self.placement.add(placement.Provider(
+                    f'{name}{number}', '', {'VGPU': placement.Inventory(2)},
+                    {f'T{number}'}, parent=name))
+
+    def candidates(self, text):
+        requests, _summaries, _ = self.placement.get_allocation_candidates(
+            None, _Resources(text))
+        return requests
+
+    def given(self, text):
+        """The providers that give resources, candidate by candidate."""
+        found = []
+        for request in self.candidates(f'resources=VCPU:1,VGPU:1&{text}'):
+            self.assertEqual(request['mappings'][''],
+                             list(request['allocations']))
+            found.append(''.join(request['mappings']['']))
+        return found
+
+    def test_each_provider_is_a_choice(self):
+        self.assertEqual(['aa0', 'bb0', 'bb1'], self.given(''))
+        self.assertEqual(['bb0'], self.given('in_tree=b&limit=1'))
+        self.assertEqual({
+            'allocations': {'a': {'resources': {'VCPU': 1}},
+                            'a0': {'resources': {'VGPU': 2}}},
+            'mappings': {'': ['a', 'a0']}},
+            self.candidates('resources=VGPU:2,VCPU:1')[0])
+
+    def test_amounts(self):
+        """One provider must give all of a class."""
+        self.assertEqual([], self.candidates('resources=VCPU:1,VGPU:3'))
+        text = self.placement.explain(self.placement.queries[-1][0])
+        self.assertIn('2 hosts without enough VGPU (most free: 2)', text)
+
+    def test_exhausted(self):
+        for number in range(2):
+            self.assertTrue(self.placement.claim_resources(
+                None, f'server{number}', self.candidates(
+                    'resources=VCPU:1,VGPU:1&in_tree=a')[0],
+                'p', 'u', '1.36'))
+        self.assertEqual([], self.given('in_tree=a'))
+        self.assertIn('1 host without enough VGPU (most free: 0)',
+                      self.placement.explain(self.placement.queries[-1][0]))
+        self.placement.remove_provider('server0', 'a')
+        self.assertEqual(['aa0'], self.given('in_tree=a'))
+
+    def test_traits(self):
+        """All that give resources have the required ones together."""
+        self.assertEqual(['aa0', 'bb0'], self.given('required=T0'))
+        self.assertEqual(['bb1'], self.given('required=ROOT,T1'))
+        self.assertEqual(['bb1'], self.given('required=!T0'))
+        self.assertEqual([], self.given('required=T0,T1'))
+        self.assertEqual([], self.given('required=!ROOT'))
+        self.assertEqual([], self.given('required=T2'))
+        self.assertEqual([], self.given('required=!T0&in_tree=a'))
+        self.assertIn('1 host with the forbidden trait T0',
+                      self.placement.explain(self.placement.queries[-1][0]))
+
+    def test_traits_of_the_root(self):
+        self.assertEqual([], self.given('root_required=T0'))
+        self.assertEqual(['aa0', 'bb0', 'bb1'],
+                         self.given('root_required=ROOT,!T0'))
+        self.assertEqual([], self.given('root_required=!ROOT'))
+
+    def test_traits_of_what_gives_nothing(self):
+        self.assertEqual([], self.candidates(
+            'resources=VCPU:1&required=T0'))
+        self.assertEqual([], self.candidates(
+            'resources=VGPU:1&required=ROOT'))
+        found = self.candidates('resources=VGPU:1&required=!ROOT&in_tree=a')
+        self.assertEqual([{
+            'allocations': {'a0': {'resources': {'VGPU': 1}}},
+            'mappings': {'': ['a0']}}], found)
+
+    def test_several_classes(self):
+        self.placement.add(placement.Provider(
+            'a1', '', {'VGPU': placement.Inventory(1),
+                       'KEY': placement.Inventory(1)}, {'T1'}, parent='a'))
+        text = 'resources=VCPU:1,VGPU:1,KEY:1'
+        self.assertEqual(
+            [['a', 'a0', 'a1'], ['a', 'a1']],
+            [found['mappings'][''] for found in self.candidates(text)])
+        self.assertEqual(
+            [['a', 'a0', 'a1']],
+            [found['mappings'][''] for found
+             in self.candidates(f'{text}&required=T0,T1')])
+
+    def test_groups_with_suffixes(self):
+        """They share what is left, and are isolated among themselves."""
+        text = 'resources=VCPU:1,VGPU:1&resources_x=VGPU:1&in_tree=a'
+        found, = self.candidates(f'{text}&group_policy=isolate')
+        self.assertEqual({'': ['a', 'a0'], '_x': ['a0']}, found['mappings'])
+        self.assertEqual({'VGPU': 2}, found['allocations']['a0']['resources'])
+        self.assertEqual([], self.candidates(f'{text}&resources_y=VGPU:1'))
+
+    def test_what_the_root_has_is_taken_from_it(self):
+        self.placement.add(placement.Provider(
+            'a1', '', {'VCPU': placement.Inventory(9)}, set(), parent='a'))
+        self.assertEqual(['aa0'], self.given('in_tree=a'))
+        self.assertEqual([], self.candidates('resources=VCPU:9'))
+
+    def test_assumed(self):
+        query = placement.Query.parse('resources=VCPU:1,VGPU:9')
+        self.assertEqual({'': ['b', 'b0']}, self.placement.assumed(
+            'b', query)['mappings'])

@@ -106,6 +106,20 @@ class PlacementTest(testtools.TestCase):
             ('PCPU 1 needed, has none',),
             self.explain('resources=PCPU:1').misses['a'])
 
+    def test_nested_class(self):
+        """What a nested provider has, the host is not said to miss."""
+        for name, amount, trait in (
+                ('a', 4, 'SEV'), ('b', 1, 'SEV'), ('c', 4, 'X')):
+            self.cloud.add(name, VCPU=2)
+            self.cloud.placement.add(simulated.Provider(
+                f'{name}-gpu', f'{name}-gpu',
+                {'VGPU': simulated.Inventory(amount)}, {trait}, parent=name))
+        answer = self.explain('resources=VCPU:1,VGPU:2&required=SEV,!X')
+        self.assertEqual({'a'}, answer.found)
+        self.assertEqual({'b': ('VGPU 2 needed, 1 free',),
+                          'c': ('no trait SEV', 'has trait X')},
+                         dict(answer.misses))
+
     def test_fallback(self):
         """A host that has VCPU only is found by the second query."""
         self.cloud.add('old', VCPU=4)
