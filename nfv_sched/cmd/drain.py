@@ -44,7 +44,8 @@ examples:
   nfv-sched drain plan compute-3 --from cloud.json.gz -f json
 
 exit code: 0; 1 if something could not be read, and is named; 2 if the command
-line is wrong; 3 if a guest cannot be moved.
+line is wrong; 3 if a guest cannot be moved, or a server elsewhere may come, or
+come back: by a resize that is not confirmed, or a move under way.
 """
 
 
@@ -70,7 +71,7 @@ class Plan(planning.Plan):
         from nfv_sched.render import drain as render
         with progress.shown() as update:
             plan = drain.plan(cloud, parsed_args.host, update=update)
-        self.found = bool(plan.staying)
+        self.found = bool(plan.staying or plan.unfinished)
         return planning.Output(
             text=render.text(plan), columns=render.COLUMNS,
             rows=render.rows(plan), document=render.document(plan),

@@ -53,6 +53,8 @@ def _headline(plan: drain.Plan) -> str:
 def _notes(plan: drain.Plan) -> Iterator[str]:
     if plan.moves:
         yield 'Each move was made in the simulator, one after the other.'
+    for server in plan.unfinished:
+        yield f'Of {plan.host}, too: {server.name}: {server.reason}.'
     for failed in plan.failed:
         yield f'Not possible in the simulator: {failed}'
 
@@ -88,3 +90,5 @@ def commands(plan: drain.Plan) -> Iterator[str]:
     yield from plans.commands(plan.moves)
     for guest in plan.staying:
         yield plans.comment(f'{guest.name} stays: {guest.reason}')
+    for server in plan.unfinished:
+        yield plans.comment(f'{server.name}: {server.reason}')

@@ -36,9 +36,14 @@ from nfv_sched.simulator import start
 SECONDS = 30.0
 #: How often a plan that failed in the simulator is sought anew.
 _ROUNDS = 12
+#: How often another host is sought for a guest before it goes cold.
+_LIVE_ROUNDS = 6
 #: Different outcomes of putting the same guests on a host that are kept.
 _WAYS = 32
 _AS_IS = positions.Arrangement()
+_EVACUATION = 'evacuation'
+_RESIZED = 'resized'
+_KINDS = {'migration': 'cold migration', 'live-migration': 'live migration'}
 
 Update = Callable[[int, int, str], None]
 
@@ -64,11 +69,26 @@ class Guest:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """A server elsewhere that may come, or come back, to the host.
+
+    :ivar uuid: its UUID
+    :ivar name: its name
+    :ivar reason: its move, as a clause to be read after the name
+    """
+
+    uuid: str
+    name: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """How a host is emptied.
 
     :ivar host: name of the host
     :ivar guests: those that are moved, in order, then those that stay
+    :ivar unfinished: servers on other hosts that hold something here
     :ivar moves: the moves, in order
     :ivar failed: moves that the simulator refused: why
     :ivar exact: whether no plan moves more guests
@@ -76,6 +96,7 @@ class Plan:
 
     host: str
     guests: tuple[Guest, ...]
+    unfinished: tuple[Unfinished, ...] = ()
     moves: tuple[trial.Move, ...] = ()
     failed: tuple[str, ...] = ()
     exact: bool = True
@@ -99,11 +120,10 @@ def plan(
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    forbidden: dict[tuple[str, str], str] = {}
     failed: list[str] = []
     with start.started(found) as state:
         known = positions.Positions(found, state)
-        search = _Search(known, host, forbidden, update)
+        search = _Search(known, host, unfinished(found, host), update)
         until = time.monotonic() + seconds
         while True:
             moves, exact = search.moves(until)
@@ -114,13 +134,40 @@ def plan(
             if wrong is None:
                 return search.plan(moves, exact, failed)
             refused = wrong.move or moves[-1]
-            if search.made_cold(refused, wrong.reason):
+            if search.forbid(refused, wrong):
                 continue
-            forbidden[refused.uuid, refused.destination] = wrong.reason
             failed.append(f'{refused.name} to {refused.destination}: '
                           f'{wrong.reason}')
             if len(failed) == _ROUNDS:
                 return search.plan(moves[:wrong.done], False, failed)
+
+
+def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
+    """Servers on other hosts whose moves from or to a host are not over.
+
+    :param found: the cloud
+    :param host: name of the host
+    """
+    servers = {server.uuid: server for server in found.servers}
+    told = []
+    for move in found.moves or ():
+        server = servers.get(move.server)
+        if server is None or server.host == host or move.kind == _EVACUATION:
+            continue
+        what = _KINDS.get(move.kind, move.kind)
+        if move.source == host and server.state == _RESIZED and (
+                not server.task):
+            reason = (f'its {what} to {move.target} is not confirmed: it can '
+                      f'come back')
+        elif not server.task or host not in (move.source, move.target):
+            continue  # of a record without a move: audit tells of it
+        elif move.source == host:
+            reason = f'its {what} to {move.target} is {move.status}'
+        else:
+            reason = f'its {what} from {move.source} is {move.status}'
+        told.append(Unfinished(
+            uuid=server.uuid, name=server.name, reason=reason))
+    return tuple(sorted(told, key=lambda each: (each.name, each.uuid)))
 
 
 class _Search:
@@ -128,17 +175,19 @@ class _Search:
 
     :param known: the cloud
     :param host: name of the host that is emptied
-    :param forbidden: moves that are not to be made: (server, destination)
-        -> why
+    :param pending: servers elsewhere that hold something there
     :param update: see :func:`plan`
     """
 
     def __init__(self, known: positions.Positions, host: str,
-                 forbidden: Mapping[tuple[str, str], str], update: Update):
+                 pending: tuple[Unfinished, ...], update: Update):
         self._known = known
         self._host = host
-        self._forbidden = forbidden
+        self._pending = pending
         self._update = update
+        # Moves that the simulator refused: (server, how, destination) -> why.
+        self._forbidden: dict[tuple[str, str, str], str] = {}
+        self._live_rounds = 0
         self._kinds: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
         for uuid in known.on_host[host]:
@@ -157,21 +206,28 @@ class _Search:
             tuple[str, frozenset[str]],
             list[tuple[tuple[str, ...], positions.Position]]] = {}
 
-    def made_cold(self, move: trial.Move, reason: str) -> bool:
-        """Have a guest moved cold from now on, if it can be.
+    def forbid(self, move: trial.Move, wrong: trial.Failure) -> bool:
+        """Have a move not made again.
 
-        Nova 33 does not keep a guest on its NUMA nodes in a live migration,
-        but it does in a cold one.
+        A guest with no other host to go to live goes cold from now on, if it
+        can, and so does one that would lose a policy: Nova 33 does not keep a
+        guest on its NUMA nodes in a live migration, to whichever host.
 
         :param move: a move that the simulator refused
-        :param reason: why
-        :returns: whether it was to be moved live and can be moved cold
+        :param wrong: why
+        :returns: whether the guest goes cold instead
         """
+        uuid = move.uuid
+        self._forbidden[uuid, move.kind, move.destination] = wrong.reason
         if move.kind != movable.LIVE or (
-                self._known.why_not(movable.COLD, move.uuid)):
+                self._known.why_not(movable.COLD, uuid)):
             return False
-        self._kinds[move.uuid] = movable.COLD
-        self._reasons[move.uuid] = f'live to {move.destination}: {reason}'
+        if not wrong.degrades and self._live_rounds < _LIVE_ROUNDS and any(
+                True for _name in self._candidates(uuid)):
+            self._live_rounds += 1
+            return False
+        self._kinds[uuid] = movable.COLD
+        self._reasons[uuid] = f'live to {move.destination}: {wrong.reason}'
         return True
 
     # -- where each guest can go by itself
@@ -189,8 +245,8 @@ class _Search:
         hosts = sorted(self._hosts, key=lambda name: not known.together(
             _AS_IS, uuid, name))
         for name in hosts:
-            if (uuid, name) in self._forbidden or not known.together(
-                    _AS_IS, uuid, name, soft=False):
+            if (uuid, self._kinds[uuid], name) in self._forbidden or (
+                    not known.together(_AS_IS, uuid, name, soft=False)):
                 continue
             key = name, guest, tuple(sorted(degrees.items()))
             if key not in self._takes:
@@ -365,12 +421,13 @@ class _Search:
             if uuid in self._kinds:
                 reason = why.of(
                     uuid, frozenset({self._host}), known.degrees(uuid),
-                    {name: text for (refused, name), text
+                    {name: text for (refused, _kind, name), text
                      in self._forbidden.items() if refused == uuid})
             guests.append(dataclasses.replace(
                 self._guest(uuid), reason=reason))
         return Plan(host=self._host, guests=tuple(guests),
-                    moves=tuple(moves), failed=tuple(failed), exact=exact)
+                    unfinished=self._pending, moves=tuple(moves),
+                    failed=tuple(failed), exact=exact)
 
     def _guest(self, uuid: str, move: trial.Move | None = None) -> Guest:
         server = self._known.servers[uuid]

@@ -77,11 +77,13 @@ class Failure(ty.NamedTuple):
     :ivar done: number of moves that were done before
     :ivar move: the move that failed; None if new servers found no place
     :ivar reason: why
+    :ivar degrades: whether the move is made, and a policy kept less then
     """
 
     done: int
     move: Move | None
     reason: str
+    degrades: bool = False
 
 
 def part(found: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
@@ -126,7 +128,7 @@ def failure(
             return Failure(done, move, outcome.reason)
         worse = _worse(before, known.degrees_of(server))
         if worse:
-            return Failure(done, move, f'{worse} would be kept less')
+            return Failure(done, move, f'{worse} would be kept less', True)
     for number in range(count):
         update(len(moves) + number, total)
         simulation.step(actions.Boot(

@@ -24,10 +24,10 @@ from nfv_sched.tests.unit.render import test_plans
 
 class PlanningTest(base.CommandTestCase, running.RunningTestCase):
 
-    def save(self, *servers):
+    def save(self, *servers, steps=''):
         self.file = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'cloud')
-        file.save(self.running(*servers), self.file)
+        file.save(self.running(*servers, steps=steps), self.file)
 
     def run_it(self, *args):
         code, out, err = self.run_command(*args, '--from', self.file)
@@ -65,6 +65,21 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.save('a p1 one')
         self.assertEqual((0, 'two has no guests.\n'),
                          self.run_it('drain', 'plan', 'two'))
+
+    def test_drain_not_confirmed(self):
+        self.save('a p1 one', steps="""\
+            - {resize: a, flavor: p2, host: two, confirm: false}
+            """)
+        code, out = self.run_it('drain', 'plan', 'one')
+        self.assertEqual(3, code)
+        self.assertEqual(
+            'one has no guests. Of one, too: a: its resize to two is not '
+            'confirmed: it can come back.', ' '.join(out.split()))
+        _code, out = self.run_it('drain', 'plan', 'one', '-f', 'commands')
+        self.assertIn('# a: its resize to two is not confirmed', out)
+        _code, out = self.run_it('drain', 'plan', 'one', '-f', 'json')
+        self.assertEqual(
+            ['a'], [each['name'] for each in json.loads(out)['unfinished']])
 
     def test_no_host(self):
         self.save('a p1 one')

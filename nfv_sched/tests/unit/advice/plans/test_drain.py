@@ -16,6 +16,7 @@ import fixtures
 
 from nfv_sched.advice.plans import drain
 from nfv_sched.advice.plans import trial
+from nfv_sched.cloud import snapshot
 from nfv_sched.nova import scheduler
 from nfv_sched.tests.unit.advice.plans import running
 
@@ -122,6 +123,86 @@ class DrainTest(running.RunningTestCase):
             (None, None, 'no host has room: refused in the simulator (the '
              'disk is full) on 2 hosts'), found['a'])
         self.assertEqual(2, len(self.found.failed))
+
+    def test_live_elsewhere(self):
+        """Rather live to another host than cold."""
+        real = trial.failure
+
+        def failure(state, known, moves, **more):
+            for done, move in enumerate(moves):
+                if move.destination == 'three' and move.kind == 'live':
+                    return trial.Failure(
+                        done, move, 'the disk is full', degrades)
+            return real(state, known, moves, **more)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.advice.plans.trial.failure', failure))
+        degrades = False
+        found = self.plan('a p1 one', 'b p4 three')
+        self.assertEqual(('live', 'two', ''), found['a'])
+        self.assertEqual(('a to three: the disk is full',),
+                         self.found.failed)
+        degrades = True
+        found = self.plan('a p1 one', 'b p4 three')
+        self.assertEqual(
+            ('cold', 'three', 'live to three: the disk is full'), found['a'])
+
+    def test_cold_if_live_fails_everywhere(self):
+        """No more than some hosts are tried."""
+        def failure(state, known, moves, **more):
+            return next((trial.Failure(done, move, 'no')
+                         for done, move in enumerate(moves)
+                         if move.kind == 'live'), None)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.advice.plans.trial.failure', failure))
+        names = [f'g{number}' for number in range(8)]
+        found = self.plan(*(f'{name} p1 one' for name in names))
+        self.assertEqual(
+            {'cold'}, {kind for kind, *_rest in found.values()})
+        self.assertEqual(8, len(self.found.moves))
+        self.assertEqual(6, len(self.found.failed))
+
+    def test_not_confirmed(self):
+        """A server elsewhere that can come back is told."""
+        self.assertEqual({}, self.plan('a p1 one', steps="""\
+            - {resize: a, flavor: p2, host: two, confirm: false}
+            """))
+        (server,) = self.found.unfinished
+        self.assertEqual(
+            ('a', 'its resize to two is not confirmed: it can come back'),
+            (server.name, server.reason))
+        self.plan('a p1 one', host='two', steps="""\
+            - {resize: a, flavor: p2, host: two, confirm: false}
+            """)
+        self.assertEqual((), self.found.unfinished)
+
+    def test_on_its_way(self):
+        cloud = self.running('a p1 one', 'b p1 one')
+        a, b = cloud.servers
+        moves = (
+            snapshot.Migration(
+                uuid='1', server=a.uuid, kind='live-migration',
+                status='running', source='one', target='two'),
+            # Nobody moves this one: a record that was left behind.
+            snapshot.Migration(
+                uuid='2', server=b.uuid, kind='live-migration',
+                status='running', source='one', target='two'))
+        cloud = dataclasses.replace(cloud, moves=moves, servers=(
+            dataclasses.replace(a, task='migrating'), b))
+        self.assertEqual(
+            [('a', 'its live migration from one is running')],
+            [(each.name, each.reason)
+             for each in drain.unfinished(cloud, 'two')])
+        self.assertEqual((), drain.unfinished(cloud, 'one'))
+        moved = dataclasses.replace(
+            cloud.servers[0], host='two', task='resize_reverting')
+        moves = (dataclasses.replace(
+            moves[0], kind='migration', status='reverting'),)
+        self.assertEqual(
+            ['its cold migration to two is reverting'],
+            [each.reason for each in drain.unfinished(dataclasses.replace(
+                cloud, moves=moves, servers=(moved, b)), 'one')])
 
     def test_policies_less(self):
         found = self.plan('a prefer one', 'w strict two', 'x strict two',
