@@ -41,7 +41,9 @@ the textfile collector of node_exporter: run the command by a timer. With
 that fails, the last figures are kept, and nfv_sched_snapshot_age_seconds and
 nfv_sched_collection_errors_total grow. SIGTERM ends it.
 
-nfv_sched_refusals_total comes from the decision journal on this host.
+nfv_sched_refusals_total comes from the decision journal on this host: with
+--textfile all that were ever in it, with --listen those since the command
+began.
 
 examples:
   nfv-sched metrics --textfile /var/lib/node_exporter/nfv.prom
@@ -147,6 +149,7 @@ class Metrics(source.Looking, cli.Command):
                 self.app.stdout.write(
                     f'http://{address}:{server.server_port}/metrics\n')
                 self.app.stdout.flush()
+                collection.begin()
                 self._collect_until_stopped(
                     collection, parsed_args.interval, stopped)
         finally:
@@ -255,6 +258,18 @@ class _Collection:
                         path, exc)
             return
         self._tally = journal.Tally(counts, latest)
+
+    def begin(self) -> None:
+        """Count refusals from now on: those in the journal count 0.
+
+        So a counter that begins anew, as this process does, begins at 0.
+        """
+        with contextlib.suppress(journal.JournalError):
+            if self._journal:
+                before = journal.Tally()
+                before.add(journal.read(self._journal).refusals)
+                self._tally = journal.Tally(
+                    dict.fromkeys(before.counts, 0), before.latest)
 
     def _count_refusals(self) -> list[str]:
         if not self._journal:

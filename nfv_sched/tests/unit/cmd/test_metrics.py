@@ -69,9 +69,6 @@ class MetricsTestCase(base.CommandTestCase):
 
 class TextFileTest(MetricsTestCase):
 
-    def setUp(self):
-        super().setUp()
-
     def run_command(self, *args):
         return super().run_command('metrics', *args)
 
@@ -188,8 +185,7 @@ class TextFileTest(MetricsTestCase):
 class ListenTest(MetricsTestCase):
     """In a process of its own, asked over HTTP."""
 
-    def setUp(self):
-        super().setUp()
+    def start(self):
         self.process = subprocess.Popen(
             [sys.executable, '-W', 'ignore', '-m', 'nfv_sched.cmd.cli',
              'metrics', '--listen', '127.0.0.1:0', '--interval', '1',
@@ -218,6 +214,7 @@ class ListenTest(MetricsTestCase):
         taken = ('nfv_sched_snapshot_timestamp_seconds',)
         errors = ('nfv_sched_collection_errors_total',)
         refusals = ('nfv_sched_refusals_total', 'nfv:key')
+        self.start()
         first = self.wait_for(fits, lambda figure: figure == 5)
         self.assertEqual(0, first[errors])
         self.refuse(1, 2)
@@ -245,7 +242,17 @@ class ListenTest(MetricsTestCase):
 
     def test_ended_at_once(self):
         """Also while the cloud is read."""
+        self.start()
         self.process.send_signal(signal.SIGTERM)
         _out, err = self.process.communicate(timeout=60)
         self.assertEqual(0, self.process.returncode, err)
         self.assertNotIn('Traceback', err)
+
+    def test_refusals_before(self):
+        """A counter that begins anew begins at 0."""
+        refusals = ('nfv_sched_refusals_total', 'nfv:key')
+        self.refuse(1, 2, 3)
+        self.start()
+        self.wait_for(refusals, lambda figure: figure == 0)
+        self.refuse(4)
+        self.wait_for(refusals, lambda figure: figure == 1)
