@@ -141,7 +141,7 @@ def _line(where: str, key: str, value: str,
                    'correct it if this is what was meant')
         return Line(
             key=key, value=value, kind=found.kind, becomes=becomes,
-            do=translations.advice(found, value),
+            do=translations.advice(found, value, specs),
             lost=found.kind in translations.LOST or not becomes)
     if known:
         # What is wrong with a value, "flavor lint" says.

@@ -79,6 +79,10 @@ class Translation(ty.NamedTuple):
             *self.harmless, *_OFF)
 
 
+# Keys of Titanium, which was strict about PCI devices unless told otherwise.
+_WRS = ('hw:wrs:', 'sw:wrs:')
+_PCI_AFFINITY = (*policy.PCI_KEYS, policy.NATIVE_PCI_KEY)
+
 _OFF = ('false', 'no', 'off', 'n', 'f')
 
 
@@ -96,18 +100,13 @@ def _to(key: str) -> Becomes:
     return lambda value, specs: {key: value}
 
 
-def _if_true(**keys: str) -> Becomes:
-    """Keys with fixed values, if the value is true; ``__`` for a colon.
+def _if_true(key: str, fixed: str) -> Becomes:
+    """A key with a fixed value, if the value is true.
 
-    A flavor that has some of them already keeps these as they are.
+    A flavor that has the key already keeps its value.
     """
-    found = {key.replace('__', ':'): value for key, value in keys.items()}
-
-    def becomes(value: str, specs: Specs) -> Specs:
-        if not is_true(value):
-            return {}
-        return {key: specs[key] for key in found if key in specs} or found
-    return becomes
+    return lambda value, specs: {
+        key: specs.get(key, fixed)} if is_true(value) else {}
 
 
 def is_true(value: str) -> bool:
@@ -201,6 +200,10 @@ _ISOLATE = ('Nova keeps isolate only on hosts without hyperthreading, or '
 _PIECES = ('each guest NUMA node may have another size; 2MB or 1GB is the '
            'same everywhere, also after a migration')
 
+_STRICT_DEVICES = (
+    f'devices were on the NUMA nodes of the guest or the server was refused; '
+    f'set {policy.PCI_NUMA_AFFINITY}=strict if that is wanted')
+
 _NO_AVP = 'set hw:mem_page_size in the flavor, too'
 
 # Of a key that is no number: another "no".
@@ -227,7 +230,7 @@ _FLAVORS = (
      'that are not to be realtime, such as ^0'),
     ('hw:cpu_model', HOST, _nothing, _TRAIT),
     ('hw:wrs:nested_vmx', HOST,
-     _if_true(trait__HW_CPU_X86_VMX='required'),
+     _if_true('trait:HW_CPU_X86_VMX', 'required'),
      'hosts must pass vmx to their guests, by [libvirt] cpu_mode or '
      'cpu_model_extra_flags', _ZERO),
     ('hw:hpet', COMBINATION, _nothing, _HPET, _ZERO),
@@ -249,7 +252,7 @@ _FLAVORS = (
      'deprecated)', _ZERO),
     ('sw:wrs:auto_recovery', SERVICE, _nothing, _MASAKARI, _ZERO),
     ('sw:wrs:guest:heartbeat', COMBINATION,
-     _if_true(hw__watchdog_action='reset'),
+     _if_true('hw:watchdog_action', 'reset'),
      'the guest needs a watchdog daemon; other actions: poweroff, pause, '
      'none', _ZERO),
     ('sw:wrs:vtpm', COMBINATION, _tpm,
@@ -341,12 +344,17 @@ def becomes(found: Translation, key: str, value: str,
             for each, new in found.becomes(value, specs).items()}
 
 
-def advice(found: Translation, value: str) -> str:
+def advice(found: Translation, value: str, specs: Specs) -> str:
     """What else to do about a key.
 
     :param found: what the table says of it
     :param value: its value
+    :param specs: all keys and values
     """
+    if found.key == 'pci_passthrough:alias' and (
+            any(key.startswith(_WRS) for key in specs) and
+            specs.keys().isdisjoint(_PCI_AFFINITY)):
+        return _STRICT_DEVICES
     more = {('hw:cpu_thread_policy', 'isolate'): _ISOLATE,
             ('hw:mem_page_size', 'large'): _PIECES,
             ('hw:mem_page_size', 'any'): _PIECES,

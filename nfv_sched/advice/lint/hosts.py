@@ -101,7 +101,8 @@ def threads(subject: values.Subject) -> Iterator[values.Finding]:
     if guest.requires_siblings and len(plain) == len(hosts.nodes):
         yield values.Finding(
             values.ERROR, whole.threads_key(subject),
-            'require: no host has hyperthreading', 'remove it')
+            'require: no host has hyperthreading',
+            f'set {whole.isolating(subject)}, or remove it')
 
 
 def labels(subject: values.Subject) -> Iterator[values.Finding]:

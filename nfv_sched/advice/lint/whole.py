@@ -237,6 +237,14 @@ def required(subject: values.Subject) -> str:
     return 'required' if threads_key(subject) == _THREADS_TRAIT else 'require'
 
 
+def isolating(subject: values.Subject) -> str:
+    """The value of that key for cores without other guests.
+
+    :param subject: the flavor
+    """
+    return 'forbidden' if threads_key(subject) == _THREADS_TRAIT else 'isolate'
+
+
 def many_devices(subject: values.Subject) -> Iterator[values.Finding]:
     """More PCI devices than guides advise."""
     count = devices(subject)

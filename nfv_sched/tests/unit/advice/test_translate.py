@@ -351,6 +351,22 @@ class TranslateTest(base.TestCase):
             line = translate.flavor(flavor(extra_specs={key: value})).lines[0]
             self.assertEqual(lost, line.lost, (key, value))
 
+    def test_strict_about_devices(self):
+        """As Titanium was, if a flavor is one of its flavors."""
+        alias = {'pci_passthrough:alias': 'nic:1'}
+        for more, told in (
+            ({'sw:wrs:auto_recovery': 'true'}, True), ({}, False),
+            ({'hw:wrs:pci_numa_affinity': 'prefer'}, False),
+            ({'hw:wrs:min_vcpus': '1',
+              'hw:pci_numa_affinity_policy': 'preferred'}, False),
+        ):
+            found = translate.flavor(flavor(extra_specs={**alias, **more}))
+            line = next(each for each in found.lines
+                        if each.key in alias)
+            self.assertEqual(
+                told, 'nfv:pci_numa_affinity=strict' in line.do, more)
+            self.assertEqual((False, alias), (line.lost, line.becomes))
+
     def test_nothing_to_do(self):
         found = translate.flavor(flavor(extra_specs={
             'hw:cpu_policy': 'dedicated', 'mine:x': '1',

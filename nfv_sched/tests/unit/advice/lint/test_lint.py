@@ -575,6 +575,25 @@ class RulesTest(base.TestCase):
             self.assertIn(E, [each.severity for each in fine(
                 specs, cloud=cloud).run()])
 
+    def test_other_thread_policy(self):
+        """What is advised is a value of the key that the flavor has."""
+        trait = 'trait:HW_CPU_HYPERTHREADING'
+        for key, value, cloud, advised in (
+            ('hw:cpu_thread_policy', 'require', SINGLE, 'isolate'),
+            (trait, 'required', SINGLE, 'forbidden'),
+            ('hw:cpu_thread_policy', 'isolate', CLOUD, 'require'),
+            (trait, 'forbidden', CLOUD, 'required'),
+        ):
+            (found,) = [each for each in fine(
+                {**PINNED, key: value}, cloud=cloud).run()
+                if each.rule == 'threads of no host']
+            self.assertEqual(key, found.key)
+            self.assertIn(f'set {advised}', found.do)
+            self.assertEqual([], [
+                each for each in fine({**PINNED, key: advised},
+                                      cloud=cloud).run()
+                if each.rule == 'threads of no host'])
+
     def test_image_makes_it_right(self):
         specs = {'hw:cpu_thread_policy': 'require'}
         self.assertEqual([E], [each.severity for each in fine(specs).run()])
