@@ -183,6 +183,11 @@ def _decide(
             decision = decide.decide_plain(evaluation, request, devices)
         if decision is None:
             decision = decide.decide(evaluation, request, terms, devices)
+    elif wanted.limited and not evaluation.accepted(
+            decide.claim_groups(host, request, decide.PLAIN),
+            None if devices is None else devices.stock):
+        # Nova's own filter drops the allocation candidate.
+        return _REFUSED, None
     return decision, evaluation
 
 

@@ -161,6 +161,24 @@ class TestCounts(CapacityTestCase):
         found = capacity.capacities(cloud, [flavor] * 8)
         self.assertEqual([1] * 8, [each.fits for each in found])
 
+    def test_nova_drops_candidates(self):
+        """Its own filter of NUMA nodes does, whichever Placement offers."""
+        flavor = clouds.flavor(pci_passthrough__alias='nic:1')
+        for near in (0, 1):
+            host = dataclasses.replace(clouds.host(
+                'one', clouds.node(0, range(8)), clouds.node(1),
+                devices=tuple([
+                    clouds.device(number, node,
+                                  parent=f'0000:{number:02x}:00.0')
+                    for number, node in ((1, near), (2, 1 - near))])),
+                providers=())
+            cloud = clouds.cloud(host, filter_scheduler={
+                'enabled_filters': [
+                    'PciPassthroughFilter', 'NUMATopologyFilter'],
+                'pci_in_placement': True})
+            cloud.options['pci']['report_in_placement'] = True
+            self.assertEqual(1, self.count(cloud, flavor).fits, near)
+
 
 class TestBinding(CapacityTestCase):
 
