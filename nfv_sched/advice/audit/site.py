@@ -124,14 +124,25 @@ class Site:
     def devices_of(self, server: snapshot.Server) -> list[snapshot.Device]:
         """The PCI devices of a server on this host.
 
+        Without those that it may have from before a resize on this host that
+        is not confirmed.
+
         :param server: one of its servers
         """
         return self._devices.get(server.uuid, [])
 
     @functools.cached_property
     def _devices(self) -> Mapping[str, list[snapshot.Device]]:
+        before = {
+            move.server: None if move.before is None else {
+                part.host_node for part in move.before}
+            for move in self.moves
+            if move.source == move.target == self.host.name}
         found: dict[str, list[snapshot.Device]] = {}
         for device in self.host.devices:
+            nodes = before.get(device.server or '', ())
+            if nodes is None or device.node in nodes:
+                continue
             if device.server is not None and device.status in USED:
                 found.setdefault(device.server, []).append(device)
         return found

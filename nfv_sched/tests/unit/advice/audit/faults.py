@@ -164,10 +164,17 @@ def _remove_device(spot: Spot) -> snapshot.Cloud:
         for device in spot.host.devices)})
 
 
+def _in_doubt(spot: Spot) -> bool:
+    """Whether its devices may be those from before a move on its host."""
+    return any(move.server == spot.server.uuid and move.source == move.target
+               for move in spot.cloud.moves or ())
+
+
 def _has_devices(*keys: tuple[str, str]) -> Callable[[Spot], bool]:
     def test(spot):
         specs = spot.server.flavor.extra_specs
         return _on_one(spot) and bool(spot.server.devices) and (
+            not _in_doubt(spot)) and (
             any(specs.get(key) == value for key, value in keys)
             if keys else not any(specs.get(key) in (
                 'strict', 'required', 'socket') for key in (

@@ -249,6 +249,24 @@ class InFlightTest(base.TestCase):
             'nodes': spot.with_node(
                 0, pinned=node.pinned | {min(node.free)})})))
 
+    def test_not_confirmed_on_the_same_host(self):
+        """The devices that it had before are not near it, and need not be."""
+        apart = 0
+        for flavor in ('mapped', 'on_osd'):
+            cloud, _ = clouds.after([
+                {'boot': 'a', 'flavor': 'vf_strict', 'host': 'host1'},
+                {'resize': 'a', 'flavor': flavor, 'same_host': True,
+                 'confirm': False}])
+            server, = cloud.servers
+            self.assertEqual('resized', server.state)
+            nodes = {part.host_node for part in server.nodes}
+            held = [device for device in cloud.hosts[0].devices
+                    if device.server == server.uuid]
+            self.assertEqual(1, len(held))
+            apart += held[0].node not in nodes
+            self.assertEqual([], audit.findings(cloud))
+        self.assertEqual(1, apart)
+
 
 class UnreadTest(base.TestCase):
     """What was not read is not found wrong."""
