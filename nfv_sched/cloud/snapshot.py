@@ -34,6 +34,11 @@ DHCP = 'dhcp'
 ROUTER = 'router'
 OVN = 'ovn'
 
+#: State of a server whose move is to be confirmed.
+RESIZED = 'resized'
+#: Kind of a move from a host that is lost.
+EVACUATION = 'evacuation'
+
 # What numbers in a file may be, where it is not 0 or more.
 _Positive = ty.Annotated[int, range(1, 1 << 63)]
 _Signed = ty.Annotated[int, range(-1 << 63, 1 << 63)]
@@ -392,6 +397,16 @@ class Migration:
     updated: str = ''
     before: tuple[GuestNode, ...] | None = None
     after: tuple[GuestNode, ...] | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the server is where it goes to, and will stay so.
+
+        That is so with a resize or cold migration that is to be confirmed, and
+        with an evacuation that is done.
+        """
+        return self.status == 'finished' or (
+            self.kind == EVACUATION and self.status == 'done')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ def check(site: sites.Site) -> Iterator[values.Finding]:
     if (view.option(site.cloud, 'ledger') != _PUBLISHED
             or not site.host.providers
             or len(site.steady) < len(site.servers)
-            or any(not sites.is_settled(move) for move in site.moves)):
+            or any(not move.settled for move in site.moves)):
         return
     network = site.host.network
     if network is None or network.vswitch_ports is None:

@@ -15,9 +15,7 @@ from collections.abc import Iterator
 
 from nfv_sched.advice.audit import site as sites
 from nfv_sched.advice.audit import values
-
-_EVACUATION = 'evacuation'
-_RESIZED = 'resized'
+from nfv_sched.cloud import snapshot
 
 
 def check(site: sites.Site) -> Iterator[values.Finding]:
@@ -26,12 +24,12 @@ def check(site: sites.Site) -> Iterator[values.Finding]:
     :param site: the host
     """
     for move in site.moves:
-        if move.source != site.host.name or move.kind == _EVACUATION:
+        if move.source != site.host.name or move.kind == snapshot.EVACUATION:
             continue
         server = site.known.get(move.server)
         if server is None:
             who = f'of {move.server}, which is no server'
-        elif server.task is None and server.state != _RESIZED:
+        elif server.task is None and server.state != snapshot.RESIZED:
             who = 'of a server that is not being moved'
         else:
             continue

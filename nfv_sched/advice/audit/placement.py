@@ -120,8 +120,7 @@ def _wanted(site: sites.Site, server: snapshot.Server) -> dict[str, int]:
 def _strangers(site: sites.Site) -> Iterator[values.Finding]:
     """What servers that are elsewhere, and others, have of a host."""
     here = {server.uuid for server in site.servers}
-    here.update(move.server for move in site.moves if not (
-        sites.is_settled(move)))
+    here.update(move.server for move in site.moves if not move.settled)
     moves = {move.uuid for move in site.cloud.moves or ()}
     others = {consumer: found for provider in site.host.providers
               for consumer, found in site.whole.holders.get(

@@ -24,9 +24,6 @@ from nfv_sched.simulator import restore_hosts
 
 #: Of a device that a server has.
 USED = ('claimed', 'allocated')
-_RESIZED = 'resized'
-_FINISHED = 'finished'
-_EVACUATION = 'evacuation'
 _DONE = 'done'
 
 #: Resource provider -> resource class -> amount.
@@ -116,7 +113,7 @@ class Site:
                 self.cloud.moves is None and self.whole.busy):
             return True
         return any(
-            move.after is None and not is_settled(move) and (
+            move.after is None and not move.settled and (
                 move.server not in self.known
                 or self.known[move.server].nodes is not None)
             for move in self.moves)
@@ -189,8 +186,9 @@ class Whole:
                 holders.setdefault(provider, []).append((consumer, found))
         return cls(
             cloud, {server.uuid: server for server in cloud.servers},
-            holders, any(server.state == _RESIZED or server.task is not None
-                         for server in cloud.servers),
+            holders, any(
+                server.state == snapshot.RESIZED or server.task is not None
+                for server in cloud.servers),
             any(text.startswith(('Server ', 'Migration '))
                 for text in cloud.missing))
 
@@ -205,7 +203,7 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
     titles = view.titles(cloud.hosts)
     metadata = view.metadata_by_host(cloud)
     moving = {move.server for move in cloud.moves or ()
-              if not is_settled(move)}
+              if not move.settled}
     moves: dict[str, list[snapshot.Migration]] = {}
     for move in cloud.moves or ():
         # What is left of an evacuation that is done is left behind.
@@ -230,15 +228,3 @@ def readable(cloud: snapshot.Cloud) -> list[snapshot.Host]:
     """
     cells = {found[0] for found in map(unread.cell, cloud.missing) if found}
     return [host for host in cloud.hosts if host.cell not in cells]
-
-
-def is_settled(move: snapshot.Migration) -> bool:
-    """Whether the server of a move is where it goes to, and will stay so.
-
-    That is a resize or cold migration that is to be confirmed, and an
-    evacuation that is done.
-
-    :param move: the move
-    """
-    return move.status == _FINISHED or (
-        move.kind == _EVACUATION and move.status == _DONE)

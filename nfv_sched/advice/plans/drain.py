@@ -41,8 +41,6 @@ _LIVE_ROUNDS = 6
 #: Different outcomes of putting the same guests on a host that are kept.
 _WAYS = 32
 _AS_IS = positions.Arrangement()
-_EVACUATION = 'evacuation'
-_RESIZED = 'resized'
 _KINDS = {'migration': 'cold migration', 'live-migration': 'live migration'}
 
 Update = Callable[[int, int, str], None]
@@ -152,10 +150,11 @@ def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
     told = []
     for move in found.moves or ():
         server = servers.get(move.server)
-        if server is None or server.host == host or move.kind == _EVACUATION:
+        if server is None or server.host == host or (
+                move.kind == snapshot.EVACUATION):
             continue
         what = _KINDS.get(move.kind, move.kind)
-        if move.source == host and server.state == _RESIZED and (
+        if move.source == host and server.state == snapshot.RESIZED and (
                 not server.task):
             reason = (f'its {what} to {move.target} is not confirmed: it can '
                       f'come back')
