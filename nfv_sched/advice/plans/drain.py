@@ -151,15 +151,16 @@ def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
     for move in found.moves or ():
         server = servers.get(move.server)
         if server is None or server.host == host or (
-                move.kind == snapshot.EVACUATION):
+                host not in (move.source, move.target)):
             continue
         what = _KINDS.get(move.kind, move.kind)
-        if move.source == host and server.state == snapshot.RESIZED and (
-                not server.task):
+        if not server.task and server.state != snapshot.RESIZED:
+            continue  # nobody goes on with it: audit tells of it
+        if move.settled:
+            if move.source != host or move.kind == snapshot.EVACUATION:
+                continue
             reason = (f'its {what} to {move.target} is not confirmed: it can '
                       f'come back')
-        elif not server.task or host not in (move.source, move.target):
-            continue  # of a record without a move: audit tells of it
         elif move.source == host:
             reason = f'its {what} to {move.target} is {move.status}'
         else:
@@ -420,8 +421,9 @@ class _Search:
             if uuid in self._kinds:
                 reason = why.of(
                     uuid, frozenset({self._host}), known.degrees(uuid),
-                    {name: text for (refused, _kind, name), text
-                     in self._forbidden.items() if refused == uuid})
+                    {name: text for (refused, kind, name), text
+                     in self._forbidden.items()
+                     if (refused, kind) == (uuid, self._kinds[uuid])})
             guests.append(dataclasses.replace(
                 self._guest(uuid), reason=reason))
         return Plan(host=self._host, guests=tuple(guests),

@@ -147,6 +147,27 @@ class DrainTest(running.RunningTestCase):
         self.assertEqual(
             ('cold', 'three', 'live to three: the disk is full'), found['a'])
 
+    def test_where_it_was_not_tried_cold(self):
+        """That it cannot go there live is not why it stays."""
+        real = trial.failure
+
+        def failure(state, known, moves, **more):
+            for done, move in enumerate(moves):
+                if move.name == 'a' and move.kind == 'live':
+                    return trial.Failure(done, move, 'worse', True)
+                if move.destination == 'three':
+                    return trial.Failure(done, move, 'no')
+            return real(state, known, moves, **more)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.advice.plans.trial.failure', failure))
+        found = self.plan('a p3 one', 'b fat3 one', 'c p4 two', 'd p4 three')
+        self.assertEqual('two', found['b'][1])
+        self.assertEqual(
+            (None, 'no host has room: room that others from there take on 1 '
+             'host; refused in the simulator (no) on 1 host'),
+            found['a'][::2])
+
     def test_cold_if_live_fails_everywhere(self):
         """No more than some hosts are tried."""
         def failure(state, known, moves, **more):
@@ -195,6 +216,26 @@ class DrainTest(running.RunningTestCase):
             [(each.name, each.reason)
              for each in drain.unfinished(cloud, 'two')])
         self.assertEqual((), drain.unfinished(cloud, 'one'))
+        # An evacuation comes to the host, and leaves the other for good.
+        evacuated = dataclasses.replace(
+            cloud, moves=(dataclasses.replace(
+                moves[0], kind='evacuation', status='pre-migrating'),),
+            servers=(dataclasses.replace(a, task='rebuilding'), b))
+        self.assertEqual(
+            ['its evacuation from one is pre-migrating'],
+            [each.reason for each in drain.unfinished(evacuated, 'two')])
+        evacuated = dataclasses.replace(
+            evacuated, moves=(dataclasses.replace(
+                evacuated.moves[0], status='done'),),
+            servers=(dataclasses.replace(
+                a, host='two', task='rebooting'), b))
+        self.assertEqual((), drain.unfinished(evacuated, 'one'))
+        # Others are told of when they are drained.
+        self.assertEqual((), drain.unfinished(cloud, 'three'))
+        left = dataclasses.replace(
+            cloud, moves=(dataclasses.replace(
+                moves[0], kind='resize', status='finished'),))
+        self.assertEqual((), drain.unfinished(left, 'two'))
         moved = dataclasses.replace(
             cloud.servers[0], host='two', task='resize_reverting')
         moves = (dataclasses.replace(
