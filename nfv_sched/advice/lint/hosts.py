@@ -97,12 +97,13 @@ def threads(subject: values.Subject) -> Iterator[values.Finding]:
             values.ERROR, whole.threads_key(subject),
             'isolate: all hosts have hyperthreading, and Nova cannot keep '
             'the sibling threads of cpu_dedicated_set idle',
-            f'set {whole.required(subject)}, and twice the vCPUs')
+            f'set {whole.threads_value(subject, "require")}, and twice the '
+            'vCPUs')
     if guest.requires_siblings and len(plain) == len(hosts.nodes):
         yield values.Finding(
             values.ERROR, whole.threads_key(subject),
             'require: no host has hyperthreading',
-            f'set {whole.isolating(subject)}, or remove it')
+            f'set {whole.threads_value(subject, "isolate")}, or remove it')
 
 
 def labels(subject: values.Subject) -> Iterator[values.Finding]:

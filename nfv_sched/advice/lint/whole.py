@@ -31,6 +31,7 @@ ABSURD_DEVICES = 1 << 12
 
 _NODES = 'hw:numa_nodes'
 _THREADS_TRAIT = 'trait:HW_CPU_HYPERTHREADING'
+_THREADS_TRAITS = {'isolate': 'forbidden', 'require': 'required'}
 _LISTS = ('give hw:numa_cpus.N and hw:numa_mem.N for each of the guest NUMA '
           'nodes 0, 1, ...: each vCPU once, and all of the memory')
 _MIXED = ('with hw:cpu_policy=mixed set either hw:cpu_dedicated_mask or '
@@ -215,7 +216,8 @@ def isolated(subject: values.Subject) -> Iterator[values.Finding]:
             values.WARNING, threads_key(subject),
             'isolate: hosts with hyperthreading and cpu_dedicated_set are '
             'refused, Nova cannot keep sibling threads idle there',
-            f'on such hosts set {required(subject)}, and twice the vCPUs')
+            f'on such hosts set {threads_value(subject, "require")}, and '
+            f'twice the vCPUs')
 
 
 def threads_key(subject: values.Subject) -> str:
@@ -229,20 +231,15 @@ def threads_key(subject: values.Subject) -> str:
         policy not in specs and _THREADS_TRAIT in specs) else policy
 
 
-def required(subject: values.Subject) -> str:
-    """The value of that key for sibling threads.
+def threads_value(subject: values.Subject, policy: str) -> str:
+    """The value of that key for a thread policy.
 
     :param subject: the flavor
+    :param policy: the policy, ``isolate`` or ``require``
     """
-    return 'required' if threads_key(subject) == _THREADS_TRAIT else 'require'
-
-
-def isolating(subject: values.Subject) -> str:
-    """The value of that key for cores without other guests.
-
-    :param subject: the flavor
-    """
-    return 'forbidden' if threads_key(subject) == _THREADS_TRAIT else 'isolate'
+    if threads_key(subject) == _THREADS_TRAIT:
+        return _THREADS_TRAITS[policy]
+    return policy
 
 
 def many_devices(subject: values.Subject) -> Iterator[values.Finding]:
