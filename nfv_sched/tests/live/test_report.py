@@ -12,12 +12,12 @@
 """What Nova's guru meditation report tells of nfv-sched."""
 
 import os
-import re
 import signal
 import sys
 
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live.bed import errors
+from nfv_sched.tests.live.bed import processes
 
 #: The last part of the section.
 _LAST = 'Time of filters:'
@@ -29,7 +29,7 @@ _CAN_FREEZE = sys.version_info < (3, 12)
 _ATTEMPTS = 3
 
 # Seconds. Workers with nothing to do log a line each ten or so.
-_REPORTED = 30
+_REPORTED = 60
 _LOGGED = 30
 _REPLACED = 30
 _PAUSE = 0.25
@@ -39,9 +39,8 @@ class ReportTest(base.LiveTestCase):
 
     def written(self, service, since) -> str:
         """What a scheduler has written since."""
-        with open(service.log, 'rb') as log:
-            log.seek(since[service.name])
-            return log.read().decode(errors='replace')
+        return ''.join(self.bed.scheduler_lines(
+            {service.name: since[service.name]}))
 
     def reports(self, service) -> list[str]:
         """What the workers of a scheduler report.
@@ -75,17 +74,14 @@ class ReportTest(base.LiveTestCase):
         """Those of the workers that log nothing any more."""
         since = self.bed.scheduler_logs()
 
-        def logging():
-            text = self.written(service, since)
-            return {pid for pid in pids
-                    if re.search(rf'^\S+ \S+ {pid} ', text, re.MULTILINE)}
-        try:
-            self.bed.wait_until(
-                lambda: len(logging()) == len(pids), _LOGGED,
-                f'all workers of {service.name} log', _PAUSE)
-        except errors.BedError:
-            pass
-        return set(pids) - logging()
+        def found():
+            # Date, time and process ID begin each line.
+            words = [line.split(None, 3)[:3] for line in
+                     self.written(service, since).splitlines()]
+            return set(map(str, pids)) - {
+                each[2] for each in words if len(each) == 3}
+        processes.wait(lambda: not found(), _LOGGED, _PAUSE)
+        return {int(pid) for pid in found()}
 
     def replace(self, service, pids) -> None:
         """Kill workers, and wait until their parent has made others."""
