@@ -87,7 +87,7 @@ class ReportTest(base.LiveTestCase):
         """Kill workers, and wait until their parent has made others."""
         count = len(service.worker_pids)
         for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+            service.kill_worker(pid)
         self.wait_until(
             lambda: len(service.worker_pids) == count
             and not pids.intersection(service.worker_pids),
