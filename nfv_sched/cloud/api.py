@@ -126,6 +126,7 @@ def _parts(connection: sdk_connection.Connection, parts: Collection[str],
         found['flavors'] = tuple(sorted(
             _all(connection, 'flavors', {'is_public': 'None'}, _flavor),
             key=lambda flavor: flavor.name))
+        progress('flavors', len(found['flavors']), len(found['flavors']))
     if 'servers' in parts and 'hosts' not in parts:
         progress('servers', 0, 1)
         missing: list[str] = []
@@ -133,6 +134,7 @@ def _parts(connection: sdk_connection.Connection, parts: Collection[str],
         found['servers'] = tuple(sorted(
             _all(connection, 'servers', {'all_tenants': '1'}, _server),
             key=lambda server: server.uuid))
+        progress('servers', len(found['servers']), len(found['servers']))
         found['missing'] = tuple(missing)
     if 'network_agents' in parts:
         served = _agents(connection, progress)
@@ -314,6 +316,7 @@ def _with_hosts(connection: sdk_connection.Connection, servers: bool,
             version))
         found['servers'] = _servers(
             connection, found['groups'], version, missing)
+        progress('servers', len(found['servers']), len(found['servers']))
     placed = _places(connection, [host.uuid for host in hosts],
                      [each.uuid for each in aggregates if each.uuid],
                      progress)

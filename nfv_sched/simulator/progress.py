@@ -29,16 +29,35 @@ INTERVAL = 5.0  # seconds between two lines
 
 
 class _Lines:
-    """Shows a line of text every few seconds."""
+    """Shows a line of text every few seconds.
+
+    A kind of work of which a line was printed gets another one at its end: no
+    last line says that it has only begun.
+    """
 
     def __init__(self, began: float):
         self._next = began + DELAY
+        self._latest: tuple[int, int, str] | None = None
+        self._printed: tuple[int, int, str] | None = None
 
     def update(self, done: int, total: int, what: str, now: float) -> None:
-        if now < self._next:
-            return
-        self._next = now + INTERVAL
-        print(f'{done} of {total} {what} done', file=sys.stderr, flush=True)
+        if self._latest is not None and self._latest[2] != what:
+            self.finish()
+        self._latest = done, total, what
+        if now >= self._next:
+            self._next = now + INTERVAL
+            self._print()
+
+    def _print(self) -> None:
+        self._printed = self._latest
+        if self._latest is not None:
+            print('{} of {} {} done'.format(*self._latest), file=sys.stderr,
+                  flush=True)
+
+    def finish(self) -> None:
+        if self._printed is not None and self._printed != self._latest:
+            self._print()
+        self._printed = self._latest = None
 
     def close(self) -> None:
         pass
@@ -68,6 +87,9 @@ class _Bar:
             self._task, completed=done, total=total,
             description=what[:1].upper() + what[1:])
 
+    def finish(self) -> None:
+        pass
+
     def close(self) -> None:
         if self._bar is not None:
             self._bar.stop()
@@ -85,5 +107,6 @@ def shown() -> Iterator:
     try:
         yield lambda done, total, what='servers': display.update(
             done, total, what, time.monotonic())
+        display.finish()
     finally:
         display.close()

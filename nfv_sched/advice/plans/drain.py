@@ -273,6 +273,7 @@ class _Search:
                     break
             # Each other guest takes away one host at most.
             (many if len(found) == len(self._kinds) else few)[uuid] = found
+        self._update(len(self._kinds), len(self._kinds), 'guests')
         chosen, exact = self._choose(few, until)
         arrangement = positions.Arrangement()
         moves: list[trial.Move] = []
