@@ -348,7 +348,14 @@ class Counting:
         :param spec: the request; changed
         :raises servers.Refused: if Nova's scheduler fails on it
         """
+        if nova_scheduler.CONF.nfv_sched.ledger == 'placement':
+            network_visit.placement_answered(spec, self._summaries)
         return Guest(self._state, spec, self._filters, self._limits)
+
+    @functools.cached_property
+    def _summaries(self) -> Mapping[str, Mapping]:
+        """The provider summaries of all hosts, which do not change here."""
+        return self._state.placement.summaries()
 
     def _spec(self, flavor: snapshot.Flavor,
               image: Mapping[str, str]) -> objects.RequestSpec:

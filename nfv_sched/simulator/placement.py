@@ -389,6 +389,11 @@ class Placement:
         self.queries.append((query, len(answer)))
         return requests, summaries, nova_api.ALLOCATION_REQUEST_VERSION
 
+    def summaries(self) -> dict[str, dict]:
+        """Return the provider summaries of all hosts, by UUID."""
+        return {uuid: provider.summary()
+                for uuid, provider in self.providers.items()}
+
     def candidates(self, root: str, query: Query) -> list[dict]:
         """The allocation candidates of one host, in the order of providers.
 

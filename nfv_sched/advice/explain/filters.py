@@ -29,6 +29,7 @@ from nova import objects
 
 from nfv_sched.advice.explain import stock
 from nfv_sched.advice.explain import values
+from nfv_sched.network import visit as network_visit
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
@@ -47,22 +48,26 @@ class _Asked:
     :param inner: the filter
     :param spec: the request
     :param candidates: UUID of each compute node -> allocation candidates
+    :param summaries: UUID of each provider -> provider summary
     """
 
     def __init__(self, state: states.State, name: str, inner: ty.Any,
                  spec: objects.RequestSpec,
-                 candidates: Mapping[str, Sequence[Mapping]]):
+                 candidates: Mapping[str, Sequence[Mapping]],
+                 summaries: Mapping[str, Mapping]):
         self._state = state
         self._name = name
         self._inner = inner
         self._stored = spec
         self._candidates = candidates
+        self._summaries = summaries
 
     def _fresh(self) -> tuple[list, objects.RequestSpec]:
         """New HostStates of all hosts, and a new copy of the request."""
         state = self._state
         spec = self._stored.obj_clone()
         nfv_request.note_of(spec).sources = state.network.sources
+        network_visit.placement_answered(spec, self._summaries)
         hosts = list(state.manager.get_host_states_by_uuids(
             state.context, list(self._candidates), spec))
         for host in hosts:
@@ -185,12 +190,13 @@ def alone(
     unreadable = dict(_unreadable(state, spec))
     for name in unreadable:
         del candidates[state.hosts[name].uuid]
+    summaries = state.placement.summaries()
     verdicts: dict[str, dict[str, values.Refusal]] = {}
     for number, inner in enumerate(enabled):
         progress(number, len(enabled))
         name = type(inner).__name__
         verdicts[name] = _Asked(
-            state, name, inner, spec, candidates).verdict()
+            state, name, inner, spec, candidates, summaries).verdict()
         verdicts[name].update(
             (host, values.Refusal(filter=name, raised=True, text=text))
             for host, text in unreadable.items())
