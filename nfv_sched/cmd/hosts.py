@@ -150,12 +150,13 @@ def _table(views: Iterable['values.HostView'],
                'VFs', 'Ports', 'Guests')
     rows = []
     for view in views:
-        first: tuple = (view.title, view.state)
+        # In each row: a row has to be right wherever it is sorted to.
+        host = (view.title, view.state)
         ports = _of(view.ports, view.port_limit)
         for node in view.nodes:
             pages = {each.size: each for each in node.node.pages}
             rows.append((
-                *first, node.node.number, _yes(node.switch),
+                *host, node.node.number, _yes(node.switch),
                 f'{node.used}/{len(node.node.dedicated)}', node.largest_fit,
                 f'{node.node.shared_used}/{node.shared_limit}',
                 *(hosts.page_cell(pages[size]) if size in pages else '-'
@@ -163,10 +164,9 @@ def _table(views: Iterable['values.HostView'],
                 '{}/{}'.format(*node.devices_of('VF')), ports,
                 ', '.join(hosts.guest_on(guest, node)
                           for guest in node.guests)))
-            first, ports = ('', ''), ''
         if view.floating or not view.nodes:
             rows.append((
-                *first, '-', '', '', '', _whole_shared(view),
+                *host, '-', '', '', '', _whole_shared(view),
                 *('' for _size in sizes), '', ports,
                 ', '.join(guest.label for guest in view.floating)))
     return columns, rows

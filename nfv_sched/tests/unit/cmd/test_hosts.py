@@ -70,15 +70,26 @@ class ListTest(_CommandTest):
              'Shared', '4K MiB', '1G', 'VFs', 'Ports', 'Guests'],
             ['a', 'up', '0', 'yes', '2/3', '1', '0/2', '8192/8192',
              '119/119', '0/0', '10/254', 'db (half), router'],
-            ['', '', '1', 'no', '1/3', '2', '0/2', '-', '-', '0/0', '',
-             'db (half)'],
-            ['', '', '-', '', '', '', '1', '', '', '', '', 'web'],
+            ['a', 'up', '1', 'no', '1/3', '2', '0/2', '-', '-', '0/0',
+             '10/254', 'db (half)'],
+            ['a', 'up', '-', '', '', '', '1', '', '', '', '10/254', 'web'],
             ['b', 'disabled', '0', '', '0/3', '3', '0/1', '8192/8192',
              '119/119', '0/0', '?/254', ''],
             ['c', 'down', '-', '', '', '', '1/16', '', '', '', '?/254',
              'mail'],
         ], [[cell.strip() for cell in line.split('|')[1:-1]]
             for line in out.splitlines() if '|' in line])
+
+    def test_sorted_rows_keep_their_host(self):
+        for column in ('pCPUs', 'Shared', 'Ports', 'Guests'):
+            code, out, err = self.host('list', '--sort-column', column)
+            self.assertEqual((0, ''), (code, err))
+            hosts = {cells[11]: cells[0] for cells in (
+                [cell.strip() for cell in line.split('|')[1:-1]]
+                for line in out.splitlines() if '|' in line)}
+            self.assertEqual(
+                {'db (half), router': 'a', 'db (half)': 'a', 'web': 'a',
+                 '': 'b', 'mail': 'c', 'Guests': 'Host'}, hosts)
 
     def test_json(self):
         first, second, third, *_others, last = self.rows()
