@@ -75,6 +75,11 @@ stay. Nothing is changed. "Class" is one of:
 
 {_FILES}
 {planning.COMMANDS_HELP}
+Flavors of --file are created there unless the cloud has one of that name, and
+then get their properties: run the commands again whenever one has failed.
+Flavors that were read from the cloud are changed in place. The commands of a
+flavor with errors are comments.
+
 examples:
   nfv-sched flavor translate vrouter.16
   nfv-sched flavor translate --file flavors.json -f commands
@@ -221,4 +226,6 @@ class Translate(planning.Plan):
         return planning.Output(
             text=render.text(found), columns=render.COLUMNS,
             rows=render.rows(found), document=render.document(found),
-            commands=list(render.commands(found)))
+            commands=list(render.commands(
+                found, None if parsed_args.file is None else {
+                    each.name: each for each in chosen})))

@@ -19,6 +19,7 @@ import typing as ty
 
 from nfv_sched.advice import translate
 from nfv_sched.advice import translations
+from nfv_sched.cloud import snapshot
 from nfv_sched.render import plans
 from nfv_sched.render import tables
 
@@ -26,6 +27,7 @@ COLUMNS = ('Flavor', 'Key', 'Value', 'Becomes', 'Class', 'Do')
 
 #: From which on the API checks extra specs.
 VERSION = '2.86'
+_CLIENT = ('openstack', '--os-compute-api-version', VERSION, 'flavor')
 _NOTHING = '-'
 # In place of a class.
 _ERROR = 'error'
@@ -75,35 +77,102 @@ def document(found: Sequence[translate.Translated]) -> ty.Any:
     return tables.plain(list(found))
 
 
-def commands(found: Sequence[translate.Translated]) -> Iterator[str]:
-    """What to run.
+def commands(
+    found: Sequence[translate.Translated],
+    new: Mapping[str, snapshot.Flavor] | None = None,
+) -> Iterator[str]:
+    """Return shell lines that change or create flavors and images.
 
-    :param found: the flavors
+    The commands of a flavor with errors are comments, too.
+
+    :param new: name -> flavor that the cloud may lack and that is created
+        then; None if all flavors were read from the cloud itself
     :returns: lines for a shell; comments begin with ``#``
     """
     for each in found:
         yield plans.comment(f'{each.where} {each.name}')
         for line in each.lines:
-            if line.do and line.do != translate.HARMLESS:
-                yield plans.comment(
-                    f'{line.key}={line.value}: {line.kind}; {line.do}'
-                    if line.key != translate.NO_KEY else line.do)
-        for key, text in each.errors:
-            yield plans.comment(f'{_ERROR} afterwards: {key}: {text}')
+            yield from _remarks(line)
         if each.where == translations.IMAGE:
             yield from _image(each)
-        else:
-            yield from _flavor(each)
+            continue
+        flavor = None if new is None else new[each.name]
+        if flavor is not None:
+            yield from _limits(flavor)
+        steps = _create(each, flavor) if flavor is not None else _flavor(each)
+        if not each.errors:
+            yield from steps
+            continue
+        for key, text in each.errors:
+            yield plans.comment(f'{_ERROR} afterwards: {key}: {text}')
+        yield plans.comment(
+            'the commands are commented out: no host takes this flavor, or '
+            'the API refuses it')
+        yield from map(plans.comment, steps)
+
+
+def _remarks(line: translate.Line) -> Iterator[str]:
+    """Return what to do by hand for a key, and why it is dropped."""
+    if line.key == translate.NO_KEY:
+        yield plans.comment(line.do)
+        return
+    text = f'{line.key}={line.value}: {line.kind}'
+    if not line.becomes:
+        yield plans.comment(
+            f'{text}, dropped' + (f'; {line.do}' if line.do else ''))
+    elif line.do and line.do != translate.HARMLESS:
+        yield plans.comment(f'{text}; {line.do}')
+
+
+def _limits(flavor: snapshot.Flavor) -> Iterator[str]:
+    """Return what ``flavor create`` does not do."""
+    yield plans.comment(
+        'a flavor of this name that exists keeps its size and its other '
+        'properties')
+    if not flavor.public:
+        yield plans.comment(
+            'private: give projects access with "openstack flavor set '
+            '--project"')
+    if flavor.disabled:
+        yield plans.comment(
+            'disabled in the file; the API cannot create it so')
+
+
+def _create(found: translate.Translated,
+            flavor: snapshot.Flavor) -> Iterator[str]:
+    """Return the commands that create a flavor unless it exists.
+
+    Properties come in a command of their own: ``flavor create`` leaves a
+    flavor without properties if they are refused, and a second run would not
+    repeat them.
+    """
+    options = ['--vcpus', flavor.vcpus, '--ram', flavor.memory,
+               '--disk', flavor.disk, '--ephemeral', flavor.ephemeral,
+               '--swap', flavor.swap,
+               '--public' if flavor.public else '--private']
+    if flavor.id:
+        options.insert(0, f'--id={flavor.id}')
+    show = shlex.join((*_CLIENT, 'show', *_named(found)))
+    create = shlex.join((
+        *_CLIENT, 'create', *map(str, options), *_named(found)))
+    yield f'if ! {show} > /dev/null 2>&1; then'
+    yield f'  {create}'
+    yield 'fi'
+    if found.extra_specs:
+        yield shlex.join((*_CLIENT, 'set', *_properties(found.extra_specs),
+                          *_named(found)))
 
 
 def _flavor(found: translate.Translated) -> Iterator[str]:
-    """New keys first, so that no policy is missing at any time."""
-    start = ('openstack', '--os-compute-api-version', VERSION, 'flavor')
+    """Return the commands that change a flavor of the cloud.
+
+    New keys come first, so that no policy is missing at any time.
+    """
     if found.set:
-        yield shlex.join((*start, 'set', *_properties(found.set),
+        yield shlex.join((*_CLIENT, 'set', *_properties(found.set),
                           *_named(found)))
     if found.unset:
-        yield shlex.join((*start, 'unset', *_keys(found.unset),
+        yield shlex.join((*_CLIENT, 'unset', *_keys(found.unset),
                           *_named(found)))
 
 

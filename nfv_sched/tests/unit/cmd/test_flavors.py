@@ -11,9 +11,11 @@
 #    under the License.
 """Commands that look at flavors, of clouds and of files."""
 
+import dataclasses
 import json
 import os
 import re
+import subprocess
 
 import fixtures
 import yaml
@@ -320,18 +322,114 @@ class TranslateTest(base.CommandTestCase):
     def test_commands(self):
         """The client understands them, and asks for a checking API."""
         out = self.translate('--file', self.file, '-f', 'commands')
-        (version, new), (other, old) = test_plans.parsed(out.splitlines())
+        self.assertIn('if ! openstack --os-compute-api-version 2.86 flavor '
+                      "show 'old one' > /dev/null 2>&1; then\n", out)
+        (version, create), (_version, properties) = test_plans.parsed(
+            self.lines(out))
+        self.assertEqual('2.86', version)
+        self.assertEqual(
+            ('flavor create', 'old one', 4, 1024, 0, 0, 0, True, None),
+            (create.command, create.name, create.vcpus, create.ram,
+             create.disk, create.ephemeral, create.swap, create.public,
+             create.id))
+        self.assertEqual(('flavor set', 'old one', {
+            'hw:cpu_policy': 'mixed', 'nfv:shared_vcpu': '0',
+            'hw:cpu_dedicated_mask': '^0', 'nfv:numa_node.0': '1'}), (
+                properties.command, properties.flavor, properties.properties))
+        self.assertIn('\n# hw:wrs:min_vcpus=2: none, dropped; a server has '
+                      'all its vCPUs', out)
+
+    def test_commands_that_create(self):
+        """All sizes; a key that stays is set, too."""
+        path = self.files.write([{
+            'ID': '-7', 'Name': 'f', 'VCPUs': 2, 'RAM': 2048, 'Disk': 20,
+            'Ephemeral': 5, 'Swap': 512, 'Is Public': False,
+            'Properties': {'hw:numa_nodes': '1'}}])
+        out = self.translate('--file', path, '-f', 'commands', code=0)
+        (_version, create), (_version, properties) = test_plans.parsed(
+            self.lines(out))
+        self.assertEqual(
+            ('f', '-7', 2, 2048, 20, 5, 512, False),
+            (create.name, create.id, create.vcpus, create.ram, create.disk,
+             create.ephemeral, create.swap, create.public))
+        self.assertEqual({'hw:numa_nodes': '1'}, properties.properties)
+        self.assertIn('\n# private: ', out)
+
+    def test_commands_in_place(self):
+        """A flavor that was read from the cloud exists."""
+        path = os.path.join(self.files.folder, 'cloud')
+        file.save(clouds.cloud(flavors=(dataclasses.replace(
+            clouds.flavor(4, name='old one'), extra_specs=self.SPECS),)),
+            path)
+        (version, new), (other, old) = test_plans.parsed(self.translate(
+            '--all', '--from', path, '-f', 'commands').splitlines())
         self.assertEqual(('2.86', '2.86'), (version, other))
         self.assertEqual(('flavor set', 'old one', {
             'hw:cpu_policy': 'mixed', 'nfv:shared_vcpu': '0',
             'hw:cpu_dedicated_mask': '^0', 'nfv:numa_node.0': '1'}),
             (new.command, new.flavor, new.properties))
         self.assertEqual(
-            ('flavor unset', 'old one', [
-                'hw:wrs:shared_vcpu', 'hw:wrs:min_vcpus', 'hw:numa_node.0']),
-            (old.command, old.flavor, old.properties))
-        self.assertIn('\n# hw:wrs:min_vcpus=2: none; a server has all its '
-                      'vCPUs', out)
+            ('flavor unset', 'old one', {
+                'hw:wrs:shared_vcpu', 'hw:wrs:min_vcpus', 'hw:numa_node.0'}),
+            (old.command, old.flavor, set(old.properties)))
+
+    def test_commands_run_twice(self):
+        """A run that failed can be repeated; a flavor is created once."""
+        program = self.files.write("""#!/bin/sh
+cd "${0%/*}"
+echo "$*" >> calls
+case "$*" in
+*"flavor show"*) test -e exists;;
+*"flavor create"*) test ! -e exists && echo yes > exists;;
+*"flavor set"*) test -e exists;;
+*) exit 9;;
+esac
+""", 'openstack')
+        os.chmod(program, 0o700)
+        out = self.translate('--file', self.file, '-f', 'commands')
+        for calls in (['show', 'create', 'set'], ['show', 'set']):
+            subprocess.run(
+                ['sh', '-e'], input=out, text=True, check=True, timeout=60,
+                env={'PATH': f'{self.files.folder}:{os.environ["PATH"]}'})
+            log = os.path.join(self.files.folder, 'calls')
+            with open(log) as opened:
+                self.assertEqual(calls, [
+                    line.split()[3] for line in opened])
+            os.remove(log)
+
+    def test_commands_for_a_flavor_with_errors(self):
+        """Nothing of it runs; other flavors are created."""
+        path = self.files.write({
+            'bad': {'vcpus': 2, 'ram': 1, 'properties': {
+                'hw:wrs:shared_vcpu': '0',
+                'hw:cpu_thread_policy': 'isolate'}},
+            'good': {'vcpus': 2, 'ram': 1}})
+        out = self.translate('--file', path, '-f', 'commands')
+        (_version, create), = test_plans.parsed(self.lines(out))
+        self.assertEqual('good', create.name)
+        self.assertRegex(out, '(?m)^# error afterwards: ')
+        self.assertRegex(out, '(?m)^# openstack .* flavor create .* bad$')
+        self.assertRegex(out, '(?m)^# openstack .* flavor set .* bad$')
+
+    def test_every_key_that_is_dropped(self):
+        """Also one that means nothing, and one that Nova does not know."""
+        specs = {'hw:wrs:min_vcpus': '2', 'hw:unknown': 'x',
+                 'sw:wrs:guest:heartbeat': 'false',
+                 'sw:wrs:auto_recovery': 'true',
+                 'hw:wrs:live_migration_timeout': '800'}
+        path = self.files.write({'f': {
+            'vcpus': 2, 'ram': 1, 'properties': specs}})
+        document, = json.loads(
+            self.translate('--file', path, '-f', 'json'))
+        dropped = {line['key'] for line in document['lines']
+                   if not line['becomes']}
+        self.assertLessEqual(
+            {'hw:unknown', 'hw:wrs:min_vcpus', 'sw:wrs:guest:heartbeat'},
+            dropped)
+        out = self.translate('--file', path, '-f', 'commands')
+        for key in dropped:
+            self.assertRegex(
+                out, f'(?m)^# {key}={specs[key]}: [a-z. ]+, dropped; .')
 
     def test_errors_afterwards(self):
         path = self.files.write({'f': {
@@ -346,9 +444,10 @@ class TranslateTest(base.CommandTestCase):
         path = self.files.write({'--old': {
             'vcpus': 1, 'ram': 1, 'properties': {'hw:numa_node.0': '1'}}})
         out = self.translate('--file', path, '-f', 'commands', code=0)
-        (_version, new), (_version, old) = test_plans.parsed(
+        (_version, create), (_version, properties) = test_plans.parsed(
             self.lines(out))
-        self.assertEqual(('--old', '--old'), (new.flavor, old.flavor))
+        self.assertEqual(('--old', '--old'),
+                         (create.name, properties.flavor))
 
     def test_commands_are_harmless(self):
         evil = "x\nreboot; `reboot` $(reboot) '\u2028reboot"
@@ -357,16 +456,23 @@ class TranslateTest(base.CommandTestCase):
                 'hw:numa_node.0': evil, f'hw:{evil}': evil,
                 'hw:cpu_model': evil}}}, 'evil')
         out = self.translate('--file', path, '-f', 'commands')
-        (_version, new), (_version, old) = test_plans.parsed(
+        # This one has errors.
+        self.assertEqual([], self.lines(out))
+        evil = "x; `reboot` $(reboot) '"
+        path = self.files.write({evil: {
+            'vcpus': 1, 'ram': 1, 'properties': {
+                'hw:numa_node.0': '1'}}}, 'evil')
+        out = self.translate('--file', path, '-f', 'commands', code=0)
+        (_version, create), (_version, properties) = test_plans.parsed(
             self.lines(out))
-        self.assertEqual({'nfv:numa_node.0', 'hw:numa_nodes'},
-                         set(new.properties))
-        self.assertEqual(3, len(old.properties))
+        self.assertEqual((evil, evil), (create.name, properties.flavor))
+        self.assertIn('nfv:numa_node.0', properties.properties)
 
     def lines(self, out):
-        """The commands, each with the lines of its arguments."""
-        return ['openstack' + each for each in ('\n' + re.sub(
-            '(?m)^#.*\n', '', out)).split('\nopenstack')[1:]]
+        """Return the commands that create and change flavors."""
+        lines = re.sub('(?m)^(#.*|if .*|fi)\n', '', out)
+        return ['openstack' + each for each in re.split(
+            r'\n *openstack', '\n' + lines)[1:]]
 
     def test_image(self):
         path = self.files.write({'name': 'guest', 'properties': {
@@ -390,8 +496,10 @@ class TranslateTest(base.CommandTestCase):
         path = self.files.write({'f': {'vcpus': 1, 'ram': 1}})
         self.assertEqual('Flavor f: nothing to change.\n', self.translate(
             '--file', path, code=0))
-        self.assertEqual('# flavor f\n', self.translate(
-            '--file', path, '-f', 'commands', code=0))
+        path = os.path.join(self.files.folder, 'cloud')
+        file.save(CLOUD, path)
+        self.assertEqual('# flavor odd\n', self.translate(
+            'odd', '--from', path, '-f', 'commands', code=0))
 
     def test_cloud(self):
         path = os.path.join(self.files.folder, 'cloud')
