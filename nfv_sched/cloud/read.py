@@ -393,7 +393,8 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         uuid=columns.uuid, name=columns.display_name or '',
         host=columns.host, cell=row.cell, project=columns.project_id or '',
         state=columns.vm_state or '', task=columns.task_state,
-        fault=row.fault, created=records.iso(columns.created_at),
+        # Some databases store fractions of seconds, and the API sorts by them.
+        fault=row.fault, created=records.iso(columns.created_at, 'auto'),
         moved=records.iso(row.moved),
         flavor=flavor(columns.flavor) if columns.flavor else
         snapshot.Flavor(

@@ -503,9 +503,10 @@ def flavors() -> list[FlavorRow]:
     return list(found.values())
 
 
-def iso(moment: datetime.datetime | None) -> str:
+def iso(moment: datetime.datetime | None, timespec: str = 'seconds') -> str:
     """A moment of the database, which has UTC, as ISO 8601.
 
     :param moment: the column; None gives an empty string
+    :param timespec: as of ``datetime.isoformat``
     """
-    return '' if moment is None else moment.strftime('%Y-%m-%dT%H:%M:%SZ')
+    return '' if moment is None else f'{moment.isoformat("T", timespec)}Z'

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import itertools
 import time
 
 from nfv_sched.advice.plans import lacks
@@ -201,6 +202,13 @@ class _Search:
             (name for name in known.hosts if name != host
              and known.of_name[name].cell == known.of_name[host].cell),
             key=known.free_cpus)
+        #: Servers that may move to the host of each only after it.
+        self._partners = {
+            uuid: frozenset(known.hinted('same_host', uuid))
+            & self._kinds.keys() - {uuid} for uuid in self._kinds}
+        self._leading = frozenset().union(*self._partners.values())
+        #: Names of the hosts to which each can go.
+        self._reach: dict[str, list[str]] = {}
         self._takes: dict[Hashable, bool] = {}
         self._ways: dict[
             tuple[str, frozenset[str]],
@@ -236,17 +244,21 @@ class _Search:
         """Guests for which this is equal can be exchanged."""
         return (self._known.guest(uuid),
                 tuple(sorted(self._known.degrees(uuid).items())),
-                self._known.servers[uuid].group)
+                self._known.servers[uuid].group,
+                uuid if uuid in self._leading else None)
 
     def _candidates(self, uuid: str) -> Iterator[str]:
-        """The hosts that take a guest as they are, the best first."""
+        """Yield the hosts that take a guest, the best first.
+
+        As they are, or after a server of its hint same_host has come.
+        """
         known = self._known
         guest, degrees = known.guest(uuid), known.degrees(uuid)
         hosts = sorted(self._hosts, key=lambda name: not known.together(
             _AS_IS, uuid, name))
         for name in hosts:
             if (uuid, self._kinds[uuid], name) in self._forbidden or (
-                    not known.together(_AS_IS, uuid, name, soft=False)):
+                    not self._may_join(uuid, name)):
                 continue
             key = name, guest, tuple(sorted(degrees.items()))
             if key not in self._takes:
@@ -254,6 +266,25 @@ class _Search:
                     known.position(name), guest, uuid, degrees) is not None
             if self._takes[key]:
                 yield name
+
+    def _may_join(self, uuid: str, name: str) -> bool:
+        """Whether group and hints of a guest allow a host, or can do so."""
+        return any(
+            self._known.together(arrangement, uuid, name, soft=False)
+            for arrangement in (_AS_IS, *(
+                positions.Arrangement(where={partner: name})
+                for partner in self._partners[uuid]
+                if name in self._reach.get(partner, ()))))
+
+    def _in_order(self) -> Iterator[str]:
+        """Yield the guests, none before a partner that may go first."""
+        pending = list(self._kinds)
+        while pending:
+            ready = [uuid for uuid in pending
+                     if self._partners[uuid].isdisjoint(pending)]
+            yield from ready or pending
+            pending = [uuid for uuid in pending
+                       if ready and uuid not in ready]
 
     # -- together
 
@@ -264,15 +295,16 @@ class _Search:
         :returns: (moves, whether no others move more guests)
         """
         many, few = {}, {}
-        for done, uuid in enumerate(self._kinds):
+        self._reach = {}
+        for done, uuid in enumerate(self._in_order()):
             self._update(done, len(self._kinds), 'guests')
-            found = []
-            for name in self._candidates(uuid):
-                found.append(name)
-                if len(found) == len(self._kinds):
-                    break
-            # Each other guest takes away one host at most.
-            (many if len(found) == len(self._kinds) else few)[uuid] = found
+            # Each other guest takes away one host at most, unless it is one
+            # of those that must be on the same.
+            bound = uuid in self._leading or bool(self._partners[uuid])
+            names = self._reach[uuid] = list(itertools.islice(
+                self._candidates(uuid), None if bound else len(self._kinds)))
+            (few if bound or len(names) < len(self._kinds)
+             else many)[uuid] = names
         self._update(len(self._kinds), len(self._kinds), 'guests')
         chosen, exact = self._choose(few, until)
         arrangement = positions.Arrangement()
@@ -317,7 +349,9 @@ class _Search:
         """
         # Those with the fewest hosts first; like ones one after the other.
         kinds = list(dict.fromkeys(map(self._alike, few)))
+        following = [uuid for uuid in few if self._partners[uuid]]
         order = sorted(few, key=lambda uuid: (
+            following.index(uuid) if uuid in following else -1,
             len(few[uuid]), -self._known.servers[uuid].flavor.memory,
             few[uuid], kinds.index(self._alike(uuid))))
         best: Mapping[str, frozenset[str]] = {}
@@ -383,15 +417,15 @@ class _Search:
         self, name: str, uuids: frozenset[str],
     ) -> list[tuple[tuple[str, ...], positions.Position]]:
         known = self._known
-        where = positions.Arrangement(where=dict.fromkeys(uuids, name))
-        if not all(known.together(where, uuid, name, soft=False)
-                   for uuid in uuids):
-            return []
         # Of like ones, one is the last.
         last = {self._alike(uuid): uuid for uuid in sorted(uuids)}
         found: dict[Hashable, tuple[
             tuple[str, ...], positions.Position]] = {}
         for uuid in last.values():
+            where = positions.Arrangement(
+                where=dict.fromkeys(uuids - {uuid}, name))
+            if not known.together(where, uuid, name, soft=False):
+                continue
             for order, position in self._orders(name, uuids - {uuid}):
                 after = known.put(position, known.guest(uuid), uuid,
                                   known.degrees(uuid))

@@ -11,12 +11,12 @@
 #    under the License.
 """Which guests find no place when a host is lost.
 
-The guests of a lost host are evacuated one after the other, the newest first,
-as the API lists them; of those created at the same time the last one of the
-cloud.  Each goes where the scheduler puts it.  Nothing else changes on a host
-than what those before it have taken.  So a guest surely finds a place if more
-hosts take it, as they are, than guests before it can spoil; and surely none if
-no host takes it.  What is not sure is done in the simulator.
+The guests of a lost host are evacuated one after the other, in the order in
+which the API lists them: the newest first.  Each goes where the scheduler puts
+it.  Nothing else changes on a host than what those before it have taken.  So a
+guest surely finds a place if more hosts take it, as they are, than guests
+before it can spoil; and surely none if no host takes it.  What is not sure is
+done in the simulator.
 """
 
 from collections.abc import Callable
@@ -116,6 +116,23 @@ def check(
         return losses
 
 
+def listed(servers: Sequence[snapshot.Server]) -> list[snapshot.Server]:
+    """Return servers in the order of the API's list of servers.
+
+    Nova sorts by ``created_at``, the latest first.  For those of one time it
+    does not go by ``id``: the list is merged from the cells, so that
+    ``nova.compute.instance_list`` sorts them by UUID, ascending.
+
+    :param servers: the servers; without times, as simulated ones are, the
+        last one is the latest
+    """
+    order = sorted(reversed(servers),
+                   key=lambda server: server.uuid if server.created else '')
+    # Without the last letter a time precedes those with a fraction.
+    return sorted(order, reverse=True,
+                  key=lambda server: server.created.removesuffix('Z'))
+
+
 class _Takers:
     """The hosts that take a guest as they are, sought as far as needed.
 
@@ -156,11 +173,8 @@ class Check:
         self._simulated: states.State | None = None
         #: Those with most room first: soon there are enough.
         self._hosts = sorted(known.hosts, key=known.free_cpus, reverse=True)
-        #: When each was created; those of one time in their order in the
-        #: cloud, in which simulated servers, without times, are as booted.
-        self._ages = {
-            uuid: (server.created, place) for place, (uuid, server)
-            in enumerate(known.servers.items())}
+        self._order = {server.uuid: place for place, server
+                       in enumerate(listed(found.servers))}
         self._takers: dict[positions.Guest, _Takers] = {}
         self._after: dict[Hashable, positions.Position | None] = {}
         self._lacks = lacks.Lacks(known)
@@ -176,7 +190,7 @@ class Check:
         guests = sorted(
             (uuid for name in lost for uuid in known.on_host[name]
              if known.servers[uuid].state not in _AWAY),
-            key=self._ages.__getitem__, reverse=True)
+            key=self._order.__getitem__)
         reasons = self._reasons(guests, frozenset(lost))
         losses = []
         for name in lost:
@@ -229,8 +243,7 @@ class Check:
         takers = list(itertools.islice(
             self._that_take(uuid, lost), len(before) + 1))
         if not takers:
-            return None if _SAME_HOST in self._known.servers[
-                uuid].hints else False
+            return None if self._known.hinted(_SAME_HOST, uuid) else False
         if not self._claims(uuid):
             return None
         if len(takers) > len(before):
@@ -267,6 +280,7 @@ class Check:
         keeper = _KEEPERS.get(known.policy(uuid) or '')
         for name in takers:
             if name not in lost and known.of_name[name].cell == cell and (
+                    known.keeps_hints(_AS_IS, uuid, name)) and (
                     keeper not in self._filters
                     or known.together(_AS_IS, uuid, name)):
                 yield name
@@ -283,6 +297,9 @@ class Check:
         group = known.servers[uuid].group
         if group is not None and any(
                 known.servers[each].group == group for each in before):
+            return 1
+        if not frozenset(known.hinted('different_host', uuid)).isdisjoint(
+                before):
             return 1
         guest = known.guest(uuid)
         level = {0: [((), known.position(name))]}

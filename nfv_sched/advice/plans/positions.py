@@ -31,6 +31,7 @@ from nfv_sched.advice import grants
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice import room as rooms
 from nfv_sched.cloud import snapshot
+from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.numa import decide
 from nfv_sched.numa import supply
 from nfv_sched.numa import topology
@@ -47,6 +48,10 @@ _NOBODY: frozenset[str] = frozenset()
 _NEAR = {'local': 1.0, 'partial': 0.5, 'remote': 0.0}
 _SOFT = 'soft-'
 _AFFINITY = 'affinity'
+#: Hints of the scheduler that name servers -> the filters that obey them.
+_HINTS = {'same_host': 'SameHostFilter',
+          'different_host': 'DifferentHostFilter'}
+_NO_HINT: tuple[str, ...] = ()
 
 
 def _no_field() -> ty.Any:
@@ -197,6 +202,9 @@ class Positions:
         self._members = {
             member: group for group in found.groups
             for member in group.members if member in self.servers}
+        enabled = nova_scheduler.enabled_filters()
+        self._hints = frozenset(
+            hint for hint, name in _HINTS.items() if name in enabled)
         self._guests: dict[Hashable, Guest | str] = {}
         self._now: dict[str, Position] = {}
         self._degrees: dict[str, Mapping[str, float]] = {}
@@ -228,10 +236,14 @@ class Positions:
         known = self._guests.get(key)
         if known is None:
             try:
-                known = Guest(
-                    self._counting.guest_of(request.of_move(
-                        self._state, simulated, None, ())),
-                    simulated.has_fixed_devices)
+                spec = request.of_move(self._state, simulated, None, ())
+                # Filters know only where servers are now; see together().
+                spec.scheduler_hints = {
+                    hint: values for hint, values
+                    in (spec.scheduler_hints or {}).items()
+                    if hint not in _HINTS}
+                known = Guest(self._counting.guest_of(spec),
+                              simulated.has_fixed_devices)
             except servers.Refused as exc:
                 known = str(exc)
             self._guests[key] = known
@@ -441,7 +453,7 @@ class Positions:
 
     def together(self, arrangement: Arrangement, uuid: str, name: str,
                  soft: bool = True) -> bool:
-        """Whether the server group of a server lets it go to a host.
+        """Whether server group and hints of a server let it go to a host.
 
         :param arrangement: the cloud as it would be
         :param uuid: UUID of the server
@@ -449,6 +461,8 @@ class Positions:
         :param soft: whether soft policies must not be kept less than where it
             is; otherwise they do not matter
         """
+        if not self.keeps_hints(arrangement, uuid, name):
+            return False
         group = self._members.get(uuid)
         if group is None or not soft and group.policy.startswith(_SOFT):
             return True
@@ -464,6 +478,36 @@ class Positions:
             return there <= here
         most = group.rules.get('max_server_per_host', '')
         return there < (int(most) if most.isdigit() else 1)
+
+    def keeps_hints(self, arrangement: Arrangement, uuid: str,
+                    name: str) -> bool:
+        """Whether the hints of a server that name servers allow a host.
+
+        :param arrangement: the cloud as it would be
+        :param uuid: UUID of the server
+        :param name: name of the host
+        """
+        same = self.hinted('same_host', uuid)
+        return (not same or self._any_on(name, same, arrangement)) and (
+            not self._any_on(
+                name, self.hinted('different_host', uuid), arrangement))
+
+    def hinted(self, hint: str, uuid: str) -> tuple[str, ...]:
+        """UUIDs of the servers in a hint; empty if no filter obeys it.
+
+        :param hint: ``same_host`` or ``different_host``
+        :param uuid: UUID of the server that has the hint
+        """
+        if hint not in self._hints:
+            return _NO_HINT
+        return self.servers[uuid].hints.get(hint, _NO_HINT)
+
+    def _any_on(self, name: str, uuids: Iterable[str],
+                arrangement: Arrangement) -> bool:
+        """Whether any of some servers is on a host."""
+        return any(uuid in self.servers
+                   and self.where(uuid, arrangement) == name
+                   for uuid in uuids)
 
     def policy(self, uuid: str) -> str | None:
         """The policy of the server group of a server; None if it has none.

@@ -290,7 +290,7 @@ class ReadTest(SnapshotTestCase):
              instance.flavor.name, instance.flavor.flavorid,
              instance.flavor.vcpus, instance.flavor.memory_mb,
              instance.flavor.root_gb, instance.flavor.extra_specs,
-             server['created']),
+             instance.created_at.replace(tzinfo=None).isoformat() + 'Z'),
             (mine.name, mine.host, mine.project, mine.state, mine.task,
              mine.flavor.name, mine.flavor.id, mine.flavor.vcpus,
              mine.flavor.memory, mine.flavor.disk, mine.flavor.extra_specs,

@@ -24,7 +24,7 @@ options:
   filter_scheduler:
     enabled_filters: >-
       ComputeFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,
-      SameHostFilter,PciPassthroughFilter,NFVTopologyFilter,
+      SameHostFilter,DifferentHostFilter,PciPassthroughFilter,NFVTopologyFilter,
       VSwitchNUMAAffinityFilter
 hosts:
   - {name: one, cores: 4, memory: 8 GiB, <<: &all {

@@ -252,6 +252,62 @@ class DrainTest(running.RunningTestCase):
             (None, None, 'no host has room: policies kept less on 2 hosts'),
             found['a'])
 
+    def hinted(self, *servers, hints, **kwargs):
+        """The plan as the API hints at: name -> (hint, names).
+
+        :returns: the servers that move, in order, and their destinations
+        """
+        cloud = self.running(*servers, **kwargs)
+        uuids = {server.name: server.uuid for server in cloud.servers}
+        cloud = dataclasses.replace(cloud, servers=tuple([
+            dataclasses.replace(each, hints={
+                hint: tuple(map(uuids.__getitem__, names.split()))
+                for hint, names in hints.get(each.name, {}).items()})
+            for each in cloud.servers]))
+        self.found = drain.plan(cloud, 'one')
+        self.assertEqual((), self.found.failed)
+        self.assertTrue(self.found.exact)
+        return [(each.name, each.destination) for each in self.found.guests
+                if each.destination]
+
+    def test_same_host(self):
+        """A server follows one of those that it must be with."""
+        for hint in ('a', 'a c', 'c a'):
+            self.assertEqual([('a', 'two'), ('b', 'two')], self.hinted(
+                'a p1 one', 'b p1 one', 'c p4 one', 'd p4 two', 'e p4 three',
+                'f p4 three', hints={'b': {'same_host': hint}}))
+        # Both go where there is room for both.
+        self.assertEqual([('a', 'three'), ('b', 'three')], self.hinted(
+            'a p2 one', 'b p2 one', 'c p4 two', 'd p2 two', 'e p4 three',
+            hints={'b': {'same_host': 'a'}}))
+        # One after the other.
+        self.assertEqual(
+            [('c', 'two'), ('b', 'two'), ('a', 'two')], self.hinted(
+                'a p1 one', 'b p1 one', 'c p1 one', 'd p4 two',
+                'e p4 three', 'f p2 three', hints={
+                    'a': {'same_host': 'b'}, 'b': {'same_host': 'c'}}))
+
+    def test_same_host_as_one_that_stays(self):
+        self.assertEqual([('a', 'two')], self.hinted(
+            'a p1 one', 'b p1 two', hints={'a': {'same_host': 'b'}}))
+        self.assertEqual([], self.hinted(
+            'a p4 one', 'b p1 one', 'c p4 two', 'd p1 two', 'e p4 three',
+            'f p1 three', hints={'b': {'same_host': 'a'}}))
+        # Neither can be the first.
+        self.assertEqual([], self.hinted('a p1 one', 'b p1 one', hints={
+            'a': {'same_host': 'b'}, 'b': {'same_host': 'a'}}))
+
+    def test_different_host(self):
+        self.assertEqual([('a', 'three'), ('b', 'two')], sorted(self.hinted(
+            'a p1 one', 'b p1 one', 'c p4 two', 'd p4 three',
+            hints={'a': {'different_host': 'b c'}})))
+
+    def test_hints_without_filter(self):
+        self.assertEqual(['a', 'b'], sorted(dict(self.hinted(
+            'a p1 one', 'b p1 one', hints={
+                'a': {'same_host': 'b'}, 'b': {'same_host': 'a'}},
+            head=running.HEAD.replace('SameHostFilter,', '')))))
+
     def test_anti_affinity(self):
         found = self.plan('a p1 one apart', 'b p1 two apart')
         self.assertEqual('three', found['a'][1])

@@ -14,7 +14,12 @@ import dataclasses
 from unittest import mock
 
 from nfv_sched.advice.plans import failover
+from nfv_sched.cloud import snapshot
 from nfv_sched.tests.unit.advice.plans import running
+
+_SERVER = snapshot.Server(
+    uuid='', name='', host='one',
+    flavor=snapshot.Flavor(name='f', vcpus=1, memory=1))
 
 
 class FailoverTest(running.RunningTestCase):
@@ -63,12 +68,20 @@ class FailoverTest(running.RunningTestCase):
         self.assertEqual([2], self.simulated)
 
     def test_same_age(self):
-        """Of simulated ones, and those of one request, the last is first."""
-        servers = ('a p4 one', 'b p4 one', 'c p4 two', 'd p4 two',
-                   'e p4 three')
-        self.assertEqual(['a'], list(self.check(*servers)))
-        now = {'created': '2026-01-01'}
-        self.assertEqual(['a'], list(self.check(*servers, a=now, b=now)))
+        """Of simulated ones, which have no times, the last is first."""
+        self.assertEqual(['a'], list(self.check(
+            'a p4 one', 'b p4 one', 'c p4 two', 'd p4 two', 'e p4 three')))
+
+    def test_order_of_the_api(self):
+        """The latest first; those of one time by UUID."""
+        servers = [
+            dataclasses.replace(_SERVER, uuid=uuid, created=created)
+            for uuid, created in (
+                ('5', '2026-01-01T00:00:01Z'), ('3', '2026-01-01T00:00:01Z'),
+                ('1', '2026-01-01T00:00:00Z'), ('4', '2026-01-02T00:00:00Z'),
+                ('2', '2026-01-01T00:00:01.000007Z'), ('6', ''), ('0', ''))]
+        self.assertEqual('4235106', ''.join(
+            server.uuid for server in failover.listed(servers)))
 
     def test_same_age_on_several_hosts(self):
         """The last of all is first, whichever host is named first."""
