@@ -148,9 +148,8 @@ class Audit(source.Looking, cli.Lister):
 
 
 def _rows(found: 'list[values.Finding]') -> list[tuple[str, ...]]:
-    from nfv_sched.advice.hosts import guests
-    return [(each.host, guests.plain(each.name), each.server, each.kind,
-             guests.visible(each.text), each.since,
+    return [(each.host, each.name, each.server, each.kind,
+             each.text, each.since,
              each.advice) for each in found]
 
 

@@ -17,6 +17,7 @@ packages can add theirs.
 """
 
 import argparse
+from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 import importlib.metadata
@@ -28,9 +29,11 @@ import typing as ty
 from cliff import app
 from cliff import command
 from cliff import commandmanager
+from cliff.formatters import base as formatters
 from cliff import lister
 from cliff import show
 
+from nfv_sched.cmd import formats
 from nfv_sched.cmd import printable
 from nfv_sched.cmd import quiet
 
@@ -63,6 +66,8 @@ class NFVSched(app.App):
             description=_DESCRIPTION, version=version(),
             command_manager=commandmanager.CommandManager(NAMESPACE),
             deferred_help=True)
+        # Before the handlers of the log get the streams.
+        printable.protect(self)
 
     def build_option_parser(self, description, version,
                             argparse_kwargs=None):
@@ -167,16 +172,35 @@ class _Subcommand:
         return parser
 
 
+class _Displaying(_Subcommand):
+    """Base of the subcommands that print values in several formats.
+
+    The formats are the same for ``openstack``, where other packages may have
+    added some that quote less.
+    """
+
+    #: Name of each format -> its class.
+    formats: Mapping[str, type[formatters.Formatter]]
+
+    def _load_formatter_plugins(self) -> ty.Any:
+        """Load the formats; called by cliff."""
+        return formats.load(self.formats)
+
+
 class Command(_Subcommand, command.Command):
     """Base of the subcommands that print free text."""
 
 
-class Lister(_Subcommand, lister.Lister):
+class Lister(_Displaying, lister.Lister):
     """Base of the subcommands that print a table."""
 
+    formats = formats.LIST
 
-class ShowOne(_Subcommand, show.ShowOne):
+
+class ShowOne(_Displaying, show.ShowOne):
     """Base of the subcommands that print names and values."""
+
+    formats = formats.SHOW
 
 
 def add_configuration(
@@ -213,7 +237,7 @@ def document(value: ty.Any, formatter: str) -> str:
     # Only now: --help is to be quick.
     if formatter == 'json':
         from oslo_serialization import jsonutils
-        return jsonutils.dumps(value, indent=2) + '\n'
+        return formats.visible_json(jsonutils.dumps(value, indent=2)) + '\n'
     import yaml
     return yaml.safe_dump(value, sort_keys=False)
 

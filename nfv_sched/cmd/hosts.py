@@ -238,7 +238,7 @@ class _Names(cliff_columns.FormattableColumn):
     """Names: a text for people, a list for programs."""
 
     def human_readable(self) -> str:
-        return ', '.join(self._value)
+        return words.line(', '.join(self._value))
 
     def machine_readable(self) -> list[str]:
         return list(self._value)
@@ -258,7 +258,7 @@ class _Lines(cliff_columns.FormattableColumn):
     """
 
     def human_readable(self) -> str:
-        return '\n'.join(self._value[0])
+        return '\n'.join(map(words.line, self._value[0]))
 
     def machine_readable(self) -> ty.Any:
         return self._value[1]

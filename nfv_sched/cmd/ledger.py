@@ -20,6 +20,7 @@ from oslo_service import backend
 
 from nfv_sched.cmd import quiet
 from nfv_sched.cmd import usage
+from nfv_sched import text
 
 PROG = 'nfv-sched-ledger'
 
@@ -68,14 +69,15 @@ def table(done, dry_run: bool = False) -> str:
             figures += ['unlimited' if unlimited else str(inventory.total),
                         str(inventory.reserved), str(account.allocated)]
         rows.append(
-            (report.host, report.action.value, *figures, report.note))
+            tuple(map(text.line, (report.host, report.action.value, *figures,
+                                  report.note))))
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = []
     for row in rows:
         lines.append('  '.join(
             cell.rjust(width) if 2 <= index <= 7 else cell.ljust(width)
             for index, (cell, width) in enumerate(zip(row, widths))).rstrip())
-    lines += [f'error: {failure}' for failure in done.failures]
+    lines += [f'error: {text.line(failure)}' for failure in done.failures]
     if dry_run:
         lines.append('Nothing was changed.')
     return '\n'.join(lines)
@@ -92,7 +94,7 @@ def once(dry_run: bool) -> int:
     try:
         done = worker.round(dry_run)
     except publisher.RoundError as exc:
-        print(f'{PROG}: {exc}', file=sys.stderr)
+        print(f'{PROG}: {text.visible(str(exc))}', file=sys.stderr)
         return 1
     finally:
         worker.close()
@@ -158,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return once(conf.dry_run) if conf.once else serve()
     except cfg.Error as exc:
         # Some values are only checked when they are used.
-        print(f'{PROG}: {exc}', file=sys.stderr)
+        print(f'{PROG}: {text.visible(str(exc))}', file=sys.stderr)
         return 2
 
 

@@ -24,7 +24,7 @@ import dataclasses
 import typing as ty
 
 from nfv_sched.cmd import cli
-from nfv_sched.cmd import commands
+from nfv_sched.cmd import formats
 from nfv_sched.cmd import source
 
 _TABLE = 'table'
@@ -76,7 +76,7 @@ class Report(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
                        data: Iterable) -> int:
         """Print it in the chosen format; with --column, always rows."""
         formatter, output = parsed_args.formatter, self._output
-        if formatter == commands.NAME:
+        if formatter == formats.COMMANDS:
             self.app.stdout.write(
                 ''.join(f'{line}\n' for line in output.commands))
         elif parsed_args.columns:
@@ -93,4 +93,4 @@ class Report(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
 class Plan(Report):
     """Base of the commands that plan: there is one more format."""
 
-    formatter_namespace = commands.NAMESPACE
+    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}

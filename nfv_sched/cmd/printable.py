@@ -11,23 +11,19 @@
 #    under the License.
 """Output that does nothing to the terminal but show text.
 
-Names and messages are of others: tenants name servers, a file may have been
-edited.  An escape sequence in one is not to reach the terminal.
+See :func:`nfv_sched.text.visible`; here is where it is used for all that a
+command writes to standard output and standard error, its log included.
 """
 
-import re
+from collections.abc import Iterable
+import logging
 import typing as ty
 
-# Control characters but tab and line feed, those that turn the direction of
-# writing, and halves of characters, which cannot be written.
-_HARMFUL = re.compile(
-    '[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e'
-    '\u2066-\u2069\ud800-\udfff]')
-_INSTEAD = '\ufffd'
+from nfv_sched import text as words
 
 
 class _Printable:
-    """A stream that shows characters that do more as such.
+    """A stream that escapes what a terminal does not show.
 
     :param stream: where the rest goes
     """
@@ -37,7 +33,11 @@ class _Printable:
 
     def write(self, text: str) -> int:
         """Write text."""
-        return self._stream.write(_HARMFUL.sub(_INSTEAD, text))
+        return self._stream.write(words.visible(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write pieces of text."""
+        self._stream.writelines(map(words.visible, lines))
 
     def __getattr__(self, name: str) -> ty.Any:
         return getattr(self._stream, name)
@@ -52,3 +52,8 @@ def protect(app: ty.Any) -> None:
         stream = getattr(app, name)
         if not isinstance(stream, _Printable):
             setattr(app, name, _Printable(stream))
+    for handler in logging.getLogger().handlers:
+        # Not of a subclass: those write to files.
+        if type(handler) is logging.StreamHandler and not isinstance(
+                handler.stream, _Printable):
+            handler.setStream(_Printable(handler.stream))

@@ -21,13 +21,12 @@ from nfv_sched.advice.profile import check
 from nfv_sched.advice.profile import choices
 from nfv_sched.advice.profile import profile
 from nfv_sched.cmd import cli
+from nfv_sched.cmd import formats
 from nfv_sched.cmd import source
 from nfv_sched.machine import facts
 from nfv_sched.machine import read
 from nfv_sched.machine import values
 
-#: The formats.
-NAMESPACE = 'nfv_sched.formatter.profile'
 #: Those that are configuration of something, a function for each.
 _CONFIGURATION = {
     'nova.conf': 'nova_conf', 'kernel': 'kernel', 'tuned': 'tuned',
@@ -184,7 +183,8 @@ class Profile(source.Telling, cli.Lister):
     """Work out how a host is set up: CPUs, memory, pages, labels."""
 
     epilog = _EPILOG
-    formatter_namespace = NAMESPACE
+    formats = {**formats.LIST, **dict.fromkeys(
+        (*_CONFIGURATION, _ANSIBLE), formats.Commands)}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser; called by cliff."""

@@ -15,7 +15,7 @@ import argparse
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
-from nfv_sched.cmd import commands
+from nfv_sched.cmd import formats
 from nfv_sched.cmd import source
 from nfv_sched.simulator import progress
 from nfv_sched import text
@@ -68,7 +68,7 @@ class Plan(source.Looking, cli.Lister):
 
     takes_api = True
 
-    formatter_namespace = commands.NAMESPACE
+    formats = {**formats.LIST, formats.COMMANDS: formats.Commands}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -114,7 +114,7 @@ class Plan(source.Looking, cli.Lister):
             self.app.stderr.write(
                 'note: limits of virtual switches are in nova.conf, and were '
                 'not looked at\n')
-        if parsed_args.formatter == commands.NAME:
+        if parsed_args.formatter == formats.COMMANDS:
             return ('Command',), [
                 (line,) for line in render.commands(self._plans)]
         with progress.shown() as update:

@@ -22,6 +22,7 @@ from oslo_upgradecheck import upgradecheck
 
 from nfv_sched.cmd import quiet
 from nfv_sched.cmd import usage
+from nfv_sched import text as words
 
 PROG = 'nfv-sched-status'
 
@@ -79,7 +80,8 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _get_details(self, upgrade_check_result):
         """The details of a result, with each line wrapped by itself."""
-        lines = (upgrade_check_result.details or '').splitlines()
+        lines = words.visible(
+            upgrade_check_result.details or '').split('\n')
         return '\n'.join(
             super(Checks, self)._get_details(upgradecheck.Result(
                 upgrade_check_result.code, line)) for line in lines)

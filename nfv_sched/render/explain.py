@@ -157,7 +157,8 @@ def _hosts(explanation: values.Explanation, names: Sequence[str],
     rows = []
     for host in shown:
         name = f'{host.name} *' if host.present else host.name
-        rows.append((name, _verdict(host), '\n'.join(_lacks(host)) or '-'))
+        rows.append((name, _verdict(host),
+                     tables.Lines(_lacks(host) or ['-'])))
     found = tables.table(('Host', 'Verdict', 'What it lacks'), rows)
     if any(host.present for host in shown):
         found += '* It runs there; what it has was given back for this.\n'

@@ -48,9 +48,9 @@ def rows(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:
 
     :param losses: of the hosts
     """
-    return [(loss.host, loss.guests, loss.evacuable, '\n'.join(
+    return [(loss.host, loss.guests, loss.evacuable, tables.Lines([
         f'{guest.name} ({guest.flavor}): {guest.reason}'
-        for guest in loss.stranded) or '-') for loss in losses]
+        for guest in loss.stranded] or ['-'])) for loss in losses]
 
 
 def document(losses: Sequence[failover.Loss]) -> ty.Any:

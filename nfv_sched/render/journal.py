@@ -16,6 +16,7 @@ import itertools
 import textwrap
 
 from nfv_sched.journal import entry
+from nfv_sched.render import tables
 from nfv_sched import text as words
 
 _WIDTH = 79
@@ -57,8 +58,8 @@ def row(refusal: entry.Refusal, full: bool = False) -> tuple:
         refusal.flavor.name if refusal.flavor else '',
         refusal.passes[0].hosts if refusal.passes else None,
         refusal.filter,
-        '\n'.join(f'{reason}: {", ".join(reason.hosts)}'
-                  for reason in refusal.reasons)
+        tables.Lines([f'{reason}: {", ".join(reason.hosts)}'
+                      for reason in refusal.reasons])
         if full else summary(refusal))
 
 

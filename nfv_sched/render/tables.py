@@ -18,6 +18,7 @@ import dataclasses
 import io
 import typing as ty
 
+from cliff import columns as cliff_columns
 from rich import box
 from rich import console as rich_console
 from rich import table as rich_table
@@ -30,12 +31,23 @@ WIDTH = 120
 count = text.count
 
 
+class Lines(cliff_columns.FormattableColumn):
+    """A cell of several lines, none of which has line breaks of its own."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(map(text.line, self._value))
+
+    def machine_readable(self) -> str:
+        return '\n'.join(self._value)
+
+
 def wrapped(lines: Sequence[str]) -> str:
     """Lines as text, each broken where it is too long.
 
     :param lines: the lines
     """
-    return ''.join(_printed(rich_text.Text(line)) for line in lines)
+    return ''.join(_printed(rich_text.Text(text.line(line)))
+                   for line in lines)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[ty.Any]]) -> str:
@@ -46,7 +58,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[ty.Any]]) -> str:
     """
     found = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False,
                              show_edge=False)
-    rows = [tuple(map(str, row)) for row in rows]
+    rows = [tuple(map(_shown, row)) for row in rows]
     for number, column in enumerate(columns):
         numeric = bool(rows) and all(
             row[number] == '-' or row[number].isdigit() for row in rows)
@@ -55,6 +67,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[ty.Any]]) -> str:
     for row in rows:
         found.add_row(*map(rich_text.Text, row))
     return _printed(found)
+
+
+def _shown(cell: ty.Any) -> str:
+    return (cell.human_readable() if isinstance(cell, Lines)
+            else text.line(str(cell)))
 
 
 def _printed(what: ty.Any) -> str:

@@ -84,7 +84,7 @@ def _remote(site: sites.Site, server: snapshot.Server,
         if nodes and own.isdisjoint(nodes):
             yield values.of(
                 values.REMOTE_NETWORK, site.title,
-                f'network {guests.plain(network)} is near node '
+                f'network {network} is near node '
                 f'{_listed(nodes)}, the server on {_listed(own)}', server)
 
 

@@ -14,39 +14,12 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-import unicodedata
 
 from nfv_sched.advice.hosts import values
 from nfv_sched.cloud import snapshot
 
-# Of what kind a character is that takes no place or changes other text; but
-# the one that joins emoji.
-_INVISIBLE = ('Cc', 'Cf', 'Cs', 'Zl', 'Zp', 'Cn', 'Co')
-_JOINER = '\N{ZERO WIDTH JOINER}'
-
 # Ports of these types are on the virtual switch.
 _ON_SWITCH = ('normal', 'macvtap-none', 'vhostuser')
-
-
-def visible(text: str) -> str:
-    """Text that changes nothing but its place on a terminal or page.
-
-    :param text: such as the name of a server
-    :returns: it with a replacement for each control character, and no line
-        breaks
-    """
-    if text.isprintable():
-        return text
-    return ''.join(
-        ' ' if char.isspace() else
-        char if char == _JOINER or
-        unicodedata.category(char) not in _INVISIBLE else '\ufffd'
-        for char in text)
-
-
-def plain(text: str) -> str:
-    """The same, without space around it."""
-    return visible(text).strip()
 
 
 def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
@@ -56,7 +29,7 @@ def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
     """
     found: dict[str, list[str]] = {}
     for server in servers:
-        found.setdefault(plain(server.name), []).append(server.uuid)
+        found.setdefault(server.name.strip(), []).append(server.uuid)
     return {uuid: name if name and len(uuids) == 1 else
             f'{name} ({uuid[:8]})'.strip()
             for name, uuids in found.items() for uuid in uuids}
@@ -114,7 +87,7 @@ def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
             if port.physnet is not None and port.device is None}):
         nodes = near_nodes.get(network)
         if nodes and own.isdisjoint(nodes):
-            found.append(f'network {plain(network)} is near node '
+            found.append(f'network {network} is near node '
                          f'{_listed(nodes)}')
     if switch and own.isdisjoint(switch) and any(
             port.vnic_type in _ON_SWITCH for port in server.ports or ()):

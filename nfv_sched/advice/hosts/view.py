@@ -100,10 +100,10 @@ def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
     for name, members in same.items():
         nodes = {host.hypervisor for host in members}
         for host in members:
-            found[host.uuid] = guests.plain(
+            found[host.uuid] = (
                 name if len(members) == 1 else
                 f'{name} ({host.hypervisor})' if len(nodes) == len(members)
-                else f'{name} ({host.uuid})') or host.uuid
+                else f'{name} ({host.uuid})').strip() or host.uuid
     return found
 
 
@@ -234,7 +234,7 @@ def _labels(node: snapshot.Node, cloud: snapshot.Cloud) -> tuple[
         if name is not None:
             places.append(name)
         elif names.node(label) is None:
-            networks.append(guests.plain(label))
+            networks.append(label)
     return tuple(networks), tuple(places)
 
 

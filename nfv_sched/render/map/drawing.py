@@ -23,11 +23,11 @@ from collections.abc import Sequence
 import dataclasses
 import unicodedata
 
-from nfv_sched.advice.hosts import guests
 from nfv_sched.advice.hosts import values
 from nfv_sched.render import hosts
 from nfv_sched.render.map import signs
 from nfv_sched.render.map import words
+from nfv_sched import text as texts
 
 WIDTH = 312
 MARGIN = 8
@@ -295,7 +295,6 @@ def columns(text: str) -> int:
     """
     return sum(max(
         len(unicodedata.normalize('NFKC', char)),
-        3 if char == '\ufffd' else  # often from another font
         2 if unicodedata.east_asian_width(char) in 'WF' else 1)
         for char in text) if not text.isascii() else len(text)
 
@@ -305,7 +304,7 @@ def shortened(text: str, width: int) -> str:
 
     :param width: in characters of Latin script
     """
-    text = guests.visible(text)
+    text = texts.line(text)
     if columns(text) <= width:
         return text
     kept, left = '', width - 1

@@ -24,13 +24,13 @@ import typing as ty
 import jinja2
 import markupsafe
 
-from nfv_sched.advice.hosts import guests
 from nfv_sched.advice.hosts import values
 from nfv_sched.cloud import snapshot
 from nfv_sched.render import hosts
 from nfv_sched.render.map import drawing
 from nfv_sched.render.map import signs
 from nfv_sched.render.map import words
+from nfv_sched import text as texts
 
 _UNSAFE = re.compile(r'[^A-Za-z0-9_.-]+')
 
@@ -90,7 +90,7 @@ def templates() -> jinja2.Environment:
 def _visible(value: ty.Any) -> ty.Any:
     """Text without control characters, which XML cannot have."""
     if type(value) is str:
-        return guests.visible(value)
+        return texts.line(value)
     return value
 
 

@@ -14,12 +14,12 @@
 from collections.abc import Iterator
 from collections.abc import Sequence
 
-from nfv_sched.advice.hosts import guests
 from nfv_sched.advice.hosts import values
 from nfv_sched.cloud import snapshot
 from nfv_sched.render import hosts
 from nfv_sched.render.map import signs
 from nfv_sched.render.map import words
+from nfv_sched import text as texts
 
 _WIDTH = 64  # columns of cores
 
@@ -33,7 +33,7 @@ def render(cloud: snapshot.Cloud,
     """
     for view in views:
         for line in _host(view):
-            yield f'{guests.visible(line)}\n'
+            yield f'{texts.line(line)}\n'
         yield '\n'
     yield 'The CPUs of a core stand together.\n'
     for sign, meaning in signs.key(signs.has_others(views)):

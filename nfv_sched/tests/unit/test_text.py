@@ -11,6 +11,12 @@
 #    under the License.
 """Words of the log and the commands."""
 
+import sys
+import unicodedata
+
+import hypothesis
+from hypothesis import strategies as st
+
 from nfv_sched.tests import base
 from nfv_sched import text
 
@@ -38,3 +44,38 @@ class TestText(base.TestCase):
                 (ValueError('first. \nsecond'), 'first'),
                 (ValueError(), 'ValueError'), ('', 'str')):
             self.assertEqual(expected, text.brief(given))
+
+
+class TestVisible(base.TestCase):
+
+    def test_escaped(self):
+        family = '\N{MAN}\N{ZERO WIDTH JOINER}\N{GIRL}'
+        heart = '\u2764\ufe0f'
+        for given, expected in (
+                ('router-1 \u00fc \u05d0 \U0001f600', None),
+                (family, None), (heart, None),
+                ('a\u200db', r'a\u200db'), ('a\ufe0fb', r'a\ufe0fb'),
+                ('\x1b[31mred', r'\x1b[31mred'), ('a\x00', r'a\x00'),
+                ('a\x7f\x9b\xad', r'a\x7f\x9b\xad'), ('\r', r'\r'),
+                ('\u061c\u200b\u2028\u202e', r'\u061c\u200b\u2028\u202e'),
+                ('\ufeff\U000e0001', r'\ufeff\U000e0001'),
+                ('\ud800\uffff\ue000', r'\ud800\uffff\ue000'),
+                ('\u3164\u034f', r'\u3164\u034f')):
+            self.assertEqual(expected or given, text.visible(given))
+
+    def test_breaks(self):
+        self.assertEqual('a\n\tb', text.visible('a\n\tb'))
+        self.assertEqual(r'a\n\tb\u2028', text.line('a\n\tb\u2028'))
+
+    def test_every_character(self):
+        """No character of these kinds is shown as it is."""
+        harmful = ('Cc', 'Cf', 'Cs', 'Co', 'Cn', 'Zl', 'Zp')
+        self.assertEqual([], [
+            hex(number) for number in range(sys.maxunicode + 1)
+            if unicodedata.category(chr(number)) in harmful
+            and chr(number) in text.line(f'a{chr(number)}b')])
+
+    @hypothesis.given(st.text())
+    def test_stays(self, given):
+        """What was escaped once is not escaped again."""
+        self.assertEqual(text.line(given), text.visible(text.line(given)))
