@@ -50,6 +50,11 @@ _PROJECTS = 'num_proj_'  # in the statistics of a host
 # Tags of devices that say which one in the world it is.
 _SERIAL = ('card_serial_number', 'serial_number', 'mac_address',
            'pf_mac_address')
+# Tags of PCI requests that say which devices will do.
+_REQUEST_TAGS = frozenset((
+    'vendor_id', 'product_id', 'dev_type', 'physical_network',
+    'remote_managed', 'trusted', 'live_migratable', 'managed',
+    'resource_class', 'traits'))
 _DROPPED = 'dropped'
 # Properties of images that Nova and nfv-sched know; others may say anything.
 _IMAGE = ('hw', 'img_', 'os_', 'nfv', 'trait', 'architecture',
@@ -126,6 +131,9 @@ class _Anonymizer:
             *(aggregate.name for aggregate in cloud.aggregates),
             *(name for host in hosts for name in host.aggregates)])
         self._group = _Names('group', (group.name for group in cloud.groups))
+        self._network = _Names('network', (
+            port.network_name for server in servers
+            for port in server.ports or ()))
         self._service = _Names(
             'service', (each.name for each in cloud.network_services))
         self._physnet = _Names('physnet', (
@@ -148,6 +156,11 @@ class _Anonymizer:
         found.update(
             port.physnet for server in self._cloud.servers
             for port in server.ports or () if port.physnet)
+        found.update(
+            name for server in self._cloud.servers
+            for request in server.pci_requests or ()
+            for tags in request.specs
+            if (name := tags.get('physical_network')))
         for each in (*(self._cloud.network_agents or ()),
                      *self._cloud.network_services):
             found.update(each.physnets or ())
@@ -311,10 +324,13 @@ class _Anonymizer:
             image={name: self._without_ids(text)
                    for name, text in server.image.items()
                    if name.startswith(_IMAGE) and name not in _FREE},
+            pci_requests=None if server.pci_requests is None else tuple(
+                map(self._pci_request, server.pci_requests)),
             ports=None if server.ports is None else tuple(
                 dataclasses.replace(
                     port, id=self._uuid(port.id),
                     network=self._uuid(port.network),
+                    network_name=self._network(port.network_name),
                     physnet=port.physnet and self._label(port.physnet))
                 for port in server.ports),
             group=server.group and self._uuid(server.group),
@@ -324,6 +340,17 @@ class _Anonymizer:
                    if name in _HINTS},
             allocations=None if server.allocations is None
             else self._allocations(server.allocations))
+
+    def _pci_request(
+            self, request: snapshot.PCIRequest) -> snapshot.PCIRequest:
+        return dataclasses.replace(
+            request, id=request.id and self._uuid(request.id),
+            port=request.port and self._uuid(request.port),
+            specs=tuple({
+                name: self._label(value)
+                if value and name == 'physical_network' else value
+                for name, value in tags.items() if name in _REQUEST_TAGS}
+                for tags in request.specs))
 
     def _allocations(
         self, found: Mapping[str, Mapping[str, int]],

@@ -316,13 +316,14 @@ class _Server(ty.NamedTuple):
     """A server as Nova's databases have it.
 
     :ivar value: the server, without ports and allocations
-    :ivar interfaces: ID of a port -> what Nova's cache has of it
+    :ivar interfaces: ID of a port -> what Nova's cache has of it; None if
+        there is no cache
     :ivar moving: NUMA nodes before and after the move that is under way, or
         not confirmed yet
     """
 
     value: snapshot.Server
-    interfaces: dict[str, snapshot.Port]
+    interfaces: dict[str, snapshot.Port] | None
     moving: tuple[tuple[snapshot.GuestNode, ...] | None,
                   tuple[snapshot.GuestNode, ...] | None] = (None, None)
 
@@ -407,7 +408,9 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         nodes=_guest_nodes(topology) if columns.host is not None else None,
         emulator_threads=topology and topology.get(
             'emulator_threads_policy'),
-        devices=tuple(devices), shares=row.shares, group=group,
+        devices=tuple(devices),
+        pci_requests=_pci_requests(columns.pci_requests),
+        shares=row.shares, group=group,
         zone=asked.zone,
         hints=asked.hints)
     moving = records.plain(columns.migration_context) or {}
@@ -489,18 +492,50 @@ def _guest_node(cell: Mapping) -> snapshot.GuestNode:
         reserved=frozenset(cell.get('cpuset_reserved') or ()))
 
 
-def _interfaces(text: str | None) -> dict[str, snapshot.Port]:
-    found = {}
-    for interface in records.plain(text) or ():
+def _pci_requests(
+    text: str | None,
+) -> tuple[snapshot.PCIRequest, ...] | None:
+    """Return the PCI requests of a server.
+
+    :param text: column ``instance_extra.pci_requests``
+    """
+    requests = records.plain(text)
+    if requests is None:
+        return None
+    return tuple(snapshot.PCIRequest(
+        id=request.get('request_id'), count=request['count'],
+        alias=request.get('alias_name'),
+        specs=tuple(
+            {name: value if value is None else str(value)
+             for name, value in spec.items()
+             if name not in snapshot.ALLOCATED_TAGS}
+            for spec in request['spec'] or ()),
+        numa_policy=request.get('numa_policy'),
+        port=request.get('requester_id')) for request in requests)
+
+
+def _interfaces(text: str | None) -> dict[str, snapshot.Port] | None:
+    """Return the ports in a network information cache by their IDs.
+
+    :param text: column ``instance_info_caches.network_info``
+    """
+    interfaces = records.plain(text)
+    if interfaces is None:
+        return None
+    ports = {}
+    for interface in interfaces:
         network = interface.get('network') or {}
         meta = network.get('meta') or {}
-        found[interface['id']] = snapshot.Port(
+        profile = interface.get('profile') or {}
+        ports[interface['id']] = snapshot.Port(
             id=interface['id'], network=network.get('id') or '',
+            network_name=network.get('label') or '',
             vnic_type=interface.get('vnic_type') or 'normal',
             physnet=meta.get('physical_network') or (
                 interface.get('details') or {}).get('physical_network'),
-            device=(interface.get('profile') or {}).get('pci_slot'))
-    return found
+            device=profile.get('pci_slot'),
+            has_allocation=bool(profile.get('allocation')))
+    return ports
 
 
 # Neutron
@@ -538,18 +573,22 @@ def _host_network(name: str, network: usage.Snapshot) -> snapshot.HostNetwork:
 
 
 def _ports(server: _Server,
-           network: usage.Snapshot) -> tuple[snapshot.Port, ...]:
-    """The ports of a server by Neutron; networks and devices by Nova."""
-    found = []
-    for port in network.ports_of(server.value.uuid, server.value.project):
-        kept = server.interfaces.get(port.id)
-        found.append(snapshot.Port(
-            id=port.id, network=kept.network if kept else '',
-            vnic_type=port.vnic_type, physnet=kept and kept.physnet,
-            device=kept and kept.device,
-            rules=None if network.hides_groups
-            else network.rules_of(port.security_groups)))
-    return tuple(found)
+           network: usage.Snapshot | None,
+           ) -> tuple[snapshot.Port, ...] | None:
+    """Return the ports of a server by Neutron; their networks by Nova.
+
+    :param network: None if Neutron was not read: then all is by Nova
+    """
+    interfaces = server.interfaces
+    if network is None:
+        return None if interfaces is None else tuple(interfaces.values())
+    return tuple(dataclasses.replace(
+        (interfaces or {}).get(port.id) or snapshot.Port(id=port.id),
+        vnic_type=port.vnic_type,
+        rules=None if network.hides_groups
+        else network.rules_of(port.security_groups))
+        for port in network.ports_of(
+            server.value.uuid, server.value.project))
 
 
 # Placement
@@ -601,6 +640,6 @@ def _whole_server(
     uuid, host = server.value.uuid, server.value.host
     return dataclasses.replace(
         server.value,
-        ports=None if network is None else _ports(server, network),
+        ports=_ports(server, network),
         allocations=None if placed is None or host in unread
         else placed.allocations.get(uuid, {}))

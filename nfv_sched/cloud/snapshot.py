@@ -39,10 +39,14 @@ RESIZED = 'resized'
 #: Kind of a move from a host that is lost.
 EVACUATION = 'evacuation'
 
+#: Tags that Nova adds to a PCI request once it has devices.
+ALLOCATED_TAGS = frozenset(('rp_uuids', 'parent_ifname'))
+
 # What numbers in a file may be, where it is not 0 or more.
 _Positive = ty.Annotated[int, range(1, 1 << 63)]
 _Signed = ty.Annotated[int, range(-1 << 63, 1 << 63)]
 _VCPUs = ty.Annotated[int, range(codec.MOST_CPUS)]
+_Devices = ty.Annotated[int, range(1, 1025)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,18 +309,44 @@ class GuestNode:
 class Port:
     """A port of a server.
 
+    :ivar network: UUID of its network
+    :ivar network_name: name of its network; empty if it is not known
     :ivar vnic_type: such as ``normal`` or ``direct``
     :ivar physnet: physical network of its network
     :ivar device: PCI address of its device
     :ivar rules: security-group rules; None if that is not known
+    :ivar has_allocation: whether it has resources of its own in Placement,
+        such as a minimum bandwidth
     """
 
     id: str
     network: str = ''
+    network_name: str = ''
     vnic_type: str = 'normal'
     physnet: str | None = None
     device: str | None = None
     rules: int | None = None
+    has_allocation: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PCIRequest:
+    """A request of a server for PCI devices, as Nova stores it.
+
+    :ivar id: UUID, which the devices have as ``request``
+    :ivar count: number of devices
+    :ivar alias: name of the alias in the flavor; None for that of a port
+    :ivar specs: tags that a device must have; any of these
+    :ivar numa_policy: NUMA affinity policy, such as ``required``
+    :ivar port: ID of the port; None if Nova does not store it
+    """
+
+    id: str | None = None
+    count: _Devices = 1
+    alias: str | None = None
+    specs: tuple[Mapping[str, str | None], ...] = ()
+    numa_policy: str | None = None
+    port: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,7 +366,10 @@ class Server:
     :ivar nodes: its NUMA nodes; None if it has none
     :ivar emulator_threads: ``share``, ``isolate`` or None
     :ivar devices: PCI addresses
-    :ivar ports: its ports; None if Neutron was not read
+    :ivar pci_requests: what devices it asks for, those of its ports included;
+        None if that was not read
+    :ivar ports: its ports, as Neutron has them, else as Nova does; None if
+        they are not known
     :ivar shares: whether it has shares of Manila
     :ivar group: UUID of its server group
     :ivar zone: availability zone that it asks for
@@ -360,6 +393,7 @@ class Server:
     nodes: tuple[GuestNode, ...] | None = None
     emulator_threads: str | None = None
     devices: tuple[str, ...] = ()
+    pci_requests: tuple[PCIRequest, ...] | None = None
     ports: tuple[Port, ...] | None = None
     shares: bool = False
     group: str | None = None

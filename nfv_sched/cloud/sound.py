@@ -26,6 +26,7 @@ from nfv_sched import conf
 _KINDS = frozenset({'type-VF', 'type-PF', 'type-PCI', 'vdpa'})
 _STATUSES = frozenset({'available', 'claimed', 'allocated', 'removed',
                        'deleted', 'unavailable', 'unclaimable'})
+_NUMA_POLICIES = (None, 'legacy', 'preferred', 'required', 'socket')
 _SERVICES = (snapshot.DHCP, snapshot.ROUTER)
 _AGENTS = (*_SERVICES, snapshot.OVN)
 # More ports or rules are on no host; the simulator makes each of them.
@@ -52,6 +53,11 @@ def check(cloud: snapshot.Cloud) -> None:
             exc.path[:0] = ['hosts', number]
             raise
     for server in cloud.servers:
+        for request in server.pci_requests or ():
+            if request.numa_policy not in _NUMA_POLICIES:
+                raise codec.WrongError(
+                    f'the NUMA policy of a PCI request of server '
+                    f'{server.uuid!r} cannot be {request.numa_policy!r}')
         for port in server.ports or ():
             _check_load(f'rules of a port of server {server.uuid!r}',
                         port.rules)

@@ -81,7 +81,6 @@ class Plan(planning.Plan):
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.advice.plans import defrag
         from nfv_sched.render import defrag as render
-        from nfv_sched.render import plans
         from nfv_sched.simulator import servers
         try:
             with progress.shown() as update:
@@ -95,5 +94,4 @@ class Plan(planning.Plan):
         return planning.Output(
             text=render.text(plan), columns=render.COLUMNS,
             rows=render.rows(plan), document=render.document(plan),
-            commands=list(plans.commands(
-                step.move for step in plan.steps)))
+            commands=list(render.commands(plan)))

@@ -295,6 +295,7 @@ def _server_columns(models) -> list:
             'task_state', 'created_at', 'vcpus', 'memory_mb', 'root_gb',
             'ephemeral_gb', 'availability_zone')),
         extra.flavor, extra.numa_topology, extra.migration_context,
+        extra.pci_requests,
         models.InstanceInfoCache.__table__.c.network_info]
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import typing as ty
 
 from nfv_sched.advice.plans import defrag
+from nfv_sched.render import plans
 from nfv_sched.render import tables
 
 COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'From', 'To',
@@ -60,6 +61,7 @@ def _notes(plan: defrag.Plan) -> ty.Iterator[str]:
                f'of {plan.flavor} booted then.')
     for failed in plan.failed:
         yield f'Not possible in the simulator: {failed}'
+    yield from map(plans.gap_text, plan.gaps)
     reasons = collections.Counter(plan.fixed.values()).most_common()
     for reason, count in reasons[:_REASONS]:
         yield f'{tables.count(count, "server")} cannot be moved: {reason}'
@@ -82,6 +84,12 @@ def _gains(step: defrag.Step) -> str:
     return ', '.join(f'{gain} on {host}' if gain > 0 else
                      f'{-gain} less on {host}'
                      for host, gain in step.gains.items())
+
+
+def commands(plan: defrag.Plan) -> ty.Iterator[str]:
+    """Return lines for a shell; comments begin with ``#``."""
+    yield from plans.gap_comments(plan.gaps)
+    yield from plans.commands(step.move for step in plan.steps)
 
 
 def document(plan: defrag.Plan) -> ty.Any:

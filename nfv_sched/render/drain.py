@@ -57,6 +57,7 @@ def _notes(plan: drain.Plan) -> Iterator[str]:
         yield f'Of {plan.host}, too: {server.name}: {server.reason}.'
     for failed in plan.failed:
         yield f'Not possible in the simulator: {failed}'
+    yield from map(plans.gap_text, plan.gaps)
 
 
 def rows(plan: drain.Plan) -> list[Sequence[ty.Any]]:
@@ -85,6 +86,7 @@ def commands(plan: drain.Plan) -> Iterator[str]:
     :param plan: the plan
     :returns: lines for a shell; comments begin with ``#``
     """
+    yield from plans.gap_comments(plan.gaps)
     yield plans.comment(f'no more servers for {plan.host}')
     yield plans.disable(plan.host, _REASON)
     yield from plans.commands(plan.moves)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import typing as ty
 
 from nfv_sched.advice.plans import failover
+from nfv_sched.render import plans
 from nfv_sched.render import tables
 
 COLUMNS = ('Host', 'Guests', 'Evacuable', 'Stranded')
@@ -26,6 +27,12 @@ def text(losses: Sequence[failover.Loss], together: bool = False) -> str:
     :param losses: of the hosts
     :param together: whether all of them are lost at once
     """
+    return _losses(losses, together) + tables.wrapped(
+        [plans.gap_text(each) for each in dict.fromkeys(
+            each for loss in losses for each in loss.gaps)])
+
+
+def _losses(losses: Sequence[failover.Loss], together: bool) -> str:
     hosts = [loss for loss in losses if loss.stranded]
     guests = sum(loss.guests for loss in losses)
     lost = 'If any one host of {} is lost' if not together else (

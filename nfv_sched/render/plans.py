@@ -14,9 +14,12 @@
 from collections.abc import Iterable
 from collections.abc import Iterator
 import shlex
+import typing as ty
 
+from nfv_sched.advice.plans import gap
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice.plans import trial
+from nfv_sched import text
 
 #: Microversions of the compute API from which a destination can be named.
 _LIVE, _COLD = '2.30', '2.56'
@@ -60,12 +63,45 @@ def commands(moves: Iterable[trial.Move]) -> Iterator[str]:
                 _COLD, 'server', 'migration', 'confirm', move.uuid)
 
 
-def comment(text: str) -> str:
-    """A comment for a shell, in one line.
+def gap_text(missing: gap.Gap) -> str:
+    """Return a sentence on what was not read."""
+    names = text.some(missing.names)
+    of_names = f' of {names}' if names else ''
+    match missing.kind:
+        case gap.Kind.NEUTRON:
+            return ('Neutron was not read: ports of hosts, security group '
+                    'rules and resource requests of ports are not counted.')
+        case gap.Kind.PLACEMENT:
+            return (f'Resource providers in Placement{of_names} were not '
+                    'read: inventories and traits are not known.')
+        case gap.Kind.CELL:
+            return (f'Cells were not read: {names}. Their hosts and servers '
+                    'are not known.')
+        case gap.Kind.FLAVORS:
+            return 'Flavors were not read.'
+        case gap.Kind.MIGRATIONS:
+            return ('Migrations were not read: what they hold on hosts is not '
+                    'known.')
+        case gap.Kind.PORTS:
+            return (f'Ports{of_names} were not read: their networks and PCI '
+                    'devices are not counted.')
+        case gap.Kind.PORT_RESOURCES:
+            return (f'Resource requests of ports{of_names}, such as a minimum '
+                    'bandwidth, are not counted.')
+        case gap.Kind.RECORD:
+            return f'Not read: {text.brief(", ".join(missing.names))}.'
+    ty.assert_never(missing.kind)
 
-    :param text: what it says
-    """
-    return f'# {" ".join(text.split())}'
+
+def gap_comments(missing: Iterable[gap.Gap]) -> Iterator[str]:
+    """Return comments for a shell on what was not read."""
+    for each in missing:
+        yield comment(f'may be wrong: {gap_text(each)}')
+
+
+def comment(message: str) -> str:
+    """Return a comment for a shell, in one line."""
+    return f'# {" ".join(message.split())}'
 
 
 def disable(host: str, reason: str) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import enum
 import io
 import typing as ty
 
@@ -91,6 +92,8 @@ def plain(value: ty.Any) -> ty.Any:
     if dataclasses.is_dataclass(value):
         return {field.name: plain(getattr(value, field.name))
                 for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
     if isinstance(value, (tuple, list)):
         return [plain(each) for each in value]
     if isinstance(value, Mapping):

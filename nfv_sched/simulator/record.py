@@ -173,12 +173,25 @@ def _server(state: states.State, server: simulated.Server,
         emulator_threads=topology and topology.emulator_threads_policy,
         devices=tuple(device.address for device in claimed.devices)
         if claimed is not None else (),
+        pci_requests=_pci_requests(instance.pci_requests),
         ports=tuple(_ports(state.cloud, server.ports)),
         group=group, zone=spec and spec.availability_zone,
         hints={name: tuple(values)
                for name, values in (hints or {}).items()},
         allocations=_amounts(
             state.placement.allocations.get(server.uuid, {})))
+
+
+def _pci_requests(
+    found: objects.InstancePCIRequests,
+) -> tuple[snapshot.PCIRequest, ...]:
+    return tuple(snapshot.PCIRequest(
+        id=request.request_id, count=request.count, alias=request.alias_name,
+        specs=tuple({
+            name: value for name, value in tags.items()
+            if name not in snapshot.ALLOCATED_TAGS} for tags in request.spec),
+        numa_policy=request.numa_policy, port=request.requester_id)
+        for request in found.requests)
 
 
 def _amounts(found: Mapping[str, Mapping[str, int]],

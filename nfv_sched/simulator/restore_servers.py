@@ -141,6 +141,7 @@ def _work_out(state: states.State, found: snapshot.Server,
         server.unknown = str(e)
     else:
         spec.is_bfv = is_on_volume(found)
+        _restore_port_requests(instance, spec, found)
         if not server.unknown:
             server.spec = spec
     host = server.host
@@ -159,6 +160,39 @@ def _work_out(state: states.State, found: snapshot.Server,
     instance.pci_devices.objects.extend(devices)
     server.claimed = compute.Claimed(
         instance.numa_topology, tuple(devices), instance.pci_requests)
+
+
+def _restore_port_requests(
+    instance: objects.Instance, spec: objects.RequestSpec,
+    found: snapshot.Server,
+) -> None:
+    """Replace the PCI requests of ports by those that Nova has stored.
+
+    Nova does not make them anew for a move: the device type, the NUMA policy
+    and the physical network are those of the time when the port was plugged
+    in. Requests of aliases are made from the flavor.
+
+    :param instance: gets the requests
+    :param spec: gets them, too
+    """
+    if found.pci_requests is None:
+        return
+    stored = [
+        objects.InstancePCIRequest(
+            request_id=request.id, requester_id=request.port,
+            alias_name=None, count=request.count,
+            spec=[dict(tags) for tags in request.specs],
+            numa_policy=request.numa_policy)
+        for request in found.pci_requests if request.alias is None]
+    requests = instance.pci_requests
+    requests.requests = [
+        request for request in requests.requests
+        if request.source == request.FLAVOR_ALIAS] + stored
+    spec.pci_requests = requests.obj_clone()
+    ids = [request.request_id for request in stored]
+    for network_request in spec.requested_networks:
+        if network_request.pci_request_id and ids:
+            network_request.pci_request_id = ids.pop(0)
 
 
 def is_on_volume(found: snapshot.Server) -> bool:

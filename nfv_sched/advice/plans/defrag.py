@@ -28,6 +28,7 @@ import itertools
 import time
 import typing as ty
 
+from nfv_sched.advice.plans import gap
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice.plans import positions
 from nfv_sched.advice.plans import trial
@@ -71,6 +72,7 @@ class Plan:
     :ivar fixed: UUID of each server that cannot be moved -> why
     :ivar failed: moves that the simulator refused: why
     :ivar exact: whether no smaller number of moves makes this room
+    :ivar gaps: what was not read, so that the plan may not be carried out
     """
 
     flavor: str
@@ -81,6 +83,7 @@ class Plan:
     fixed: ty.Mapping[str, str] = dataclasses.field(default_factory=dict)
     failed: tuple[str, ...] = ()
     exact: bool = False
+    gaps: tuple[gap.Gap, ...] = ()
 
     @property
     def enough(self) -> bool:
@@ -113,7 +116,7 @@ def plan(
     with start.started(found) as state:
         known = positions.Positions(found, state, ports)
         search = _Search(known, flavor, count, max_moves, avoid, forbidden,
-                         update)
+                         gap.of_cloud(found), update)
         for _round in range(_ROUNDS):
             moves, exact = search.moves()
             wrong = None
@@ -142,12 +145,14 @@ class _Search:
     :param max_moves: the most moves
     :param avoid: patterns of names that are left alone
     :param forbidden: moves that are not to be made: (server, destination)
+    :param gaps: what was not read
     :param update: see :func:`plan`
     """
 
     def __init__(self, known: positions.Positions, flavor: snapshot.Flavor,
                  count: int, max_moves: int, avoid: Collection[str],
                  forbidden: Collection[tuple[str, str]],
+                 gaps: tuple[gap.Gap, ...],
                  update: Callable[[int, int, str], None]):
         self._known = known
         self._flavor = flavor
@@ -155,6 +160,7 @@ class _Search:
         self._max_moves = max_moves
         self._avoid = avoid
         self._forbidden = forbidden
+        self._gaps = gaps
         self._update = update
         self._guest = known.new(flavor)
         counted = self._guest.counted.count(list(known.hosts.values()))
@@ -494,4 +500,6 @@ class _Search:
             flavor=self._flavor.name, count=self._count,
             before=self._before, after=self._total(arrangements[-1]),
             steps=tuple(steps), fixed=fixed, failed=tuple(failed),
-            exact=exact and self._total(arrangements[-1]) >= self._count)
+            exact=(exact and not self._gaps
+                   and self._total(arrangements[-1]) >= self._count),
+            gaps=self._gaps)

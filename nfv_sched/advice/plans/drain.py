@@ -26,6 +26,7 @@ import dataclasses
 import itertools
 import time
 
+from nfv_sched.advice.plans import gap
 from nfv_sched.advice.plans import lacks
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice.plans import positions
@@ -91,6 +92,7 @@ class Plan:
     :ivar moves: the moves, in order
     :ivar failed: moves that the simulator refused: why
     :ivar exact: whether no plan moves more guests
+    :ivar gaps: what was not read, so that the plan may not be carried out
     """
 
     host: str
@@ -99,6 +101,7 @@ class Plan:
     moves: tuple[trial.Move, ...] = ()
     failed: tuple[str, ...] = ()
     exact: bool = True
+    gaps: tuple[gap.Gap, ...] = ()
 
     @property
     def staying(self) -> tuple[Guest, ...]:
@@ -122,7 +125,8 @@ def plan(
     failed: list[str] = []
     with start.started(found) as state:
         known = positions.Positions(found, state)
-        search = _Search(known, host, unfinished(found, host), update)
+        search = _Search(known, host, unfinished(found, host),
+                         gap.of_cloud(found, (host,)), update)
         until = time.monotonic() + seconds
         while True:
             moves, exact = search.moves(until)
@@ -177,14 +181,17 @@ class _Search:
     :param known: the cloud
     :param host: name of the host that is emptied
     :param pending: servers elsewhere that hold something there
+    :param gaps: what was not read
     :param update: see :func:`plan`
     """
 
     def __init__(self, known: positions.Positions, host: str,
-                 pending: tuple[Unfinished, ...], update: Update):
+                 pending: tuple[Unfinished, ...], gaps: tuple[gap.Gap, ...],
+                 update: Update):
         self._known = known
         self._host = host
         self._pending = pending
+        self._gaps = gaps
         self._update = update
         # Moves that the simulator refused: (server, how, destination) -> why.
         self._forbidden: dict[tuple[str, str, str], str] = {}
@@ -463,7 +470,8 @@ class _Search:
                 self._guest(uuid), reason=reason))
         return Plan(host=self._host, guests=tuple(guests),
                     unfinished=self._pending, moves=tuple(moves),
-                    failed=tuple(failed), exact=exact)
+                    failed=tuple(failed),
+                    exact=exact and not self._gaps, gaps=self._gaps)
 
     def _guest(self, uuid: str, move: trial.Move | None = None) -> Guest:
         server = self._known.servers[uuid]

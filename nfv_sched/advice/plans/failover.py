@@ -28,6 +28,7 @@ from collections.abc import Sequence
 import dataclasses
 import itertools
 
+from nfv_sched.advice.plans import gap
 from nfv_sched.advice.plans import lacks
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice.plans import positions
@@ -77,11 +78,13 @@ class Loss:
     :ivar host: its name
     :ivar guests: number of its guests
     :ivar stranded: those that find no place
+    :ivar gaps: what was not read, so that more or fewer may be stranded
     """
 
     host: str
     guests: int
     stranded: tuple[Stranded, ...] = ()
+    gaps: tuple[gap.Gap, ...] = ()
 
     @property
     def evacuable(self) -> int:
@@ -198,7 +201,8 @@ class Check:
                    if known.servers[uuid].host == name]
             losses.append(Loss(host=name, guests=len(own), stranded=tuple([
                 self._stranded(uuid, reasons[uuid]) for uuid in own
-                if uuid in reasons])))
+                if uuid in reasons]),
+                gaps=gap.of_cloud(self._found, (name,))))
         return losses
 
     def _stranded(self, uuid: str, reason: str) -> Stranded:

@@ -600,6 +600,10 @@ def _kind(server: snapshot.Server) -> Hashable:
         None if server.ports is None else tuple([
             (port.network, port.vnic_type, port.physnet, port.rules)
             for port in server.ports]),
+        tuple([(request.count, request.numa_policy, tuple([
+            frozenset(tags.items()) for tags in request.specs]))
+            for request in server.pci_requests or ()
+            if request.alias is None]),
         server.zone, server.project, server.cell,
         tuple(sorted(server.hints.items())),
         sum(amounts.get('DISK_GB', 0)

@@ -49,12 +49,15 @@ class SnapshotTestCase(base.PCI, test_ledger_service.LedgerTestCase):
     weight_classes = base.NFVCloudTestCase.weight_classes
     huge_pages = 2
     node_threads = 2
+    #: Name of each host -> its PCI devices.
+    devices = dict.fromkeys(
+        ('host1', 'host2'), {'nics': [0, 1], 'port_vfs': [1, 1]})
 
     def setUp(self):
         super().setUp()
-        for name in ('host1', 'host2'):
+        for name, devices in self.devices.items():
             self.start_host(name, physnets={'foo': (0,)}, tunnel=(1,),
-                            devices={'nics': [0, 1], 'port_vfs': [1, 1]})
+                            devices=devices)
         self.progress = []
 
     def read(self):
@@ -325,6 +328,12 @@ class ReadTest(SnapshotTestCase):
             (mine.id, mine.network, mine.vnic_type, mine.physnet,
              mine.rules))
         self.assertIn(mine.device, server.devices)
+        self.assertTrue(mine.network_name)
+        alias, of_port = server.pci_requests
+        self.assertEqual(
+            ('nic', None, 1, 1),
+            (alias.alias, of_port.alias, alias.count, of_port.count))
+        self.assertEqual('physnet4', of_port.specs[0]['physical_network'])
         self.assertEqual((host, 'west'), (server.host, server.zone))
 
 
@@ -379,7 +388,7 @@ class MissingTest(SnapshotTestCase):
                          [bool(host.providers) for host in cloud.hosts])
         mine, = cloud.servers
         self.assertEqual(mine.host == 'host1', mine.allocations is None)
-        self.assertIsNone(mine.ports)
+        self.assertEqual((), mine.ports)
         self.assertEqual([None, None],
                          [host.network for host in cloud.hosts])
         self.assertEqual(server['id'], mine.uuid)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of a cloud whose Neutron cannot be read, carried out by the API."""
+
+from nfv_sched.advice.plans import drain
+from nfv_sched.advice.plans import failover
+from nfv_sched.advice.plans import gap
+from nfv_sched.advice.plans import movable
+from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import test_snapshot
+
+
+class WithoutNeutronTestCase(test_snapshot.SnapshotTestCase):
+
+    node_threads = 1
+    huge_pages = 0
+
+    def drained(self, host):
+        """Plan without Neutron.
+
+        :returns: (the plan, UUID of each guest -> it)
+        """
+        self.neutron_api.stop()
+        cloud = self.read()
+        plan = drain.plan(cloud, host)
+        return plan, {guest.uuid: guest for guest in plan.guests}
+
+    def carry_out(self, plan, servers):
+        """Do as the plan says; whoever stays must be refused by the API."""
+        by_uuid = {server['id']: server for server in servers}
+        for move in plan.moves:
+            server = by_uuid[move.uuid]
+            if move.kind == movable.LIVE:
+                self.live_migrate(server, host=move.destination)
+            else:
+                self.cold_migrate(server, host=move.destination)
+            self.assertEqual(move.destination, self.host(server))
+        for guest in plan.staying:
+            self.assertMoveRefused(self.cold_migrate, by_uuid[guest.uuid])
+
+
+class PortsTest(WithoutNeutronTestCase):
+    """A guest with an SR-IOV port goes where there is a device for it."""
+
+    devices = {'host1': {'port_vfs': [0, 0], 'port_pfs': [1]},
+               'host2': {'port_vfs': [0], 'port_pfs': [1]}, 'host3': {}}
+
+    def test_drain(self):
+        flavor = self.flavor_with(base.pinned(), vcpus=1)
+        servers = [self.boot(flavor, networks=networks, host='host1')
+                   for networks in (
+                       [self.port()], [self.port()],
+                       [self.port('direct-physical')], [base.FOO], 'none')]
+        self.boot(flavor, networks=[self.port('direct-physical')],
+                  host='host2')
+        plan, guests = self.drained('host1')
+        first, second, physical, plain, bare = [
+            guests[server['id']].kind for server in servers]
+        self.assertEqual(1, [first, second].count(None))
+        self.assertIsNone(physical)
+        self.assertNotIn(None, (plain, bare))
+        self.assertFalse(plan.exact)
+        self.assertIn(gap.Kind.NEUTRON, [each.kind for each in plan.gaps])
+        self.carry_out(plan, servers)
+
+    def test_failover(self):
+        flavor = self.flavor_with(base.pinned(), vcpus=1)
+        servers = [self.boot(flavor, networks=[self.port()], host='host1')
+                   for _ in range(2)]
+        self.neutron_api.stop()
+        loss, = failover.check(self.read(), ['host1'])
+        stranded, = loss.stranded
+        self.fail_host('host1')
+        for server in sorted(servers, key=lambda server: (
+                server['id'] == stranded.uuid)):
+            if server['id'] == stranded.uuid:
+                self.assertMoveRefused(self.evacuate, server)
+            else:
+                self.evacuate(server, start=False)
+                self.assertEqual('host2', self.host(server))
+
+
+class PolicyTest(WithoutNeutronTestCase):
+    """The NUMA policy of a port is in no cache, but in the PCI request."""
+
+    devices = {'host1': {'port_vfs': [0, 0]}, 'host2': {'port_vfs': [0, 0]}}
+
+    def full(self, vcpus):
+        """A flavor of guests that fill node 0 with what is there."""
+        return self.flavor_with(base.pinned(nfv__numa_node_0='0'), vcpus)
+
+    def test_drain(self):
+        """Who has a remote device may have one again."""
+        flavor = self.flavor_with(base.pinned(), vcpus=1)
+        required = self.boot(
+            flavor, networks=[self.port(policy='required')], host='host1')
+        others = self.full(base.PINNED_CPUS_PER_NODE - 1)
+        filling = self.boot(others, host='host1')
+        preferred = self.boot(
+            flavor, networks=[self.port(policy='preferred')], host='host1')
+        whole = self.occupy(self.full(base.PINNED_CPUS_PER_NODE), 'host2')
+        self.assertEqual([[1], [0], [0]], [
+            list(self.nodes(preferred)), list(self.nodes(required)),
+            list(whole[0])])
+        plan, guests = self.drained('host1')
+        self.assertEqual(
+            ['live', None],
+            [guests[server['id']].kind for server in (preferred, required)])
+        self.carry_out(plan, [preferred, required, filling])

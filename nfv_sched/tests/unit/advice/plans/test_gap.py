@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+
+from nfv_sched.advice.plans import defrag
+from nfv_sched.advice.plans import drain
+from nfv_sched.advice.plans import failover
+from nfv_sched.advice.plans import gap
+from nfv_sched.cloud import snapshot
+from nfv_sched.render import defrag as render_defrag
+from nfv_sched.render import drain as render_drain
+from nfv_sched.render import failover as render_failover
+from nfv_sched.render import plans
+from nfv_sched.tests.unit.advice.plans import running
+
+
+def replaced(cloud, **changes):
+    """A cloud whose hosts and servers lack something.
+
+    :param changes: ``host__`` or ``server__`` and a field -> its value
+    """
+    for kind in ('host', 'server'):
+        fields = {name.removeprefix(f'{kind}__'): value
+                  for name, value in changes.items()
+                  if name.startswith(f'{kind}__')}
+        cloud = dataclasses.replace(cloud, **{f'{kind}s': tuple(
+            dataclasses.replace(each, **fields)
+            for each in getattr(cloud, f'{kind}s'))})
+    return dataclasses.replace(cloud, **{
+        name: value for name, value in changes.items() if '__' not in name})
+
+
+class GapTest(running.RunningTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud_read = self.running('a p1 one', 'b p2 two')
+
+    def kinds(self, hosts=None, **changes):
+        """What is missing: kind -> names."""
+        return {each.kind: each.names for each in gap.of_cloud(
+            replaced(self.cloud_read, **changes), hosts)}
+
+    def test_nothing(self):
+        self.assertEqual({}, self.kinds())
+
+    def test_neutron(self):
+        """It matters where servers have ports, or a filter counts them."""
+        self.assertEqual({}, self.kinds(host__network=None))
+        port = (snapshot.Port(id='p', network='n'),)
+        self.assertEqual({gap.Kind.NEUTRON: ()}, self.kinds(
+            host__network=None, server__ports=port))
+        for name in ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter'):
+            self.assertEqual({gap.Kind.NEUTRON: ()}, self.kinds(
+                host__network=None, options={
+                    'filter_scheduler': {'enabled_filters': [name]}}))
+
+    def test_ports(self):
+        """Only those of servers that the plan moves."""
+        self.assertEqual(
+            {gap.Kind.PORTS: ('a', 'b')}, self.kinds(server__ports=None))
+        self.assertEqual(
+            {gap.Kind.PORTS: ('b',)},
+            self.kinds(hosts=['two'], server__ports=None))
+        port = (snapshot.Port(id='p', has_allocation=True),)
+        self.assertEqual({gap.Kind.PORT_RESOURCES: ('a',)},
+                         self.kinds(hosts=['one'], server__ports=port))
+
+    def test_placement(self):
+        self.assertEqual({gap.Kind.PLACEMENT: ()},
+                         self.kinds(host__providers=()))
+        first, *others = self.cloud_read.hosts
+        missing, = gap.of_cloud(dataclasses.replace(
+            self.cloud_read, hosts=(
+                dataclasses.replace(first, providers=()), *others)))
+        self.assertEqual(
+            gap.Gap(kind=gap.Kind.PLACEMENT, names=(first.name,)), missing)
+
+    def test_others(self):
+        self.assertEqual({gap.Kind.FLAVORS: ()}, self.kinds(flavors=()))
+        self.assertEqual({}, self.kinds(moves=None))
+        self.assertEqual({gap.Kind.MIGRATIONS: ()}, self.kinds(
+            moves=None, server__state=snapshot.RESIZED))
+        self.assertEqual(
+            {gap.Kind.CELL: ('west',), gap.Kind.RECORD: (
+                'Server x is left out',)},
+            self.kinds(missing=('Cell west does not answer in time',
+                                'Server x is left out')))
+
+    def test_plans(self):
+        """None is exact, and each says why."""
+        cloud = self.running('a p1 one', 'b p4 two', 'c p4 three',
+                             'd p2 two', 'e p2 three')
+        flavor = next(each for each in cloud.flavors if each.name == 'p3')
+        now = defrag.plan(cloud, flavor, 1)
+        self.assertTrue(drain.plan(cloud, 'one').exact)
+        self.assertTrue(now.exact)
+        cloud = replaced(cloud, host__network=None, server__ports=None)
+        missing = gap.of_cloud(cloud, ['one'])
+        self.assertEqual([gap.Kind.NEUTRON, gap.Kind.PORTS],
+                         [each.kind for each in missing])
+        plan = drain.plan(cloud, 'one')
+        self.assertEqual((False, missing), (plan.exact, plan.gaps))
+        sentences = list(map(plans.gap_text, missing))
+        document = render_drain.document(plan)
+        self.assertEqual([{'kind': 'neutron', 'names': []},
+                          {'kind': 'ports', 'names': ['a']}],
+                         document['gaps'])
+        text = ' '.join(render_drain.text(plan).split())
+        commands = '\n'.join(render_drain.commands(plan))
+        again = defrag.plan(cloud, flavor, now.before)
+        self.assertFalse(again.exact)
+        loss, = failover.check(cloud, ['one'])
+        self.assertEqual(missing, loss.gaps)
+        lost = ' '.join(render_failover.text([loss]).split())
+        for sentence in sentences:
+            self.assertIn(sentence, text)
+            self.assertIn(f'# may be wrong: {sentence}', commands)
+            self.assertIn(sentence, lost)
+        self.assertIn(sentences[0], render_defrag.text(again).replace(
+            '\n', ' '))
+        self.assertIn(f'# may be wrong: {sentences[0]}',
+                      list(render_defrag.commands(again)))
+
+    def test_sentences(self):
+        """Each kind has one, with the names."""
+        for kind in gap.Kind:
+            self.assertTrue(plans.gap_text(gap.Gap(
+                kind=kind, names=('x1',))).endswith('.'))
+        self.assertEqual(
+            'Resource providers in Placement of x1, x2 were not read: '
+            'inventories and traits are not known.', plans.gap_text(gap.Gap(
+                kind=gap.Kind.PLACEMENT, names=('x1', 'x2'))))
