@@ -64,7 +64,7 @@ def judge(host_state, request: Request,
         return None
     evaluation = numa_evaluation.Evaluation(
         view, guest, ratios, visit.pools(host_state), bool(request.demands),
-        terms.settings(note).packing, request.pristine)
+        terms.settings(note).sorting, request.pristine)
     if len(candidates) > 1 and not evaluation.uniform:
         return None
     decision = decide.decide_plain(

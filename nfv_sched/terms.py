@@ -21,6 +21,7 @@ import typing as ty
 
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
+from nfv_sched.numa import evaluation
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
 from nfv_sched.rules import base
@@ -34,7 +35,7 @@ class Settings(ty.NamedTuple):
 
     :ivar names: names of the labels
     :ivar predicted_is_enough: ``strict_enforcement = predicted``
-    :ivar packing: Nova fills the most used NUMA node first
+    :ivar sorting: how Nova sorts the cells of a host
     :ivar limits_lost: moves must keep strict policies without the limits:
         ``moves_without_limits = refuse`` on a Nova that may lose them
     :ivar keeps_room: ``numa_fragmentation_within_host``
@@ -44,7 +45,7 @@ class Settings(ty.NamedTuple):
 
     names: base.Names
     predicted_is_enough: bool
-    packing: bool
+    sorting: evaluation.CellSorting
     limits_lost: bool
     keeps_room: bool
     filters: Mapping[str, int]
@@ -66,7 +67,9 @@ def settings(note: RequestNote) -> Settings:
         known = note.settings = Settings(
             base.Names(options.vswitch_label, options.node_label_prefix),
             options.strict_enforcement == 'predicted',
-            scheduler.packs_numa_cells(),
+            evaluation.CellSorting(
+                scheduler.packs_numa_cells(),
+                scheduler.claims_sort_by_devices()),
             options.moves_without_limits == 'refuse' and
             not scheduler.live_migration_carries_limits(),
             options.numa_fragmentation_within_host,
@@ -170,6 +173,6 @@ def _of(options: Settings, request: Request,
         tuple([rule for rule in ordered if rule.caps]),
         tuple([rule for rule in request.rules
                if type(rule).never is not base.Rule.never]),
-        options.packing,
+        options.sorting,
         options.keeps_room and request.guest is not None and
         _TOPOLOGY in options.filters)

@@ -203,7 +203,7 @@ class Visit(scheduler.Watcher):
         self.evaluation = numa_evaluation.Evaluation(
             view, request.guest,
             fit.ratios(ratio, host_state.ram_allocation_ratio),
-            pools(host_state), bool(request.demands), terms.packing,
+            pools(host_state), bool(request.demands), terms.sorting,
             request.pristine)
         return None
 

@@ -441,7 +441,7 @@ class Guest:
         self.wanted = rooms.Wanted(
             request, terms.deciding(note, request),
             terms.limits_claim(note, request),
-            nova_scheduler.packs_numa_cells())
+            terms.settings(note).sorting)
         self._counter = rooms.Counter(self.wanted)
         self._known: dict[ty.Hashable, tuple[Binding, ...]] = {}
 

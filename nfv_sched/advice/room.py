@@ -68,13 +68,13 @@ class Wanted:
     :ivar terms: the rules by which filters of nfv-sched decide; None if none
         of them has a say
     :ivar limited: whether a filter of NUMA topology hands limits to the claim
-    :ivar packing: whether Nova fills the most used NUMA node first
+    :ivar sorting: how Nova sorts the cells of a host
     """
 
     request: nfv_request.Request
     terms: decide.Terms | None = None
     limited: bool = True
-    packing: bool = False
+    sorting: numa_evaluation.CellSorting = numa_evaluation.CellSorting()
 
     @property
     def single(self) -> bool:
@@ -175,7 +175,7 @@ def _decide(
     evaluation = numa_evaluation.Evaluation(
         host, request.guest, ratios if wanted.limited else NO_RATIOS,
         room.devices.pools if room.devices else None,
-        bool(request.demands), wanted.packing, request.pristine)
+        bool(request.demands), wanted.sorting, request.pristine)
     decision: decide.Decision | None = decide.PLAIN
     if terms is not None:
         decision = None

@@ -25,6 +25,7 @@ import importlib.metadata
 import inspect
 import math
 import sys
+import types
 import typing as ty
 import weakref
 
@@ -365,6 +366,42 @@ def packs_numa_cells() -> bool:
     its own nova.conf, which must say the same.
     """
     return CONF.compute.packing_host_numa_cells_allocation_strategy
+
+
+@functools.cache
+def claims_sort_by_devices() -> bool:
+    """Return whether a claim looks at PCI devices that nobody asks for.
+
+    NOTE: Before commit 76d06e115b (bug 2144660, Nova 34) a claim sorted the
+    host cells by free PCI devices only for servers that ask for devices, while
+    the scheduler's filter has always done so for all.  A claim on two equal
+    NUMA nodes, of which the first has a device, tells the two apart.  The
+    compute nodes are taken to have the release of this service.
+    """
+    from nova.compute import claims
+    cells = [objects.NUMACell(
+        id=number, cpuset={number}, pcpuset=set(), memory=2, cpu_usage=0,
+        memory_usage=0, pinned_cpus=set(), siblings=[], mempages=[])
+        for number in range(2)]
+    try:
+        claim = claims.Claim.__new__(claims.Claim)
+        claim.instance = objects.Instance(
+            numa_topology=objects.InstanceNUMATopology(
+                cells=[objects.InstanceNUMACell(
+                    id=0, cpuset={0}, pcpuset=set(), memory=1)]))
+        # All that the claim reads of the resource tracker of a compute node.
+        claim.tracker = types.SimpleNamespace(
+            pci_tracker=types.SimpleNamespace(stats=types.SimpleNamespace(
+                pools=[{'numa_node': 0, 'count': 1}])))
+        claim._pci_requests = objects.InstancePCIRequests(requests=[])
+        claim._test_numa_topology(
+            objects.ComputeNode(numa_topology=objects.NUMATopology(
+                cells=cells)._to_json()), None)
+        return claim.claimed_numa_topology.cells[0].id == 1
+    except Exception:
+        LOG.exception('Nova does not show how a claim sorts NUMA nodes; it is '
+                      'taken to look at PCI devices for all servers')
+        return True
 
 
 @functools.cache

@@ -32,6 +32,7 @@ import types
 import typing as ty
 
 from nfv_sched.numa import candidates
+from nfv_sched.numa.evaluation import CellSorting
 from nfv_sched.numa.evaluation import Evaluation
 from nfv_sched.numa.evaluation import MAX_CLAIM_TRIES
 from nfv_sched.numa import fragmentation
@@ -107,7 +108,7 @@ class Terms(ty.NamedTuple):
     :ivar capping: those of the rules that lower the CPU allocation ratio
     :ivar refusing: rules of the request with a :meth:`Rule.never`, whether
         they count otherwise or not
-    :ivar packing: Nova fills the most used NUMA node first
+    :ivar sorting: how Nova sorts the cells of a host
     :ivar keeps_room: of the choices that satisfy the rules, the claim is held
         to the one that leaves most room for large guests
     """
@@ -119,7 +120,7 @@ class Terms(ty.NamedTuple):
     limits_lost: bool = False
     capping: tuple[base.Rule, ...] = ()
     refusing: tuple[base.Rule, ...] = ()
-    packing: bool = False
+    sorting: CellSorting = CellSorting()
     keeps_room: bool = False
 
     @property

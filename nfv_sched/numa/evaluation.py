@@ -37,6 +37,19 @@ MAX_CLAIM_TRIES = 5_000_000
 MAX_STEERED_TRIES = walk.MAX_STEPS
 
 
+class CellSorting(ty.NamedTuple):
+    """How Nova sorts the host cells before it tries them.
+
+    :ivar packing: the most used cells come first, by ``[compute]
+        packing_host_numa_cells_allocation_strategy``
+    :ivar devices_in_claims: a claim keeps a guest that asks for no PCI devices
+        away from cells with free ones, as the scheduler does
+    """
+
+    packing: bool = False
+    devices_in_claims: bool = True
+
+
 class Claimed(ty.NamedTuple):
     """What the claim on the compute node chooses.
 
@@ -62,19 +75,19 @@ class Evaluation:
     :param pools: free PCI devices of the host; only the order in which Nova
         tries the host cells depends on them
     :param pci_requested: whether the guest asks for PCI devices
-    :param packing: whether Nova fills the most used NUMA node first
+    :param sorting: how Nova sorts the host cells
     :param pristine: the guest as the claim on the compute node reads it, if
         Nova has changed ``guest`` since
     """
 
     __slots__ = ('host', 'guest', 'pristine', 'ratios', 'pools',
-                 'pci_requested', 'packing', 'masks', '_codes', '_uniform',
+                 'pci_requested', 'sorting', 'masks', '_codes', '_uniform',
                  '_static', '_order')
 
     def __init__(
         self, host: HostTopology, guest: Guest, ratios: fit.Ratios,
         pools: Sequence[Mapping] | None = None,
-        pci_requested: bool = False, packing: bool = False,
+        pci_requested: bool = False, sorting: CellSorting = CellSorting(),
         pristine: Guest | None = None,
     ):
         self.host = host
@@ -83,7 +96,7 @@ class Evaluation:
         self.ratios = ratios
         self.pools = pools
         self.pci_requested = pci_requested
-        self.packing = packing
+        self.sorting = sorting
         self._codes: dict | None = None
         self._uniform: bool | None = None
         self._static: tuple[int, ...] | None = None
@@ -222,26 +235,27 @@ class Evaluation:
 
     @property
     def order(self) -> list[int]:
-        """Positions of the host cells in the order in which Nova tries them.
+        """Positions of the host cells in the order that a claim tries.
 
         The host's own order if the guest takes all of its cells; otherwise
         sorted by free PCI devices, where these are equal by CPUs, and where
         those are by free memory.
         """
         if self._order is None:
-            self._order = self._nova_order()
+            self._order = self._sorted_cells(
+                self.pci_requested or self.sorting.devices_in_claims)
         return self._order
 
-    def _nova_order(self) -> list[int]:
+    def _sorted_cells(self, by_devices: bool) -> list[int]:
         cells = self.host.cells
         order = list(range(len(cells)))
         if len(cells) <= len(self.guest.cells):
             return order
         # Nova sorts by memory, then by CPUs, then by devices: the last counts
         # most. The signs turn its descending sorts into ascending ones.
-        sign = 1 if self.packing else -1
+        sign = 1 if self.sorting.packing else -1
         shared = self.guest.cells[0].cpus == topology.SHARED
-        free = free_devices(self.pools)
+        free = free_devices(self.pools) if by_devices else {}
         near = -1 if self.pci_requested else 1
         keys = [
             (near * free.get(cell.id, 0),
@@ -287,14 +301,15 @@ class Evaluation:
     def _search(
         self, groups: Sequence[int],
         condition: Condition | None, traces: walk.Traces,
+        order: Sequence[int],
     ) -> tuple[int, ...] | None:
-        """The choice of Nova's search; see :func:`walk.search`."""
+        """Return the choice of Nova's search; see :func:`walk.search`."""
         def met(chosen: int) -> bool:
             return (all(chosen & group for group in groups) and
                     (condition is None or condition.test(chosen)))
 
         return walk.search(
-            [cell.id for cell in self.host.cells], self.order, traces,
+            [cell.id for cell in self.host.cells], order, traces,
             self._fits, met)
 
     def choose(
@@ -316,7 +331,8 @@ class Evaluation:
         if not self.uniform:
             try:
                 return self._search(
-                    groups, condition, traces or self.claim_traces())
+                    groups, condition, traces or self.claim_traces(),
+                    self.order)
             except walk.Undecided:
                 pass
         return candidates.first(self.masks, self.order, groups, condition)
@@ -334,7 +350,17 @@ class Evaluation:
             return False
         if self.uniform:
             return candidates.satisfiable(self.masks, groups, condition)
-        return self.choose(groups, condition, traces) is not None
+        order = self.order
+        if not (self.pci_requested or self.sorting.devices_in_claims):
+            # NOTE: The scheduler's filter sorts by free devices in every
+            # release; only claims differ.
+            order = self._sorted_cells(True)
+        try:
+            return self._search(
+                groups, condition, traces or self.claim_traces(),
+                order) is not None
+        except walk.Undecided:
+            return candidates.satisfiable(self.masks, groups, condition)
 
     def choose_steered(
         self, groups: Sequence[int],
@@ -364,7 +390,7 @@ class Evaluation:
                 return None
 
         traces = self.claim_traces()
-        chosen = self._search(groups, condition, traces)
+        chosen = self._search(groups, condition, traces, self.order)
         if chosen is not None and any(
                 cell.dedicated and traces.pinned[index] != chosen[index]
                 for index, cell in enumerate(self.guest.cells)):
@@ -387,7 +413,8 @@ class Evaluation:
         if len(guest.cells) > 1 or guest.any_pages:
             traces = self.claim_traces()
             try:
-                chosen = self._search(groups, condition, traces)
+                chosen = self._search(
+                    groups, condition, traces, self.order)
             except walk.Undecided:
                 pass
             else:

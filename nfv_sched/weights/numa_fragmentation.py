@@ -103,7 +103,7 @@ class _Asked:
         self.request = request
         self.terms = nfv_terms.deciding(note, request)
         self.limited = nfv_terms.limits_claim(note, request)
-        self.packing = nfv_terms.settings(note).packing
+        self.sorting = nfv_terms.settings(note).sorting
         #: Whether Nova's own rules and order say where the guest goes.
         self.is_plain = self.terms is None or (
             request.plain and not self.terms.keeps_room)
@@ -134,7 +134,7 @@ class _Asked:
         request = self.request
         evaluation = numa_evaluation.Evaluation(
             host, request.guest, fit.ratios(ratio, memory_ratio),
-            visit.pools(host_state), bool(request.demands), self.packing,
+            visit.pools(host_state), bool(request.demands), self.sorting,
             request.pristine)
         groups: Sequence[int] = ()
         if self.limited:

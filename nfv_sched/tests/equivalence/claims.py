@@ -15,8 +15,10 @@ What ``nova.compute.claims.Claim`` and the resource tracker do with the limits
 of the scheduler and with the PCI devices of a host, step by step.
 """
 
+import types
 import typing as ty
 
+from nova.compute import claims
 from nova.compute import utils as compute_utils
 from nova import exception
 from nova import objects
@@ -82,9 +84,27 @@ def fit(host, guest, limits, pools, requests):
         return None
     if guest is None:
         return objects.InstanceNUMATopology(cells=[])
-    return hardware.numa_fit_instance_to_host(
-        host, strategies.clone(guest), provider_mapping=None, limits=limits,
-        pci_requests=requests, pci_stats=pci_stats)
+    return numa_fit(
+        host, strategies.clone(guest), limits, requests, pci_stats)
+
+
+def numa_fit(host, guest, limits, requests, pci_stats):
+    """Run the NUMA test of Nova's own ``Claim``.
+
+    :param limits: ``NUMATopologyLimits`` or None
+    :param requests: PCI requests as stored, see :func:`placed_requests`
+    :returns: ``InstanceNUMATopology``, or None if the claim fails
+    """
+    claim = claims.Claim.__new__(claims.Claim)
+    claim.instance = types.SimpleNamespace(numa_topology=guest)
+    claim.tracker = types.SimpleNamespace(
+        pci_tracker=types.SimpleNamespace(stats=pci_stats))
+    claim._pci_requests = types.SimpleNamespace(requests=requests)
+    claim.claimed_numa_topology = None
+    node = objects.ComputeNode(
+        numa_topology=host and host._to_json())
+    claim._test_numa_topology(node, limits)
+    return claim.claimed_numa_topology
 
 
 def consume(host, topology, pools, requests):

@@ -40,6 +40,7 @@ from nfv_sched import request as nfv_request
 from nfv_sched.simulator import nova_api
 from nfv_sched import terms
 from nfv_sched.tests import base
+from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import joint
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import strategies
@@ -57,7 +58,7 @@ def wanted(spec):
     request = note.read(spec)
     return room.Wanted(
         request, terms.deciding(note, request),
-        terms.limits_claim(note, request), scheduler.packs_numa_cells())
+        terms.limits_claim(note, request), terms.settings(note).sorting)
 
 
 def record(host, claimed):
@@ -215,9 +216,9 @@ class TestDeviceCapacity(CapacityTestCase):
                 if not tracker.stats.support_requests(requests, None):
                     return count
                 if guest is not None:
-                    claimed = hardware.numa_fit_instance_to_host(
-                        host, strategies.clone(guest), None, limits,
-                        requests, tracker.stats)
+                    claimed = claims.numa_fit(
+                        host, strategies.clone(guest), limits, requests,
+                        tracker.stats)
                     if claimed is None:
                         return count
                 host = record(host, claimed)
@@ -299,8 +300,8 @@ class TestPolicyCapacity(CapacityTestCase):
                     return count
                 claimed = None
                 if case.guest is not None:
-                    claimed = hardware.numa_fit_instance_to_host(
-                        host, strategies.clone(case.guest), None,
+                    claimed = claims.numa_fit(
+                        host, strategies.clone(case.guest),
                         state.limits.get('numa_topology'), requests,
                         tracker.stats)
                     if claimed is None:

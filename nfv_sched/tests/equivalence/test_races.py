@@ -45,6 +45,7 @@ from nova.virt import hardware
 
 from nfv_sched.filters import all_filters
 from nfv_sched.tests import base
+from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import joint
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import strategies
@@ -357,9 +358,8 @@ class Host:
         if requests and not pci_stats.support_requests(
                 requests, provider_mapping=None):
             return None
-        return hardware.numa_fit_instance_to_host(
-            self.topology, guest, provider_mapping=None, limits=limits,
-            pci_requests=requests, pci_stats=pci_stats)
+        return claims.numa_fit(
+            self.topology, guest, limits, requests, pci_stats)
 
     def check(self, claimed):
         """Hold the choice against the book.

@@ -16,11 +16,14 @@ import itertools
 from nova import objects
 from nova.virt import hardware
 
+from nfv_sched.nova import scheduler
 from nfv_sched.numa import candidates
+from nfv_sched.numa import evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
 from nfv_sched.numa import walk
 from nfv_sched.tests import base as tests_base
+from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.numa import base
@@ -138,7 +141,8 @@ class TestChoice(tests_base.TestCase):
     def test_packing(self):
         host = clouds.host_topology(nodes=3, free={0: 3, 1: 2, 2: 4})
         self.assertEqual([1, 0, 2], base.evaluation(
-            host, clouds.guest(), packing=True).order)
+            host, clouds.guest(),
+            sorting=evaluation.CellSorting(packing=True)).order)
         self.flags(packing_host_numa_cells_allocation_strategy=True,
                    group='compute')
         placed = hardware.numa_fit_instance_to_host(
@@ -152,6 +156,34 @@ class TestChoice(tests_base.TestCase):
             self.assertEqual(order, base.evaluation(
                 host, clouds.guest(), pci_requested=requested,
                 pools=clouds.pci_stats(host, {2: 4}).pools).order)
+
+    def test_devices_in_claims(self):
+        """A claim of the installed release sorts as it is said to."""
+        sorting = evaluation.CellSorting(
+            devices_in_claims=scheduler.claims_sort_by_devices())
+        guest = clouds.guest()
+        for free in ({0: 4, 1: 3}, {0: 3, 1: 4}, {0: 4, 1: 4}):
+            host = clouds.host_topology(free=free)
+            stats = clouds.pci_stats(host, {0: 4})
+            claimed = claims.numa_fit(
+                strategies.clone(host), strategies.clone(guest), None, [],
+                stats)
+            self.assertEqual(
+                tuple(cell.id for cell in claimed.cells),
+                base.evaluation(host, guest, pools=stats.pools,
+                                sorting=sorting).choose())
+
+    def test_devices_in_claims_of_either_release(self):
+        """The filter sorts by devices even where claims do not."""
+        host = clouds.host_topology(free={0: 4, 1: 3})
+        pools = clouds.pci_stats(host, {0: 4}).pools
+        for in_claims, requested, order in (
+                (True, False, [1, 0]), (False, False, [0, 1]),
+                (True, True, [0, 1]), (False, True, [0, 1])):
+            self.assertEqual(order, base.evaluation(
+                host, clouds.guest(), pools=pools, pci_requested=requested,
+                sorting=evaluation.CellSorting(
+                    devices_in_claims=in_claims)).order)
 
     def test_networks(self):
         host = clouds.host_topology(
