@@ -34,7 +34,7 @@ device of an alias that is not live_migratable, a TPM whose secret Nova cannot
 read, encrypted memory, or a disk on local LVM, as far as their flavor says so.
 How nova-compute stores disks is not recorded anywhere.
 
-{planning.COMMANDS_HELP}
+{planning.MOVES_HELP}
 examples:
   nfv-sched defrag plan --flavor vrouter.16 --count 3
   nfv-sched defrag plan --flavor vrouter.16 --max-moves 2 --avoid 'ims*'

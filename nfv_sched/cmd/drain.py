@@ -34,7 +34,7 @@ carry a plan out soon.
 Some reasons not to move a server are recorded nowhere, such as how
 nova-compute stores disks, and cannot be told.
 
-{planning.COMMANDS_HELP}
+{planning.MOVES_HELP}
 The first command keeps new servers off the host. Cold migrations are
 confirmed.
 

@@ -34,6 +34,12 @@ With -f commands: what to run, one command a line; lines with # say what they
 are for.
 """
 
+MOVES_HELP = """\
+With -f commands: a script for sh, with comments. It waits for the end of each
+move, and stops at the first command that fails, or server that is not where
+its move should have brought it.
+"""
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Output:

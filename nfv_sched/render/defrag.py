@@ -89,7 +89,7 @@ def _gains(step: defrag.Step) -> str:
 def commands(plan: defrag.Plan) -> ty.Iterator[str]:
     """Return lines for a shell; comments begin with ``#``."""
     yield from plans.gap_comments(plan.gaps)
-    yield from plans.commands(step.move for step in plan.steps)
+    yield from plans.commands([step.move for step in plan.steps])
 
 
 def document(plan: defrag.Plan) -> ty.Any:

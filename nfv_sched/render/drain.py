@@ -87,9 +87,9 @@ def commands(plan: drain.Plan) -> Iterator[str]:
     :returns: lines for a shell; comments begin with ``#``
     """
     yield from plans.gap_comments(plan.gaps)
-    yield plans.comment(f'no more servers for {plan.host}')
-    yield plans.disable(plan.host, _REASON)
-    yield from plans.commands(plan.moves)
+    yield from plans.commands(plan.moves, (
+        plans.comment(f'no more servers for {plan.host}'),
+        plans.disable(plan.host, _REASON)))
     for guest in plan.staying:
         yield plans.comment(f'{guest.name} stays: {guest.reason}')
     for server in plan.unfinished:

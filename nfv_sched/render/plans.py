@@ -11,8 +11,10 @@
 #    under the License.
 """Moves as commands to run."""
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
 import shlex
 import typing as ty
 
@@ -28,15 +30,50 @@ _LIVE, _COLD = '2.30', '2.56'
 # the last step of a move, after the server is shown active on the new one.
 _PAUSE = 5
 
+#: Status of a server while it moves, and until a cold migration is confirmed.
+_MOVING, _TO_CONFIRM = 'MIGRATING', 'VERIFY_RESIZE'
 
-def commands(moves: Iterable[trial.Move]) -> Iterator[str]:
-    """What to run for moves, in order; each waits until a move is over.
+# A server's host is looked at after each move: python-openstackclient ends
+# well after a migration that failed late, as the server is active then, too.
+_HEAD = """\
+set -eu
+show() { openstack server show -f value -c "$2" -- "$1"; }
+# arrived SERVER HOST STATUS: wait, an hour at most, while Nova is busy with
+# the server or its status is STATUS; stop unless it is on HOST then
+arrived() {
+    end=$(($(date +%s) + 3600))
+    while [ "$(show "$1" OS-EXT-STS:task_state)" != None ] ||
+            [ "$(show "$1" status)" = "$3" ]; do
+        if [ "$(date +%s)" -ge "$end" ]; then
+            echo "stopped: server $1 is still busy" >&2
+            exit 1
+        fi
+        sleep 5
+    done
+    host=$(show "$1" OS-EXT-SRV-ATTR:host)
+    status=$(show "$1" status)
+    if [ "$host" != "$2" ] || [ "$status" = ERROR ]; then
+        echo "stopped: server $1 is $status on $host, not on $2" >&2
+        exit 1
+    fi
+}
+"""
 
+
+def commands(moves: Collection[trial.Move],
+             before: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a script that makes moves, in order, and stops at a failure.
+
+    Each move is over, and its server on its host, before the next begins.
     Before a move to a host that an earlier one has left there is a pause.
 
     :param moves: live and cold migrations
+    :param before: lines of the script before the moves
     :returns: lines for a shell; comments begin with ``#``
     """
+    if moves or before:
+        yield from _HEAD.splitlines() if moves else ['set -eu']
+    yield from before
     left: set[str] = set()
     for move in moves:
         if move.destination in left:
@@ -47,20 +84,25 @@ def commands(moves: Iterable[trial.Move]) -> Iterator[str]:
         left.add(move.source)
         yield comment(f'{move.name}: {move.kind} migration from '
                       f'{move.source} to {move.destination}')
+        to_host = ('--host', move.destination, '--', move.uuid)
         if move.kind == movable.LIVE:
-            # --wait would wait for ever until a paused server is active.
-            wait = () if move.paused else ('--wait',)
             yield _openstack(
-                _LIVE, 'server', 'migrate', '--live-migration',
-                '--host', move.destination, *wait, move.uuid)
-            if move.paused:
-                yield _while_moving(move.uuid)
+                _LIVE, 'server', 'migrate', '--live-migration', *to_host)
+            yield _arrived(move, _MOVING)
         else:
+            yield _openstack(_COLD, 'server', 'migrate', *to_host)
+            yield _arrived(move, _MOVING)
             yield _openstack(
-                _COLD, 'server', 'migrate', '--host', move.destination,
-                '--wait', move.uuid)
-            yield _openstack(
-                _COLD, 'server', 'migration', 'confirm', move.uuid)
+                _COLD, 'server', 'migration', 'confirm', '--', move.uuid)
+            yield _arrived(move, _TO_CONFIRM)
+
+
+def _arrived(move: trial.Move, status: str) -> str:
+    """The command that ends when a move is over.
+
+    :param status: that of the server meanwhile
+    """
+    return shlex.join(('arrived', move.uuid, move.destination, status))
 
 
 def gap_text(missing: gap.Gap) -> str:
@@ -112,14 +154,7 @@ def disable(host: str, reason: str) -> str:
     """
     return _openstack(
         None, 'compute', 'service', 'set', '--disable', '--disable-reason',
-        reason, host, 'nova-compute')
-
-
-def _while_moving(uuid: str) -> str:
-    """The command that ends when a server is not being moved any more."""
-    status = _openstack(
-        None, 'server', 'show', '-f', 'value', '-c', 'status', uuid)
-    return f'while [ "$({status})" = MIGRATING ]; do sleep {_PAUSE}; done'
+        reason, '--', host, 'nova-compute')
 
 
 def _openstack(version: str | None, *words: str) -> str:

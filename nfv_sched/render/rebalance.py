@@ -64,8 +64,10 @@ def commands(plans: Iterable[rebalance.Plan]) -> list[str]:
 
     :param plans: the plans
     """
-    found = []
+    found: list[str] = []
     for number, move in _numbered(plans):
+        # Nothing is removed after an agent has refused what it was to get.
+        found = found or ['set -eu']
         found.append(f'# {number}: {name_of(move.service)}, from '
                      f'{_word(move.source.host)} to {_word(move.target.host)}')
         found += _of_move(move)

@@ -63,7 +63,7 @@ class DefragTest(base.CommandTestCase):
     def test_commands(self):
         code, out, _err = self.run_plan('-f', 'commands')
         self.assertEqual(0, code)
-        comment, command = out.splitlines()
+        comment, command, _wait = out.splitlines()[-3:]
         self.assertEqual('# a: live migration from one to two', comment)
         self.assertIn('server migrate --live-migration --host two', command)
 

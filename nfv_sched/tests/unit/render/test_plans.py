@@ -13,10 +13,15 @@
 import argparse
 from collections.abc import Iterable
 import dataclasses
+import json
+import os
 import shlex
+import subprocess
+import sys
 from unittest import mock
 
 from cliff import commandmanager
+import fixtures
 from openstackclient import shell
 
 from nfv_sched.advice.plans import movable
@@ -39,10 +44,9 @@ def parsed(lines: Iterable[str]) -> list[tuple[str, argparse.Namespace]]:
     manager.add_command_group('openstack.compute.v2')
     found = []
     for line in lines:
-        program, *words = shlex.split(line, comments=True) or ('',)
-        if not program or program == 'sleep':
+        if not line.startswith('openstack '):
             continue
-        assert program == 'openstack', line
+        words = shlex.split(line)[1:]
         options, words = shell.OpenStackShell().parser.parse_known_args(words)
         factory, name, rest = manager.find_command(words)
         parser = factory(mock.Mock(), None).get_parser(name)
@@ -53,24 +57,129 @@ def parsed(lines: Iterable[str]) -> list[tuple[str, argparse.Namespace]]:
     return found
 
 
+#: An openstack client, and a Nova in a file, with a server named on each line:
+#: UUID, host, status, task, and what becomes of its next move.
+CLIENT = """\
+import json, sys, time
+words = sys.argv[1:]
+with open(PATH) as file:
+    cloud = json.load(file)
+cloud['calls'].append(' '.join(words))
+uuid = words[-1]
+server = cloud['servers'].get(uuid)
+end = server and server['end']
+code = 0
+if 'show' in words:
+    if server['polls'] == 0:
+        server.update(server.pop('then', {}))
+    server['polls'] -= 1
+    print(server[words[words.index('-c') + 1]])
+elif 'migrate' in words:
+    host = words[words.index('--host') + 1]
+    live = '--live-migration' in words
+    if end == 'refused':
+        print('No valid host was found.', file=sys.stderr)
+        code = 1
+    else:
+        server['polls'] = 2
+        server['then'] = {
+            'OS-EXT-STS:task_state': None,
+            'status': ('ERROR' if end == 'error' else
+                       server['status'] if live or end == 'late'
+                       else 'VERIFY_RESIZE')}
+        if end != 'late':
+            server['then']['OS-EXT-SRV-ATTR:host'] = host
+        server['OS-EXT-STS:task_state'] = 'migrating'
+        if live:
+            server['status'] = 'MIGRATING'
+elif 'confirm' in words:
+    server['polls'] = 2
+    server['then'] = {'status': 'ERROR' if end == 'confirm' else 'SHUTOFF'}
+with open(PATH, 'w') as file:
+    json.dump(cloud, file)
+sys.exit(code)
+"""
+
+
+class ScriptTest(base.TestCase):
+    """The script in a shell, with a client that behaves like the real one.
+
+    That is: what it is told to migrate is not over when it ends.
+    """
+
+    def run_script(self, moves, **ends):
+        """Run the script of moves.
+
+        :param ends: UUID of a server -> what becomes of its move
+        :returns: exit code, hosts of the servers, and the commands
+        """
+        directory = self.useFixture(fixtures.TempDir()).path
+        path = os.path.join(directory, 'cloud.json')
+        with open(path, 'w') as file:
+            json.dump({'calls': [], 'servers': {
+                move.uuid: {
+                    'OS-EXT-SRV-ATTR:host': move.source, 'polls': -1,
+                    'status': 'PAUSED' if move.paused else 'ACTIVE',
+                    'OS-EXT-STS:task_state': None,
+                    'end': ends.get(move.uuid)}
+                for move in moves}}, file)
+        head = f'#!{sys.executable}\nPATH = {path!r}\n'
+        for name, text in (('openstack', head + CLIENT),
+                           ('sleep', '#!/bin/sh\n')):
+            with open(os.path.join(directory, name), 'w') as file:
+                file.write(text)
+            os.chmod(file.name, 0o700)
+        done = subprocess.run(
+            ['sh'], input='\n'.join(plans.commands(moves, (
+                plans.disable('one', 'broken'),))), text=True,
+            capture_output=True, timeout=60,
+            env={'PATH': f'{directory}:{os.environ["PATH"]}'})
+        with open(path) as file:
+            cloud = json.load(file)
+        self.errors = done.stderr
+        return done.returncode, {
+            uuid: (server['OS-EXT-SRV-ATTR:host'], server['status'])
+            for uuid, server in cloud['servers'].items()}, [
+                call for call in cloud['calls'] if 'server show' not in call]
+
+    def moves(self, *kinds):
+        return [dataclasses.replace(
+            LIVE, uuid=f'u{number}', kind=kind.removeprefix('paused '),
+            paused=kind.startswith('paused'))
+            for number, kind in enumerate(kinds)]
+
+    def test_all_moves(self):
+        code, servers, calls = self.run_script(self.moves(
+            'live', 'cold', 'paused live'))
+        self.assertEqual((0, ''), (code, self.errors))
+        self.assertEqual({
+            'u0': ('two', 'ACTIVE'), 'u1': ('two', 'SHUTOFF'),
+            'u2': ('two', 'PAUSED')}, servers)
+        self.assertEqual(5, len(calls))
+
+    def test_failures(self):
+        """Nothing is begun after one, whenever it fails."""
+        for kind, end, count in (
+                ('live', 'refused', 2), ('live', 'late', 2),
+                ('paused live', 'late', 2), ('live', 'error', 2),
+                ('cold', 'refused', 2), ('cold', 'late', 2),
+                ('cold', 'error', 2), ('cold', 'confirm', 3)):
+            code, servers, calls = self.run_script(
+                self.moves(kind, 'live'), u0=end)
+            self.assertEqual((1, count), (code, len(calls)), (kind, end))
+            self.assertEqual(('one', 'ACTIVE'), servers['u1'])
+            if end != 'refused':
+                self.assertIn('stopped: server u0 is', self.errors)
+
+
 class CommandsTest(base.TestCase):
 
     def test_live(self):
         (version, args), = parsed(plans.commands([LIVE]))
         self.assertEqual(
-            ('2.30', 'server migrate', True, 'two', True, LIVE.uuid),
+            ('2.30', 'server migrate', True, 'two', LIVE.uuid),
             (version, args.command, args.live_migration, args.host,
-             args.wait, args.server))
-
-    def test_paused(self):
-        """It is never active, for which the client would wait."""
-        moves = [dataclasses.replace(LIVE, paused=True)]
-        lines = list(plans.commands(moves))
-        (_version, args), = parsed(lines[:-1])
-        self.assertFalse(args.wait)
-        self.assertEqual(
-            'while [ "$(openstack server show -f value -c status '
-            f'{LIVE.uuid})" = MIGRATING ]; do sleep 5; done', lines[-1])
+             args.server))
 
     def test_cold(self):
         move = trial.move_of(mock.Mock(
@@ -78,9 +187,8 @@ class CommandsTest(base.TestCase):
             movable.COLD)
         (version, args), (_version, confirm) = parsed(plans.commands([move]))
         self.assertEqual(
-            ('2.56', 'server migrate', False, 'two', True),
-            (version, args.command, args.live_migration, args.host,
-             args.wait))
+            ('2.56', 'server migrate', False, 'two'),
+            (version, args.command, args.live_migration, args.host))
         self.assertEqual(('server migration confirm', 'u'),
                          (confirm.command, confirm.server))
 
@@ -94,13 +202,17 @@ class CommandsTest(base.TestCase):
         for hosts, pauses in (
                 ((('one', 'two'), ('three', 'two')), []),
                 ((('one', 'two'), ('two', 'three')), []),
-                ((('one', 'two'), ('three', 'one')), [3]),
+                ((('one', 'two'), ('three', 'one')), [1]),
                 ((('one', 'two'), ('three', 'four'), ('four', 'one'),
-                  ('five', 'one'), ('six', 'four')), [5, 11])):
+                  ('five', 'one'), ('six', 'four')), [2, 4])):
             lines = list(plans.commands(moves(*hosts)))
-            self.assertEqual(pauses, [
-                number for number, line in enumerate(lines)
-                if line == 'sleep 5'], lines)
+            begun = 0
+            before = []
+            for line in lines:
+                begun += line.startswith('openstack ')
+                if line == 'sleep 5':
+                    before.append(begun)
+            self.assertEqual(pauses, before, lines)
             self.assertEqual(len(hosts), len(parsed(lines)))
 
     def test_disable(self):
@@ -117,7 +229,6 @@ class CommandsTest(base.TestCase):
         lines = list(plans.commands([trial.Move(
             uuid='u', name=f'{odd}\nc', flavor='f', memory=1, source=odd,
             destination=odd)]))
-        self.assertEqual(2, len(lines))
         self.assertFalse([line for line in lines if '\n' in line])
         (_version, args), = parsed(lines)
         self.assertEqual(odd, args.host)
