@@ -65,9 +65,12 @@ Binding = bindings.Binding
 
 #: Nova's filters whose answer the count itself gives.
 _COUNTED = ('NUMATopologyFilter', 'PciPassthroughFilter')
+_COMPUTE = 'ComputeFilter'
 _KINDS = {'VSwitchPortLimitFilter': 'ports',
           'SecurityRuleLimitFilter': 'rules',
-          'ComputeFilter': 'host disabled or down'}
+          _COMPUTE: 'host disabled or down'}
+#: Kind of what binds on a host that Nova does not map to its cell.
+UNMAPPED = 'no host mapping'
 _NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 _NO_MORE: Mapping[str, int] = types.MappingProxyType({})
 _NOT_FREE = ('claimed', 'allocated', 'unavailable')
@@ -381,6 +384,16 @@ class Counting:
         return spec
 
 
+def _kind(name: str, host_state: ty.Any) -> str:
+    """Return the kind of what binds on a host that a filter refuses.
+
+    :param name: class name of the filter
+    """
+    if name == _COMPUTE and not host_state.service.get('mapped', True):
+        return UNMAPPED
+    return _KINDS.get(name, name)
+
+
 class Load(ty.NamedTuple):
     """What guests have of a host, as far as filters other than ours look.
 
@@ -567,7 +580,7 @@ class Guest:
                     if load.guests:
                         text = f'{text} with {load.guests} more'
                     found[host.name].append(
-                        Binding(_KINDS.get(name, name), text))
+                        Binding(_kind(name, host.state), text))
         self._state.manager.counts.clear()
         for host, _load in hosts:
             vars(host.state).update(before[host.name])

@@ -188,6 +188,7 @@ def _hosts(conf, cells: records.Cells, aggregates,
     for aggregate in aggregates:
         for name in aggregate.hosts:
             of_host.setdefault(name, []).append(aggregate)
+    mapped = records.mapped_hosts()
     hosts = []
     for found in cells.hosts():
         for compute in found.computes:
@@ -207,7 +208,8 @@ def _hosts(conf, cells: records.Cells, aggregates,
                         service.disabled or found.disabled),
                     disabled_reason=_CELL_DISABLED if found.disabled
                     else service and service.disabled_reason,
-                    up=service is not None and cells.is_up(service)))
+                    up=service is not None and cells.is_up(service),
+                    mapped=mapped.get(compute.host) == found.uuid))
     return hosts
 
 

@@ -202,6 +202,8 @@ class Host:
     :ivar enabled: whether the service is enabled
     :ivar disabled_reason: why it is disabled, in the operator's words
     :ivar up: whether the service reports
+    :ivar mapped: whether Nova's API database maps it to its cell; otherwise
+        what the scheduler sends there fails
     :ivar zone: availability zone
     :ivar aggregates: names of its aggregates
     :ivar hypervisor_type: such as ``QEMU``
@@ -234,6 +236,7 @@ class Host:
     enabled: bool = True
     disabled_reason: str | None = None
     up: bool = True
+    mapped: bool = True
     zone: str = 'nova'
     aggregates: tuple[str, ...] = ()
     hypervisor_type: str = 'QEMU'

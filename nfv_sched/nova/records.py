@@ -73,6 +73,7 @@ class Hosts(ty.NamedTuple):
     :ivar disabled: whether Nova sends no new servers to the cell
     """
 
+    uuid: str
     cell: str
     computes: list
     services: dict[str, ty.Any]
@@ -155,7 +156,7 @@ class Cells:
 
     def hosts(self) -> list[Hosts]:
         """The compute nodes of all cells that answer."""
-        return [Hosts(name_of(self._cells[uuid]), *found,
+        return [Hosts(uuid, name_of(self._cells[uuid]), *found,
                       bool(self._cells[uuid].disabled))
                 for uuid, found in self._read(
                     _hosts, list(self._cells)).items()]
@@ -435,6 +436,20 @@ def aggregates() -> list[AggregateRow]:
         if row.aggregate_id in found:
             found[row.aggregate_id].hosts.append(row.host)
     return list(found.values())
+
+
+def mapped_hosts() -> dict[str, str]:
+    """Return the cell to which Nova sends what is for a host.
+
+    :returns: name of each host that is mapped -> UUID of its cell
+    :raises Exception: any error of the API database
+    """
+    from nova.db.api import models
+    host = models.HostMapping.__table__
+    cell = models.CellMapping.__table__
+    return {row.host: row.uuid for row in _api_rows(
+        sa.select(host.c.host, cell.c.uuid).select_from(
+            host.join(cell, cell.c.id == host.c.cell_id)))}
 
 
 class GroupRow(ty.NamedTuple):

@@ -219,11 +219,16 @@ class ComputeHost:
         return self.node.uuid
 
     def service(self) -> dict[str, ty.Any]:
-        """The record of the compute service, as ``ComputeFilter`` reads it."""
+        """Return the compute service, as ``ComputeFilter`` reads it.
+
+        A host that is not mapped to its cell counts as disabled: Nova gives
+        up a server that the scheduler puts there.
+        """
         return {
             'host': self.name,
             'binary': 'nova-compute',
-            'disabled': self.group.disabled,
+            'disabled': self.group.disabled or not self.group.mapped,
+            'mapped': self.group.mapped,
             'disabled_reason': self.group.disabled_reason,
             'forced_down': self.down,
             'last_seen_up': timeutils.utcnow(),

@@ -232,6 +232,7 @@ def _host(host: snapshot.Host, names: base.Names, guests: Guests,
         ram_allocation_ratio=host.memory_ratio or _ratio(options, 'ram'),
         disk_allocation_ratio=host.disk_ratio or _ratio(options, 'disk'),
         disabled=not host.enabled, disabled_reason=host.disabled_reason,
+        mapped=host.mapped,
         pci=model.PCIConfig(tuple(map(_device, host.devices))),
         cell=host.cell or _CELL, **_services(host.network, guests))
 

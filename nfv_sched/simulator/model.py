@@ -232,6 +232,7 @@ class HostGroup:
     :ivar pci: their PCI devices one by one
     :ivar cell: name of their cell
     :ivar disabled_reason: what is said about a disabled service, or None
+    :ivar mapped: whether Nova maps the hosts to their cell
     :ivar other_rules: security-group rules of the ``other_ports`` of each
     """
 
@@ -278,6 +279,7 @@ class HostGroup:
     pci: PCIConfig = schema.worked_out(PCIConfig())
     cell: str = schema.worked_out('cell1')
     disabled_reason: str | None = schema.worked_out(None)
+    mapped: bool = schema.worked_out(True)
     other_rules: int = schema.worked_out(0)
 
     def cores_of(self, cpus: Iterable[int]) -> int:

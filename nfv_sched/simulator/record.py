@@ -84,7 +84,7 @@ def _host(state: states.State, host: compute.ComputeHost,
     used = load.usage
     return snapshot.Host(
         name=host.name, hypervisor=node.hypervisor_hostname, uuid=node.uuid,
-        cell=group.cell, enabled=not group.disabled,
+        cell=group.cell, enabled=not group.disabled, mapped=group.mapped,
         disabled_reason=group.disabled_reason, up=not host.down,
         zone=compute.zone_of(state.cloud, host.name),
         aggregates=tuple(each.name for each in own),

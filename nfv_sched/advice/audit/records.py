@@ -71,6 +71,14 @@ def own(part: snapshot.GuestNode) -> set[int]:
     return {*part.pins.values(), *part.reserved}
 
 
+def mapping(site: sites.Site) -> Iterator[values.Finding]:
+    """Yield a finding if Nova does not map the host to its cell."""
+    if not site.host.mapped:
+        yield values.of(
+            values.UNMAPPED, site.title, 'no host mapping in the API '
+            'database: servers that the scheduler puts there end in ERROR')
+
+
 def check(site: sites.Site) -> Iterator[values.Finding]:
     """Where host and servers contradict each other.
 

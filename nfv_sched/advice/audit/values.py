@@ -35,6 +35,7 @@ ALLOCATION_ORPHAN = 'allocation-orphan'
 INVENTORY = 'inventory-differs'
 LEDGER = 'ledger-differs'
 STALE_MOVE = 'stale-move'
+UNMAPPED = 'host-not-mapped'
 
 _RESTART = 'restart nova-compute on the host, which writes its record anew'
 _HEAL = ('openstack server show; then nova-manage placement '
@@ -68,6 +69,8 @@ KINDS: Mapping[str, str] = {
     LEDGER: 'see that nfv-sched-ledger runs, and its log',
     STALE_MOVE: 'see openstack server migration list; restart nova-compute '
                 'on both hosts',
+    UNMAPPED: 'nova-manage cell_v2 discover_hosts; disable the compute '
+              'service until then',
 }
 
 

@@ -111,8 +111,14 @@ class _Asked:
                 if host.host in silent:
                     text, rank = stock.reason(self._name, host, spec, note)
                     found[host.host] = values.Refusal(
-                        filter=self._name, text=text, rank=rank)
+                        filter=self._name, text=text, rank=rank,
+                        kind=self._kind(host))
         return {host.host: found[host.host] for host in refused}
+
+    def _kind(self, host: ty.Any) -> str:
+        if self._name == 'ComputeFilter' and not stock.is_mapped(host):
+            return values.UNMAPPED
+        return ''
 
     def _told(self, said: reasons.Lazy) -> values.Refusal:
         reason = refusals.resolve(said)

@@ -184,7 +184,8 @@ def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
         host = state.hosts[name]
         traits = state.placement.providers[host.uuid].traits
         before.append((host, host.group, host.down, traits, set(traits)))
-        host.group = dataclasses.replace(host.group, disabled=False)
+        host.group = dataclasses.replace(
+            host.group, disabled=False, mapped=True)
         host.down = False
         traits.discard(compute.DISABLED)
     try:
@@ -224,12 +225,24 @@ def _lenient(asked: request.Asked) -> Iterator[Change]:
 
 def _hosts(state: states.State, asked: request.Asked) -> Iterator[Change]:
     names = [name for name, host in state.hosts.items()
-             if host.down or host.group.disabled]
+             if host.down or host.group.disabled or not host.group.mapped]
     for name in names[:_DISABLED_HOSTS]:
-        yield Change(f'{name} enabled and up', _HOST, asked, (name,))
+        yield Change(f'{name} {_usable(state, [name])}', _HOST, asked,
+                     (name,))
     if len(names) > 1:
-        yield Change(f'all {len(names)} disabled hosts enabled and up',
-                     _HOST, asked, tuple(names))
+        yield Change(f'all {len(names)} disabled hosts '
+                     f'{_usable(state, names)}', _HOST, asked, tuple(names))
+
+
+def _usable(state: states.State, names: Sequence[str]) -> str:
+    """Return what hosts must become to be used."""
+    hosts = [state.hosts[name] for name in names]
+    changes = []
+    if any(host.down or host.group.disabled for host in hosts):
+        changes.append('enabled and up')
+    if not all(host.group.mapped for host in hosts):
+        changes.append('mapped (nova-manage cell_v2 discover_hosts)')
+    return ', '.join(changes)
 
 
 def _page_sizes(state: states.State,

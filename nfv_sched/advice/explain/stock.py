@@ -27,6 +27,9 @@ from nfv_sched import refusals
 from nfv_sched import request as nfv_request
 from nfv_sched import text as words
 
+#: What to do about a host that is not mapped to its cell.
+DISCOVER = 'run nova-manage cell_v2 discover_hosts'
+
 
 def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
            known: nfv_request.RequestNote) -> tuple[str, int]:
@@ -49,8 +52,18 @@ def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
         return '', 0
 
 
+def is_mapped(host_state: ty.Any) -> bool:
+    """Return whether Nova maps a host to its cell.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState``
+    """
+    return host_state.service.get('mapped', True)
+
+
 def _compute(host_state, spec, known) -> tuple[str, int]:
     service = host_state.service
+    if not is_mapped(host_state):
+        return f'no host mapping: {DISCOVER}', 0
     if service.get('disabled'):
         why = service.get('disabled_reason')
         return f'service disabled{f": {why}" if why else ""}', 0

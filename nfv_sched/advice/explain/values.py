@@ -18,6 +18,9 @@ Everything here can be written as JSON as it is.
 import dataclasses
 import typing as ty
 
+#: Kind of a refusal of a host that is not mapped to its cell.
+UNMAPPED = 'unmapped'
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
@@ -28,12 +31,14 @@ class Refusal:
         not say
     :ivar rank: how close the host came; higher is closer
     :ivar raised: whether the filter failed with an exception
+    :ivar kind: :data:`UNMAPPED`, or empty for all else
     """
 
     filter: str
     text: str = ''
     rank: int = 0
     raised: bool = False
+    kind: str = ''
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

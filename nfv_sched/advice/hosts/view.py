@@ -186,6 +186,8 @@ def _state(host: snapshot.Host) -> str:
     found = [] if host.enabled else ['disabled']
     if not host.up:
         found.append('down')
+    if not host.mapped:
+        found.append('unmapped')
     return ', '.join(found) or 'up'
 
 
@@ -282,6 +284,9 @@ def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
            found: Iterable[values.Guest]) -> list[str]:
     """What is odd about a host."""
     notes = []
+    if not host.mapped:
+        notes.append('no host mapping: nothing that is scheduled there starts '
+                     'until nova-manage cell_v2 discover_hosts is run')
     if host.nodes is None:
         notes.append('it reports no NUMA nodes: no guest with pinned CPUs, '
                      'huge pages or NUMA nodes fits')

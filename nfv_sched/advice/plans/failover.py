@@ -78,7 +78,7 @@ class Loss:
     :ivar host: its name
     :ivar guests: number of its guests
     :ivar stranded: those that find no place
-    :ivar gaps: what was not read, so that more or fewer may be stranded
+    :ivar gaps: what was not read; more or fewer may be stranded
     """
 
     host: str

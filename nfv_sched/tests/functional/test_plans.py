@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of a cloud whose Neutron cannot be read, carried out by the API."""
 
+from nova import objects
+
+from nfv_sched.advice.audit import audit
+from nfv_sched.advice.audit import values as audit_values
 from nfv_sched.advice.plans import drain
 from nfv_sched.advice.plans import failover
 from nfv_sched.advice.plans import gap
@@ -77,6 +81,32 @@ class PortsTest(WithoutNeutronTestCase):
             else:
                 self.evacuate(server, start=False)
                 self.assertEqual('host2', self.host(server))
+
+
+class UnmappedTest(WithoutNeutronTestCase):
+    """A host for which discover_hosts was forgotten takes nobody."""
+
+    devices = {'host1': {}, 'host2': {}}
+
+    def test_boot(self):
+        mapping = objects.HostMapping.get_by_host(self.ctxt, 'host2')
+        first = self.boot(self.flavor_with(base.pinned(), vcpus=1),
+                          host='host1')
+        mapping.destroy()
+        self.neutron_api.stop()
+        cloud = self.read()
+        self.assertEqual([True, False],
+                         [host.mapped for host in cloud.hosts])
+        self.assertIn((audit_values.UNMAPPED, 'host2'), [
+            (each.kind, each.host) for each in audit.findings(cloud)])
+        plan = drain.plan(cloud, 'host1')
+        self.assertEqual([first['id']],
+                         [guest.uuid for guest in plan.staying])
+        # The scheduler prefers it, as it is empty.
+        second = self.boot(self.flavor_with(base.pinned(), vcpus=1),
+                           expect='ERROR')
+        self.assertIn("Host 'host2' is not mapped to any cell",
+                      second['fault']['message'])
 
 
 class PolicyTest(WithoutNeutronTestCase):

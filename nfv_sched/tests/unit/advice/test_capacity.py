@@ -264,6 +264,13 @@ class TestBinding(CapacityTestCase):
         self.assertBinds(['host disabled or down'], found)
         self.assertBinds(['host disabled or down'], found, 'two')
 
+    def test_host_without_mapping(self):
+        """Empty or not, it takes nobody."""
+        cloud = clouds.cloud(clouds.host(mapped=False), clouds.host('six'))
+        found = self.count(cloud)
+        self.assertEqual(4, found.fits)
+        self.assertBinds([capacity.UNMAPPED], found)
+
     def test_filters_that_count_guests(self):
         found = self.count(clouds.cloud(
             clouds.host(), filters=(*clouds.FILTERS, 'NumInstancesFilter'),

@@ -462,4 +462,7 @@ FAULTS: dict[str, Fault] = {
     'stale move': Fault(
         values.STALE_MOVE, _of_servers(
             lambda spot: spot.server.state != 'resized'), _stale),
+    'no host mapping': Fault(
+        values.UNMAPPED, _of_hosts(lambda spot: True),
+        lambda spot: spot.change(host={'mapped': False}), False),
 }

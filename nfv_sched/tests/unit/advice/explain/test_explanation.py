@@ -10,6 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
+import dataclasses
 import logging
 
 from nova import exception
@@ -17,7 +18,10 @@ from nova.scheduler import filters as nova_filters
 
 from nfv_sched.advice.explain import explanation
 from nfv_sched.advice.explain import request
+from nfv_sched.advice.explain import values
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import record
+from nfv_sched.simulator import start
 from nfv_sched.tests.unit.simulator import base
 
 CLOUD = """\
@@ -105,6 +109,25 @@ class ExplanationTest(ExplanationTestCase):
         self.assertEqual(found.weighing.hosts[0], found.places[0].host)
         self.assertEqual(2, len(found.places[0].cpus))
         self.assertEqual((), found.relaxations)
+
+    def test_host_without_mapping(self):
+        with self.simulation(CLOUD) as simulation:
+            simulation.run()
+            cloud = record.cloud(simulation.state)
+        cloud = dataclasses.replace(cloud, hosts=tuple(
+            dataclasses.replace(host, mapped=host.name == 'shut')
+            for host in cloud.hosts))
+        with start.started(cloud) as state:
+            self.assertEqual(cloud.hosts, record.cloud(state).hosts)
+            found = self.explain(state=state, hw__cpu_policy='dedicated')
+        self.assertFalse(found.fits)
+        for name in ('small', 'big'):
+            refusal, = self.host(found, name).refusals
+            self.assertEqual(('ComputeFilter', values.UNMAPPED),
+                             (refusal.filter, refusal.kind))
+            self.assertIn('nova-manage cell_v2 discover_hosts', refusal.text)
+        self.assertEqual(1, self.changes(found)[
+            'big mapped (nova-manage cell_v2 discover_hosts)'])
 
     def test_refused_by_placement(self):
         found = self.explain(

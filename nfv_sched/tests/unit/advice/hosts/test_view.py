@@ -126,6 +126,9 @@ class HostTest(base.TestCase):
                 (True, False, 'down'), (False, False, 'disabled, down')):
             self.assertEqual(state, look(snapshots.host(
                 enabled=enabled, up=up)).state)
+        unmapped = look(snapshots.host(mapped=False))
+        self.assertEqual('unmapped', unmapped.state)
+        self.assertIn('discover_hosts', ' '.join(unmapped.notes))
 
     def test_no_nodes(self):
         host = dataclasses.replace(snapshots.host(), nodes=None, vcpus=4)
