@@ -109,9 +109,11 @@ class Reader:
     """Neutron, without reading it.
 
     :ivar guests: guests of each host
+    :ivar servers: UUID of a port -> UUID of its server
     """
 
     guests: list[int] = []
+    servers: dict[str, str] = {}
 
     def __init__(self, conf, stopped, doubts):
         pass
@@ -129,11 +131,13 @@ class Reader:
             builder.add_port(identifier(2, number), 'network:dhcp', '', host,
                              'normal', ())
             for guest in range(count):
-                for port in range(PORTS):
-                    builder.add_port(
-                        identifier(3, (number * 1000 + guest) * 10 + port),
-                        'compute:nova', identifier(4, number * 1000 + guest),
-                        host, 'normal', ('group',))
+                server = identifier(4, number * 1000 + guest)
+                for index in range(PORTS):
+                    port = identifier(
+                        3, (number * 1000 + guest) * 10 + index)
+                    self.servers[port] = server
+                    builder.add_port(port, 'compute:nova', server, host,
+                                     'normal', ('group',))
         return builder.build()
 
 
@@ -158,8 +162,9 @@ def main():
     publisher.database = types.SimpleNamespace(
         compute_nodes=lambda: (nodes, []),
         moving_instance=lambda cell, consumer: None,
-        plugged_ports=lambda cell, instances: {},
         is_idle=lambda cell, instance: True)
+    publisher.records = types.SimpleNamespace(
+        plugged_servers=lambda ports: (Reader.servers, {}))
     publisher.neutron = types.SimpleNamespace(
         Reader=Reader, Doubts=publisher.neutron.Doubts,
         NeutronError=publisher.neutron.NeutronError)

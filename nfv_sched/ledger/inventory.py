@@ -20,8 +20,11 @@ A guest's ports and rules are covered by its own allocation from this host and
 by those of its migrations: while a guest moves, Nova gives its allocation on
 the source to the migration, until the move ends or is confirmed, and its ports
 stay bound to the source for a part of that time.  An allocation covers no more
-than its own guest has here, so none covers the ports of another guest.  If a
-port names another owner than when it was plugged, Nova's record counts.
+than its own guest has here, so none covers the ports of another guest.
+
+A port is the server's for which Nova has plugged it, by the table
+``virtual_interfaces``; what the port names as its owner does not count, as
+tenants can change it.  A port that Nova has plugged for no server is reserved.
 
 Neutron is read first and the allocations after that.  Between the two:
 
@@ -30,6 +33,8 @@ Neutron is read first and the allocations after that.  Between the two:
   counts as reserved until the next round, as if it had left later: Placement
   may refuse another guest for one interval.  (In the other order, a guest that
   arrives would count twice, and others would be refused free room.)
+* A port that Nova is plugging for a guest is bound before it is in that table.
+  It counts as reserved, beside the allocation, until the round after it is.
 * A port attached after Neutron was read, or a rule added, is missing.  For one
   interval Placement may let in a guest too many.  This is the only error of
   that kind, and no order avoids it: Neutron does not ask the ledger.

@@ -11,11 +11,12 @@
 #    under the License.
 """Keep the ledger in Placement up to date with Nova and Neutron.
 
-A round reads the providers of the ledger, the compute nodes, Neutron, and the
-allocations from each provider, in this order, and writes the inventories that
-have to change (:mod:`nfv_sched.ledger.inventory`).  The providers come first:
-otherwise one that is created after the compute nodes were read would look as
-if its compute node were gone.
+A round reads the providers of the ledger, the compute nodes, Neutron, the
+servers for which Nova has plugged ports, and the allocations from each
+provider, in this order, and writes the inventories that have to change
+(:mod:`nfv_sched.ledger.inventory`).  The providers come first: otherwise one
+that is created after the compute nodes were read would look as if its compute
+node were gone.
 
 Several processes may do rounds at once.  They come to the same results from
 the same figures, every write is guarded by the generation of the provider, and
@@ -64,6 +65,7 @@ from nfv_sched.network import limits as nfv_limits
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
 from nfv_sched.nova import database
+from nfv_sched.nova import records
 from nfv_sched.nova import scheduler
 from nfv_sched import text
 
@@ -155,6 +157,7 @@ class _Known(ty.NamedTuple):
 
     generation: int
     usage: usage.HostUsage
+    guests: dict[str, usage.Guest]  # by Nova
     limits: nfv_limits.Limits
     accounts: dict[str, ledger_inventory.Account]
     inventories: dict[str, dict]  # as Placement has them
@@ -163,15 +166,15 @@ class _Known(ty.NamedTuple):
 
     def holds(
         self, provider: ledger_client.Provider | None, host: usage.HostUsage,
-        host_limits: nfv_limits.Limits,
+        guests: dict[str, usage.Guest], host_limits: nfv_limits.Limits,
     ) -> bool:
         """Whether nothing has changed, as far as is known without a query.
 
         Placement does not tell that allocations were removed.
         """
         return provider is not None and self.rounds > 0 and (
-            self.generation, self.usage, self.limits,
-        ) == (provider.generation, host, host_limits)
+            self.generation, self.usage, self.guests, self.limits,
+        ) == (provider.generation, host, guests, host_limits)
 
 
 class _State(ty.NamedTuple):
@@ -205,9 +208,9 @@ class Publisher:
         self._known: dict[str, _Known] = {}
         # UUID of a provider -> UUID of a consumer -> last sight.
         self._sights: dict[str, dict[str, unused.Sight]] = {}
-        # UUID of a provider -> UUID of a server -> the ports that Neutron
-        # shows as the server's, if Nova has said that they are.
-        self._right: dict[str, dict[str, tuple[str, ...]]] = {}
+        # Name of a host -> server UUID -> what it has there, by Nova; of this
+        # round.
+        self._guests: dict[str, dict[str, usage.Guest]] = {}
         self._traced = threading.Event()
         self._instances: dict[str, str] = {}
         self._left_out: frozenset[str] = frozenset()
@@ -262,13 +265,15 @@ class Publisher:
         if failures and not nodes:
             raise RoundError("Nova's database cannot be read: "
                              + '; '.join(failures))
-        wanted, left_out = self._choose(nodes)
+        chosen, left_out = self._choose(nodes)
         if self._reader is None:
             self._reader = neutron.Reader(
                 self._conf, self._stopped, self._doubts)
         self._snapshot = self._reader.read(self._snapshot)
         self._number += 1
         self._traced.clear()
+        wanted, unread = self._attribute(chosen)
+        failures = failures + unread
         host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
         # In this thread, so that bad values of an aggregate are logged once.
         tasks = [(node, published.get(node.uuid), host_limits.of(node))
@@ -287,9 +292,37 @@ class Publisher:
         reports += self._together(
             lambda task: self._host(*task, dry_run), tasks, began)
         self._forget({ledger_names.provider_uuid(node.uuid)
-                      for node in wanted})
+                      for node in chosen})
         reports.sort(key=lambda report: report.host)
         return Round(reports, failures, time.monotonic() - began)
+
+    def _attribute(
+        self, nodes: list[database.ComputeNode],
+    ) -> tuple[list[database.ComputeNode], list[str]]:
+        """Read from Nova whose the ports on the hosts are.
+
+        :param nodes: compute nodes
+        :returns: (the compute nodes of cells that can be read, error texts of
+            the other cells)
+        :raises RoundError: if no cell can be read
+        """
+        ports = self._snapshot.switch_ports()
+        try:
+            servers, unread = records.plugged_servers(
+                (node, [port.id for port in ports[node.host]])
+                for node in nodes if node.host in ports)
+        except Exception as exc:
+            raise RoundError(f"Nova's database cannot be read: {exc}") from exc
+        self._guests = {host: self._snapshot.guests(of_host, servers)
+                        for host, of_host in ports.items()}
+        if not unread:
+            return nodes, []
+        readable = [node for node in nodes if node.cell.uuid not in unread]
+        errors = list(unread.values())
+        if not readable:
+            raise RoundError("Nova's database cannot be read: "
+                             + '; '.join(errors))
+        return readable, errors
 
     def _choose(
         self, nodes: Iterable[database.ComputeNode],
@@ -423,7 +456,8 @@ class Publisher:
         uuid = ledger_names.provider_uuid(node.uuid)
         known = self._known.get(uuid)
         if known is not None and known.holds(
-                provider, self._snapshot.host(node.host), host_limits) and (
+                provider, self._snapshot.host(node.host),
+                self._guests.get(node.host, {}), host_limits) and (
                     not known.wasteful or not self._look_again(uuid)):
             self._known[uuid] = known._replace(rounds=known.rounds - 1)
             return HostReport(node.host, Action.UNCHANGED, known.accounts)
@@ -461,18 +495,20 @@ class Publisher:
         uuid = ledger_names.provider_uuid(node.uuid)
         host_usage = self._snapshot.host(node.host)
         state = self._read(node, provider, known, dry_run)
-        allocations, migrations, guests = self._see(node, state.held)
+        guests = self._guests.get(node.host, {})
+        allocations, migrations = self._see(node, state.held, guests)
         lowered = self._take_back(
             node, state.held, migrations, returned, dry_run)
         if lowered:
             state = (state._replace(held={**state.held, **lowered}) if dry_run
                      else self._read(node, provider, known, dry_run))
-            allocations, migrations, guests = self._see(node, state.held)
+            allocations, migrations = self._see(node, state.held, guests)
         accounts = ledger_inventory.accounts(
             host_usage, guests, host_limits, allocations, migrations)
         can_raise = (
-            # Nobody has published anything, ...
-            _WORDS.keys().isdisjoint(state.inventories)
+            # Nobody has published anything, or not all of it is left (both
+            # inventories are written at once), ...
+            not _WORDS.keys() <= state.inventories.keys()
             # ... or changed it since before Neutron was read.
             or provider is not None and provider.generation == state.generation
             or known is not None and known.inventories == state.inventories)
@@ -495,7 +531,7 @@ class Publisher:
             action = Action.UNCHANGED if complete else Action.LATER
         if not dry_run:
             self._known[uuid] = _Known(
-                generation, host_usage, host_limits, accounts, written,
+                generation, host_usage, guests, host_limits, accounts, written,
                 # Not all hosts in the same round.
                 random.randint(1, ROUNDS) if complete else 0,
                 any(self._kept(sight) != sight.held.resources
@@ -539,50 +575,30 @@ class Publisher:
     def _see(
         self, node: database.ComputeNode,
         held: Mapping[str, ledger_names.Held],
-    ) -> tuple[ledger_inventory.Allocations, dict[str, str],
-               Mapping[str, usage.Guest]]:
+        guests: Mapping[str, usage.Guest],
+    ) -> tuple[ledger_inventory.Allocations, dict[str, str]]:
         """Match the consumers of a provider with the guests on its host.
 
-        Updates the sights.  Nova is asked which ports it has plugged for those
-        with an allocation, and again when Neutron shows other ports.
+        Updates the sights.
 
         :param node: a compute node
         :param held: consumer UUID -> allocation
+        :param guests: server UUID -> its ports and rules on the host
         :returns: (consumer UUID -> resource class -> amount; consumer that is
-            a migration -> the guest that moves; server UUID -> its ports and
-            rules on the host)
+            a migration -> the guest that moves)
         """
         provider = ledger_names.provider_uuid(node.uuid)
         allocations = {consumer: allocation.resources
                        for consumer, allocation in held.items()}
-        guests = self._snapshot.host(node.host).guests
         migrations = self._migrations(node, [
             consumer for consumer in allocations if consumer not in guests])
-        shown = {
-            server: guests.get(server, usage.NOTHING).ports for server in {
-                migrations.get(consumer, consumer) for consumer in held}}
-        right = self._right.get(provider, {})
-        asked = [server for server, ports in shown.items()
-                 if right.get(server) != ports]
-        right = {server: ports for server, ports in shown.items()
-                 if right.get(server) == ports}
-        if asked:
-            plugged = database.plugged_ports(node.cell, asked)
-            guests = self._snapshot.guests_of(node.host, plugged)
-            right.update({
-                server: shown[server] for server, ports in plugged.items()
-                if ports and {*shown[server]} == {*guests[server].ports}
-                # All of them are bound here by now.
-                and all((port := self._snapshot.ports.get(uuid)) is not None
-                        and port.host == node.host for uuid in ports)})
-        self._right[provider] = right
         before = self._sights.get(provider, {})
         self._sights[provider] = {
             consumer: unused.look(
                 before.get(consumer), allocation,
                 guests.get(consumer, usage.NOTHING), self._number)
             for consumer, allocation in held.items()}
-        return allocations, migrations, guests
+        return allocations, migrations
 
     def _look_again(self, uuid: str) -> bool:
         """Update the sights of a host where nothing has changed.
@@ -686,7 +702,7 @@ class Publisher:
         return found
 
     def _forget(self, present: set[str]) -> None:
-        for known in (self._known, self._sights, self._right):
+        for known in (self._known, self._sights):
             for uuid in known.keys() - present:
                 del known[uuid]
         if len(self._instances) > 10000:

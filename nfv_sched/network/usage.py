@@ -259,34 +259,39 @@ class Snapshot:
         return [port for port in self.instances.get(instance, ())
                 if port.project == project]
 
-    def guests_of(
-        self, host: str, plugged: Mapping[str, Iterable[str]],
-    ) -> dict[str, Guest]:
-        """The guests of a host, with the ports that Nova has plugged for them.
+    def switch_ports(self) -> dict[str, list[Port]]:
+        """Return the ports that may be servers', by host.
 
-        Servers in ``plugged`` have just these ports.  Other servers have the
-        ports with their ``device_id``, without those that are plugged for
-        another server.
-
-        :param host: ``host_state.host``
-        :param plugged: server UUID -> UUIDs of all ports that Nova has plugged
-            for it, on any host
-        :returns: server UUID -> its ports on the switch of the host, and their
-            rules
+        Those that are bound to a host and pass through its virtual switch,
+        whatever owner they name.
         """
-        known = {port for ports in plugged.values() for port in ports}
-        ports_of: dict[str, Iterable[str]] = {
-            server: [port for port in guest.ports if port not in known]
-            for server, guest in self.host(host).guests.items()}
-        for server, ports in plugged.items():
-            ports_of[server] = sorted(
-                port for port in ports
-                if (found := self.ports.get(port)) is not None
-                and found.host == host
-                and not bypasses_vswitch(found.vnic_type))
-        return {server: Guest(tuple(ports), sum(
-            self.rules_of(self.ports[port].security_groups)
-            for port in ports)) for server, ports in ports_of.items()}
+        ports: dict[str, list[Port]] = {}
+        for port in self.ports.values():
+            if port.host and not bypasses_vswitch(port.vnic_type):
+                ports.setdefault(port.host, []).append(port)
+        return ports
+
+    def guests(
+        self, ports: Iterable[Port], servers: Mapping[str, str],
+    ) -> dict[str, Guest]:
+        """Attribute ports of one host to servers.
+
+        What the ports themselves say does not count.
+
+        :param ports: ports on the virtual switch of the host
+        :param servers: port UUID -> UUID of the server for which Nova has
+            plugged it; ports that are missing are no server's
+        :returns: server UUID -> its ports on the host, and their rules
+        """
+        of_server: dict[str, list[Port]] = {}
+        for port in ports:
+            server = servers.get(port.id)
+            if server is not None:
+                of_server.setdefault(server, []).append(port)
+        return {server: Guest(
+            tuple(sorted(port.id for port in ports)),
+            sum(self.rules_of(port.security_groups) for port in ports),
+        ) for server, ports in of_server.items()}
 
 
 class Supplement(ty.NamedTuple):

@@ -281,29 +281,6 @@ def moving_instance(cell, migration: str) -> str | None:
             return None
 
 
-def plugged_ports(
-    cell, instances: Iterable[str],
-) -> dict[str, list[str]]:
-    """The ports that Nova has plugged for some servers, and not removed.
-
-    Read from ``virtual_interfaces`` in the database of the cell, not from
-    Neutron.
-
-    :param cell: ``nova.objects.CellMapping`` of their cell
-    :param instances: UUIDs of the servers
-    :returns: server UUID -> UUIDs of its ports
-    """
-    from nova import context as nova_context
-    with nova_context.target_cell(
-            nova_context.get_admin_context(), cell) as context:
-        return {
-            instance: [
-                interface.uuid for interface in
-                objects.VirtualInterfaceList.get_by_instance_uuid(
-                    context, instance)]
-            for instance in instances}
-
-
 def is_idle(cell, instance: str) -> bool:
     """Whether Nova is doing nothing to a server: it has no task, no build.
 

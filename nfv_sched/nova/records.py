@@ -375,6 +375,58 @@ def _moved(context, hosts: Mapping[str, str | None],
     return found
 
 
+def plugged_servers(
+    ports: Iterable[tuple[database.ComputeNode, Iterable[str]]],
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the servers for which Nova has plugged ports.
+
+    Read from ``virtual_interfaces`` in the database of the cell of each
+    compute node.  ``instance_info_caches`` would not do: nova-compute heals
+    it from the ``device_id`` of the ports, which tenants can set.
+
+    :param ports: compute nodes, each with the UUIDs of ports
+    :returns: (port UUID -> server UUID, without ports that are plugged for no
+        server; UUID of a cell that cannot be read -> error text)
+    """
+    from nova import context as nova_context
+    cells: dict[str, ty.Any] = {}
+    of_cell: dict[str, list[str]] = {}
+    for node, uuids in ports:
+        cells[node.cell.uuid] = node.cell
+        of_cell.setdefault(node.cell.uuid, []).extend(uuids)
+
+    def read(context):
+        try:
+            return _plugged(context, of_cell[context.cell_uuid])
+        except Exception as exc:  # Nova would log it every time
+            return exc
+
+    servers: dict[str, str] = {}
+    failures: dict[str, str] = {}
+    for uuid, result in nova_context.scatter_gather_cells(
+            nova_context.get_admin_context(), list(cells.values()),
+            nova_context.CELL_TIMEOUT, read).items():
+        if result is nova_context.did_not_respond_sentinel:
+            failures[uuid] = f'cell {cells[uuid].identity} did not answer'
+        elif isinstance(result, Exception):
+            failures[uuid] = f'cell {cells[uuid].identity}: {_line(result)}'
+        else:
+            servers.update(result)
+    return servers, failures
+
+
+def _plugged(context, ports: Iterable[str]) -> dict[str, str]:
+    from nova.db.main import models
+    table = models.VirtualInterface.__table__
+    servers: dict[str, str] = {}
+    for uuids in _parts(ports):
+        # By ID: should there be two rows of a port, the newest counts.
+        servers.update((row.uuid, row.instance_uuid) for row in _rows(
+            context, _present(table, 'uuid', 'instance_uuid').where(
+                table.c.uuid.in_(uuids)).order_by(table.c.id)))
+    return servers
+
+
 def _parts(values: Iterable[str]) -> Iterator[list[str]]:
     known = list(values)
     for start in range(0, len(known), _VALUES):

@@ -247,6 +247,85 @@ class LifeTest(LedgerTestCase):
         self.assertEmpty()
 
 
+class AttributionTest(LedgerTestCase):
+    """Whose a port is says Nova, not the port."""
+
+    hosts = ('host1',)
+
+    def rounds(self, count=1):
+        """Let the publisher do rounds."""
+        for _ in range(count):
+            done = self.publisher.round()
+            self.assertFalse(done.failed, done)
+
+    def ports(self, server):
+        """The ports of Nova's fixture that are a server's."""
+        return [port for port in self.neutron._ports.values()
+                if port.get('device_id') == server['id']]
+
+    def test_neutron_answers_late(self):
+        """Ports are bound before Nova has noted whose they are."""
+        update = self.neutron.update_port
+        capacities = []
+
+        def late(*args, **kwargs):
+            answer = update(*args, **kwargs)
+            self.rounds()
+            capacities.append(self.capacity('host1'))
+            return answer
+
+        with mock.patch.object(self.neutron, 'update_port', late):
+            server = self.guest(nics=2)
+        # Of the second port's round the first one is none any more.
+        self.assertEqual([5, 5], capacities)
+        self.rounds()
+        self.assertEqual(6, self.capacity('host1'))
+        self.assertExact()
+        with mock.patch.object(self.neutron, 'update_port', late):
+            self.api.attach_interface(server['id'], {
+                'interfaceAttachment': {'net_id': base.TUNNELED}})
+        self.rounds()
+        self.assertEqual(5, self.capacity('host1'))
+        self.assertExact(host1=-1)
+
+    def test_renamed(self):
+        """By their project, before any publisher has seen them."""
+        server = self.guest(nics=3)
+        ports = self.ports(server)
+        for port, (owner, device) in zip(ports, (
+                ('compute:nova', uuidutils.generate_uuid()), ('', ''),
+                ('network:dhcp', 'dhcp1'))):
+            port.update(device_owner=owner, device_id=device)
+        for _ in range(2):
+            self.publish()
+            self.assertEqual(6, self.capacity('host1'))
+            self.assertExact()
+        self.rounds(4)
+        self.assertExact()
+        # One is detached, and given back.
+        self.api.detach_interface(server['id'], ports[2]['id'])
+        self.rounds(4)
+        self.assertEqual((2, 8), self.used('host1'))
+        self.assertEqual(6, self.capacity('host1'))
+        # What Nova does not find when the server is deleted stays bound, and
+        # counts once.
+        ports[1].update(device_owner='compute:nova', device_id=server['id'])
+        self.delete_all([server['id']])
+        self.rounds()
+        self.assertEqual((0, 0), self.used('host1'))
+        self.assertEqual(5, self.capacity('host1'))
+        # Nobody's claim covers it.
+        building = self.guest(nics=2)
+        ports[0]['device_id'] = building['id']
+        for _ in range(2):
+            self.publish()
+            self.assertEqual((5, (2, 8)), (
+                self.capacity('host1'), self.used('host1')))
+        self.read_neutron()
+        self.refused('vSwitch ports: 4 needed', nics=4)
+        self.guest(nics=3)
+
+
 class FullTest(LedgerTestCase):
     """No room in the ledger."""
 

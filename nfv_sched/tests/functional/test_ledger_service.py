@@ -297,6 +297,82 @@ class PublicationTest(LedgerTestCase):
         self.allocate(uuids.too_large, 'host1', 15, status=409)
         self.allocate(uuids.just_right, 'host1', 14)
 
+    def test_port_that_nova_has_not_noted_yet(self):
+        """It counts twice while Nova plugs it, and no round longer."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        self.allocate(uuids.guest, 'host1', 2, 20)
+        groups = [self.group(10)]
+        for rest in 1, 0:
+            port = neutron_api.port(
+                device=uuids.guest, host='host1', groups=groups)
+            self.neutron_api.ports.append(port)
+            self.publish(made)
+            self.assertEqual((20, 3), self.inventory('host1'), rest)
+            self.assertEqual((100, 10), self.inventory('host1', names.RULES))
+            self.plug([port], uuids.guest)
+            self.assertEqual({'host1': Action.CHANGED}, self.publish(made))
+            self.assertEqual((20, 2), self.inventory('host1'), rest)
+            self.assertEqual((100, 0), self.inventory('host1', names.RULES))
+        # One that comes beside what was claimed, as when it is attached.
+        port, = self.bind('host1', 1, uuids.guest, groups=groups)
+        self.publish(made)
+        self.assertEqual((20, 3), self.inventory('host1'))
+
+    def test_port_that_was_handed_on_and_renamed(self):
+        """Neutron shows the same before and after."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        ports = {}
+        for guest in uuids.guest, uuids.neighbour:
+            self.allocate(guest, 'host1', 1)
+            ports[guest], = self.bind('host1', 1, guest)
+        self.publish(made)
+        self.assertEqual((20, 2), self.inventory('host1'))
+        # The port still says that it is the first one's.
+        self.plug([ports[uuids.guest]], uuids.neighbour)
+        for _ in range(4):
+            self.publish(made)
+        self.assertEqual((20, 3), self.inventory('host1'))
+        # Which has given back what it has claimed for the port.
+        self.allocate(uuids.large, 'host1', 17, status=409)
+        self.allocate(uuids.large, 'host1', 16)
+
+    def test_renamed_port_of_a_server_that_is_gone(self):
+        """Nova leaves it bound: it counts once, whoever it says it is."""
+        self.start_host('host1')
+        port, = self.bind('host1', 1, uuids.guest, project=uuids.project)
+        made = self.publisher()
+        self.publish(made)
+        port['device_id'] = uuids.nobody
+        objects.VirtualInterface.get_by_uuid(
+            context.get_admin_context(), port['id']).destroy()
+        # Not even a server that is being built in the same project has it.
+        self.allocate(uuids.building, 'host1', 2)
+        for name in uuids.nobody, uuids.building:
+            port['device_id'] = name
+            for publisher_ in made, self.publisher():
+                self.publish(publisher_)
+                self.assertEqual((20, 3), self.inventory('host1'), name)
+        self.unbind([port])
+        self.publish(made)
+        self.assertEqual((20, 2), self.inventory('host1'))
+
+    def test_port_of_a_server_that_was_shown_elsewhere(self):
+        """A port bound where its server has claimed nothing is reserved."""
+        for host in 'host1', 'host2':
+            self.start_host(host)
+        made = self.publisher()
+        self.publish(made)
+        self.allocate(uuids.guest, 'host1', 2)
+        self.bind('host1', 1, uuids.guest)
+        self.bind('host2', 1, uuids.guest)
+        self.publish(made)
+        self.assertEqual((20, 2), self.inventory('host1'))
+        self.assertEqual((20, 3), self.inventory('host2'))
+
     def test_port_that_another_server_got(self):
         """It is that one's by what Nova says, and by what the port says."""
         self.start_host('host1')
@@ -632,6 +708,36 @@ class PublicationTest(LedgerTestCase):
         self.assertIsNone(self.inventory('host1'))
         self.assertIn('host1', self.log.output)
 
+    def test_cell_does_not_say_whose_ports_are(self):
+        """What is published for its hosts stays; without any, no round."""
+        self.start_host('host1')
+        made = self.publisher()
+        self.publish(made)
+        self.allocate(uuids.guest, 'host1', 3)
+        self.bind('host1', 3, uuids.guest)
+
+        def fail(context, ports):
+            raise RuntimeError('no database')
+
+        with fixtures.MonkeyPatch('nfv_sched.nova.records._plugged', fail):
+            error = self.assertRaises(publisher.RoundError, made.round)
+            self.assertIn('no database', str(error))
+        self.assertEqual((20, 2), self.inventory('host1'))
+        node, = publisher.database.compute_nodes()[0]
+        lost = node._replace(
+            uuid=uuids.lost, host='host2',
+            cell=objects.CellMapping(uuid=uuids.cell, name='lost'))
+        with fixtures.MonkeyPatch(
+            'nfv_sched.nova.database.compute_nodes',
+            lambda: ([node, lost], []),
+        ), fixtures.MonkeyPatch(
+            'nfv_sched.nova.records.plugged_servers',
+            lambda ports: ({}, {uuids.cell: 'cell lost did not answer'}),
+        ):
+            done = made.round()
+        self.assertEqual(['cell lost did not answer'], done.failures)
+        self.assertEqual(['host1'], [report.host for report in done.hosts])
+
     def second_node(self, host):
         """Another compute node of a host."""
         node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
@@ -680,6 +786,25 @@ class PublicationTest(LedgerTestCase):
             self.publish(made))
         self.assertEqual([names.TRAIT], self.traits('host1'))
         self.assertEqual((20, 4), self.inventory('host1'))
+
+    def test_second_compute_node_and_an_inventory_removed(self):
+        """A process that does one round marks the host all the same."""
+        self.start_host('host1')
+        self.bind('host1', 3, owner='network:dhcp')
+        self.publish()
+        second = self.second_node('host1')
+        self.publish()
+        path = f'/resource_providers/{self.provider("host1")}/inventories'
+        for name in names.RULES, names.PORTS:
+            self.assertEqual(204, self.placement.delete(
+                f'{path}/{name}').status)
+            second.destroy()
+            self.assertEqual({'host1': Action.CREATED}, self.publish())
+            self.assertEqual([names.TRAIT], self.traits('host1'))
+            self.assertEqual((20, 5), self.inventory('host1'))
+            self.assertEqual((100, 0), self.inventory('host1', names.RULES))
+            second = self.second_node('host1')
+            self.assertEqual({'host1': Action.LEFT_OUT}, self.publish())
 
     def test_second_compute_node_and_more_room(self):
         """Nobody knows who has published that, so it takes a round more.

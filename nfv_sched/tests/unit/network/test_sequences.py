@@ -58,6 +58,9 @@ class Guest:
     :ivar source: where it comes from while it moves
     :ivar migration: UUID of the migration that has the allocation there
     :ivar ports: port -> [host that it is bound to, groups]
+    :ivar plugging: port that is bound and that Nova has not noted yet; None
+        if there is none
+    :ivar built: whether it has been built
     :ivar reverted: whether it goes back to a host where it had perhaps
         claimed less than it has
     :ivar arrived: when it claimed what it needs where it is now
@@ -68,6 +71,8 @@ class Guest:
         self.source = None
         self.migration = None
         self.ports = {}
+        self.plugging = None
+        self.built = False
         self.reverted = False
         self.arrived = 0
 
@@ -80,6 +85,10 @@ class Guest:
         """Ports that are not bound to where the guest is."""
         return [port for port, (bound, _groups) in self.ports.items()
                 if bound != self.host]
+
+    def busy(self):
+        """Whether its ports are being bound."""
+        return bool(self.pending()) or self.plugging is not None
 
 
 class World:
@@ -108,6 +117,9 @@ class World:
         self.clock = itertools.count(1)
         self.migrations = {}
         self.says = {}  # port -> server and owner that its project has set
+        # Port -> [host, groups], of servers that are gone: Nova did not find
+        # them by their device_id.
+        self.orphans = {}
         self.moment = 0
         self.grown = {(host, name): [] for host in HOSTS for name in CLASSES}
         self.uncovered = {key: 0 for key in self.grown}
@@ -131,16 +143,22 @@ class World:
                 ports.append({
                     'id': port, 'host': bound, 'instance': instance,
                     'owner': owner, 'groups': groups, 'project': 'p'})
+        for port, (bound, groups) in self.orphans.items():
+            instance, owner = self.says[port]
+            ports.append({
+                'id': port, 'host': bound, 'instance': instance,
+                'owner': owner, 'groups': groups, 'project': 'p'})
         ports += [
             {'id': f'dhcp-{host}-{number}', 'host': host,
              'instance': f'dhcp-{host}', 'owner': 'network:dhcp'}
             for host, count in self.dhcp.items() for number in range(count)]
         return snapshots.snapshot(ports, self.rules)
 
-    def plugged(self, servers):
-        """See ``database.plugged_ports``."""
-        return {name: list(self.guests[name].ports) if name in self.guests
-                else [] for name in servers}
+    def plugged(self):
+        """See ``records.plugged_servers``."""
+        return {port: name for name, guest in self.guests.items()
+                for port, (bound, _groups) in guest.ports.items()
+                if bound and port != guest.plugging}
 
     # What is true.
 
@@ -163,7 +181,9 @@ class World:
                 self.held(guest.migration, host, name)
                 if guest.migration else 0)
             total += max(self.amounts(guest.on(host))[name] - held, 0)
-        return total
+        return total + self.amounts([
+            groups for bound, groups in self.orphans.values()
+            if bound == host])[name]
 
     def note(self):
         """Note what has come without a claim."""
@@ -214,37 +234,83 @@ class World:
                 groups for _bound, groups in ports.values()],
                 self.rng.choice((0, 0, 4))):
             guest.ports = ports
+            guest.built = not ports
             self.guests[name] = guest
 
     def bind(self):
-        """A port of a guest that is built or moved is bound."""
-        name = self._guest(lambda guest: guest.pending())
-        if name is not None:
-            guest = self.guests[name]
+        """A port of a guest that is built or moved is bound.
+
+        Nova notes a port when Neutron has answered, and binds no other before.
+        """
+        name = self._guest(lambda guest: guest.busy())
+        if name is None:
+            return
+        guest = self.guests[name]
+        if guest.plugging is not None:
+            guest.plugging = None
+        else:
+            port = guest.pending()[0]
             before = self.uncovered_on(guest.host, ledger_names.PORTS)
-            guest.ports[guest.pending()[0]][0] = guest.host
+            if not guest.ports[port][0]:
+                self._plug(guest, port)
+            guest.ports[port][0] = guest.host
             if not guest.reverted and before != self.uncovered_on(
                     guest.host, ledger_names.PORTS):
                 raise AssertionError(f'the claim of {name} was not kept')
+        guest.built = guest.built or not guest.busy()
+
+    def _plug(self, guest, port):
+        """Nova notes a new port of a server, at once or later."""
+        if self.rng.random() < 0.5:
+            guest.plugging = port
+            self.seen['slow'] += 1
+
+    def _attach(self, guest, port, groups):
+        guest.ports[port] = [guest.host, groups]
+        self._plug(guest, port)
+
+    def _idle_guest(self):
+        return self._guest(
+            lambda guest: not guest.migration and not guest.busy())
 
     def attach(self):
         """An interface is attached to a server that runs."""
-        name = self._guest(
-            lambda guest: not guest.migration and not guest.pending())
+        name = self._idle_guest()
         if name is not None:
-            guest = self.guests[name]
-            guest.ports[f'{name}-{next(self.numbers)}'] = [
-                guest.host, self._groups()]
+            self._attach(self.guests[name], f'{name}-{next(self.numbers)}',
+                         self._groups())
 
     def detach(self):
         """One is detached, or all of them."""
-        name = self._guest(
-            lambda guest: not guest.migration and not guest.pending())
+        name = self._idle_guest()
         if name is not None:
             guest = self.guests[name]
             for port in self.rng.choice(
                     (list(guest.ports), list(guest.ports)[:1])):
                 del guest.ports[port]
+
+    def reuse(self):
+        """A port of a server, or of none, is attached to another one.
+
+        And then named the first one's again.
+        """
+        name, other = self._idle_guest(), self._idle_guest()
+        if other is None:
+            return
+        ports = self.rng.choice((self.guests[name].ports, self.orphans))
+        if ports:
+            port = self.rng.choice(sorted(ports))
+            _bound, groups = ports.pop(port)
+            self.says.pop(port, None)
+            self._attach(self.guests[other], port, groups)
+            if self.rng.random() < 0.5:
+                self.says[port] = name, 'compute:nova'
+            self.seen['reused'] += 1
+
+    def remove(self):
+        """A port of a server that is gone is removed."""
+        if self.orphans:
+            del self.orphans[self.rng.choice(sorted(self.orphans))]
 
     def regroup(self):
         """The groups of a port are changed."""
@@ -258,7 +324,8 @@ class World:
         """A project sets whose a port is to be, or sets it right again."""
         name = self._guest(lambda guest: guest.ports)
         if name is not None:
-            ports = sorted(self.guests[name].ports)
+            ports = self.rng.choice((
+                sorted(self.guests[name].ports), sorted(self.orphans)))
             for port in self.rng.choice((ports, ports[:1])):
                 self.says[port] = self.rng.choice((
                     (name, 'compute:nova'), ('nobody', 'compute:nova'),
@@ -280,8 +347,7 @@ class World:
 
     def move(self):
         """A server moves to another host, or is resized where it is."""
-        name = self._guest(
-            lambda guest: not guest.migration and not guest.pending())
+        name = self._idle_guest()
         if name is None:
             return
         guest = self.guests[name]
@@ -302,7 +368,7 @@ class World:
     def confirm(self):
         """A move ends."""
         name = self._guest(
-            lambda guest: guest.migration and not guest.pending())
+            lambda guest: guest.migration and not guest.busy())
         if name is not None:
             guest = self.guests[name]
             del self.placement.consumers[guest.migration]
@@ -322,15 +388,21 @@ class World:
 
     def delete(self):
         """A server is deleted."""
-        name = self._guest(lambda guest: not guest.migration)
+        name = self._guest(lambda guest: not guest.migration and (
+            self.rng.random() < 0.3 or not self.says.keys().isdisjoint(
+                guest.ports)))
         if name is not None:
             self.placement.consumers.pop(name, None)
-            del self.guests[name]
+            # Nova removes the ports that name the server.
+            for port, (bound, groups) in self.guests.pop(name).ports.items():
+                if bound and self.says.get(port, (name,))[0] != name:
+                    self.orphans[port] = [bound, groups]
+                    self.seen['orphans'] += 1
 
     EVENTS = ('create',) * 6 + ('bind',) * 12 + ('confirm',) * 3 + (
         'attach', 'detach', 'detach', 'regroup', 'rename', 'rule', 'network',
-        'move',
-        'move', 'revert', 'delete')
+        'rename', 'reuse', 'remove', 'move', 'move', 'revert', 'delete',
+        'delete')
 
     def happen(self):
         """Let anything happen."""
@@ -339,7 +411,7 @@ class World:
 
     def settle(self):
         """Let everything end that has begun."""
-        while self._guest(lambda guest: guest.migration or guest.pending()):
+        while self._guest(lambda guest: guest.migration or guest.busy()):
             self.bind()
             self.confirm()
         self.note()
@@ -362,7 +434,7 @@ class Stepper:
 
     def __init__(self, number):
         self.number = number
-        self.publisher = publisher.Publisher(publisher.CONF, Stop())
+        self.restart()
         self.began = None
         self.read = 0
         self.looked = set()  # hosts whose allocations it has read
@@ -378,6 +450,10 @@ class Stepper:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._ended = False
         self._thread.start()
+
+    def restart(self):
+        """Begin anew, between two rounds, without any memory."""
+        self.publisher = publisher.Publisher(publisher.CONF, Stop())
 
     def _run(self):
         while True:
@@ -451,6 +527,11 @@ class Run:
 
         return types.SimpleNamespace(read=read, close=lambda: None)
 
+    def plugged(self):
+        """See ``records.plugged_servers``."""
+        self.acting.pause()
+        return self.world.plugged(), {}
+
     def moving(self, cell, consumer):
         """See ``database.moving_instance``."""
         return self.world.migrations.get(consumer)
@@ -459,7 +540,7 @@ class Run:
         """See ``database.is_idle``."""
         self.acting.asked[instance] = self.world.moment
         guest = self.world.guests.get(instance)
-        return guest is None or not guest.pending()
+        return guest is None or not guest.pending() and guest.built
 
     def _before(self, method, path):
         self.acting.pause()
@@ -607,8 +688,8 @@ class SequencesTest(base.TestCase):
              lambda: self.sequence.world.nodes()),
             ('nfv_sched.nova.database.moving_instance',
              lambda cell, consumer: self.sequence.moving(cell, consumer)),
-            ('nfv_sched.nova.database.plugged_ports',
-             lambda cell, servers: self.sequence.world.plugged(servers)),
+            ('nfv_sched.nova.records.plugged_servers',
+             lambda ports: self.sequence.plugged()),
             ('nfv_sched.nova.database.is_idle',
              lambda cell, consumer: self.sequence.idle(cell, consumer)),
         ):
@@ -622,8 +703,6 @@ class SequencesTest(base.TestCase):
         self.flags(vswitch_ports_per_node=world.limits[ledger_names.PORTS],
                    vswitch_physical_ports=PHYSICAL,
                    security_rules_per_node=world.limits[ledger_names.RULES])
-        for stepper in run.steppers:
-            self.addCleanup(stepper.publisher.close)
         with contextlib.ExitStack() as ends:
             for stepper in run.steppers:
                 ends.callback(run.end, stepper)
@@ -633,10 +712,12 @@ class SequencesTest(base.TestCase):
                 if rng.random() < busy:
                     world.happen()
                 else:
-                    for stepper in rng.choices(run.steppers)[:1]:
-                        for _ in range(rng.choice((1, 1, 3, 8))):
-                            run.step(stepper)
-                            run.check()
+                    stepper = rng.choice(run.steppers)
+                    if stepper.began is None and rng.random() < 0.1:
+                        stepper.restart()
+                    for _ in range(rng.choice((1, 1, 3, 8))):
+                        run.step(stepper)
+                        run.check()
                 run.check()
             world.settle()
             for number in range(ENOUGH):
@@ -654,6 +735,6 @@ class SequencesTest(base.TestCase):
                 raise AssertionError(f'sequence {seed}: {exc}') from exc
         # Otherwise the sequences have become too tame to show anything.
         for what in ('claim 204', 'claim 409', 'moves', 'reverts',
-                     'renamed', 'given back', 'written', 'created', 'changed',
-                     'unchanged', 'later'):
+                     'renamed', 'reused', 'slow', 'orphans', 'given back',
+                     'written', 'created', 'changed', 'unchanged', 'later'):
             self.assertGreater(seen[what], SEQUENCES // 10, what)

@@ -191,16 +191,16 @@ class CountTest(testtools.TestCase):
                 ('p5', owner, device, 'h2', 'normal', ('a',), 'p'),
                 rules=[('a', 3), ('b', 10)])
             self.assertEqual(3, snapshot.host('h').vswitch_ports)
-            guests = snapshot.guests_of('h', {
-                'vm': ['p1', 'p2', 'p4', 'p5', 'gone'], 'gone': []})
+            ports = snapshot.switch_ports()
+            self.assertEqual({'h': ['p1', 'p2', 'p3'], 'h2': ['p5']}, {
+                host: [port.id for port in of_host]
+                for host, of_host in ports.items()}, owner)
             self.assertEqual(
-                {'vm': usage.Guest(('p1', 'p2'), 13),
-                 'other': usage.Guest(('p3',), 10),
-                 'gone': usage.NOTHING}, guests, owner)
-            self.assertEqual(usage.NOTHING, snapshot.guests_of(
-                'h', {'other': ['p5']})['other'])
-            self.assertEqual(
-                dict(snapshot.host('h').guests), snapshot.guests_of('h', {}))
+                {'vm': usage.Guest(('p1', 'p2'), 13)},
+                snapshot.guests(ports['h'], {
+                    'p1': 'vm', 'p2': 'vm', 'p4': 'vm', 'p5': 'vm',
+                    'gone': 'vm'}), owner)
+            self.assertEqual({}, snapshot.guests(ports['h2'], {}), owner)
 
     def test_services_of_projects(self):
         """Their ports are services only where such an agent is."""
