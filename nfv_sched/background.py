@@ -30,6 +30,8 @@ import typing as ty
 
 from oslo_log import log as logging
 
+from nfv_sched import text
+
 Value = ty.TypeVar('Value')
 
 
@@ -207,7 +209,7 @@ class Refresher(Repeated, ty.Generic[Value]):
 
     def _keep_error(self, exc: Exception) -> None:
         # Not the exception, which would keep all that it was about.
-        self.last_error = f'{type(exc).__name__}: {exc}'
+        self.last_error = text.mask_secrets(f'{type(exc).__name__}: {exc}')
 
     def _tell(self, function: Callable[..., None], *args) -> None:
         """Call a function; log its exception, so that the thread goes on."""

@@ -34,6 +34,7 @@ from nfv_sched.journal import writer
 from nfv_sched.ledger import reader
 from nfv_sched.nova import scheduler
 from nfv_sched import refusals
+from nfv_sched import text
 from nfv_sched import times
 
 LOG = logging.getLogger(__name__)
@@ -95,7 +96,8 @@ def _lines(part: Callable[[], Iterator[str]]) -> list[str]:
 def _said(exc: Exception) -> str:
     """What an exception says, in one line."""
     try:
-        return ' '.join(f'{type(exc).__name__}: {exc}'.split())
+        return text.mask_secrets(
+            ' '.join(f'{type(exc).__name__}: {exc}'.split()))
     except Exception:
         return type(exc).__name__
 

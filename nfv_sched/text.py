@@ -16,6 +16,18 @@ import re
 import unicodedata
 
 _NAMED = 5
+_MASK = '***'
+_WORD = re.compile(r'\S+')
+_DELIMITER = re.compile('[/?#]')
+_MOST_PARTS = 20
+# Tokens of Keystone (Fernet and JWS), headers with a token, and arguments of
+# commands: strutils.mask_password() does not know them.
+_TOKEN = re.compile(
+    r'\bgAAAA[\w-]{8,}={0,2}|\beyJ[\w-]+\.[\w-]+\.[\w-]+')
+_HEADER = re.compile(
+    r'((?:\bX-[a-z-]{0,40}token|\bauthorization)["\']?\s{0,9}[:=]\s{0,9}'
+    r'["\']?(?:(?:bearer|basic)\s)?|--[a-z-]{0,40}'
+    r'(?:password|secret|token)[ =])[^\s"\',;]+', re.IGNORECASE)
 
 _UNUSUAL = re.compile(r'[^\n\t -~]')
 # Characters without a picture that str.isprintable() lets pass: fillers,
@@ -52,7 +64,7 @@ def brief(exc: Exception | str) -> str:
     :param exc: an exception, or its message
     """
     lines = str(exc).splitlines() or [type(exc).__name__]
-    return lines[0].rstrip('. ')
+    return mask_secrets(lines[0].rstrip('. '))
 
 
 def visible(text: str) -> str:
@@ -89,3 +101,44 @@ def _is_of_emoji(text: str, index: int) -> bool:
 def _is_symbol(char: str) -> bool:
     # Sk: the colours of skin.
     return char != '' and unicodedata.category(char) in ('So', 'Sk')
+
+
+def mask_secrets(message: str) -> str:
+    """Mask passwords and tokens in an error message.
+
+    Libraries put the URL that they failed with into their messages, with the
+    account that may be in it.  What precedes the last ``@`` of a word is
+    masked as a whole: passwords have ``/``, ``#`` and ``@`` where they should
+    have been quoted.
+
+    :param message: of any length
+    """
+    # Takes time to import, and --help is to be quick.
+    from oslo_utils import strutils
+    parts: set[str] = set()
+    message = _WORD.sub(lambda match: _mask_account(match[0], parts), message)
+    if parts:
+        # Such as "'nova:secr' is not a valid host or port".
+        message = re.sub(
+            rf"(?<=[:'\"])(?:{'|'.join(map(re.escape, parts))})(?=['\"])",
+            _MASK, message)
+    message = strutils.mask_password(message, _MASK)
+    return _HEADER.sub(rf'\g<1>{_MASK}', _TOKEN.sub(_MASK, message))
+
+
+def _mask_account(word: str, parts: set[str]) -> str:
+    """Mask ``user:password`` in a word such as ``http://user:password@host``.
+
+    Without a scheme, it must have a colon to be taken for an account.
+
+    :param parts: gets what libraries may take for the port
+    """
+    before, at, host = word.rpartition('@')
+    start, scheme, account = before.partition('://')
+    if not at or not scheme and ':' not in before:
+        return word
+    password = account.partition(':')[2]
+    port = _DELIMITER.split(password, maxsplit=1)[0]
+    if port and len(parts) < _MOST_PARTS:
+        parts.add(port)
+    return f'{start}{scheme}{_MASK}@{host}' if scheme else f'{_MASK}@{host}'

@@ -11,6 +11,7 @@
 #    under the License.
 """Save and load a snapshot: compressed JSON with the version of its format."""
 
+import dataclasses
 import gzip
 import io
 import json
@@ -25,6 +26,7 @@ import zlib
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
 from nfv_sched.cloud import sound
+from nfv_sched import text
 
 FORMAT = 'nfv-sched snapshot'
 
@@ -143,7 +145,9 @@ def load(path: str) -> snapshot.Cloud:
         sound.check(cloud)
     except codec.WrongError as exc:
         raise FileError(f'{path}: {exc}') from exc
-    return cloud
+    # Errors, as an older release may have written them.
+    return dataclasses.replace(
+        cloud, missing=tuple(map(text.mask_secrets, cloud.missing)))
 
 
 def _finite(text: str) -> float:

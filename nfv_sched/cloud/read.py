@@ -35,6 +35,7 @@ from nfv_sched.ledger import client as placement_client
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
 from nfv_sched.nova import records
+from nfv_sched import text
 
 #: Options that decide where servers go; no passwords, no URLs.  Of section
 #: ``nfv_sched`` all such are read, and all weight multipliers.
@@ -116,7 +117,7 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     return snapshot.Cloud(
         taken=taken, source="Nova's databases, Placement and Neutron",
         nova=release('nova'), nfv_sched=release('nfv-sched'),
-        missing=tuple(missing), options=options(conf),
+        missing=tuple(map(text.mask_secrets, missing)), options=options(conf),
         hosts=tuple(sorted(
             (_whole_host(fields, placed, network) for fields in hosts),
             key=lambda host: (host.name, host.hypervisor))),

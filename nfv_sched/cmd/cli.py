@@ -36,6 +36,7 @@ from cliff import show
 from nfv_sched.cmd import formats
 from nfv_sched.cmd import printable
 from nfv_sched.cmd import quiet
+from nfv_sched import text
 
 NAMESPACE = 'nfv_sched.cli'
 
@@ -54,6 +55,21 @@ def version() -> str:
         return importlib.metadata.version('nfv-sched')
     except importlib.metadata.PackageNotFoundError:
         return 'not installed'
+
+
+class _MaskingFormatter(logging.Formatter):
+    """A log formatter that masks secrets, in tracebacks too.
+
+    :param formatter: formats the message; None for the default
+    """
+
+    def __init__(self, formatter: logging.Formatter | None):
+        super().__init__()
+        self._formatter = formatter or logging.Formatter()
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format a record; called by the library."""
+        return text.mask_secrets(self._formatter.format(record))
 
 
 class NFVSched(app.App):
@@ -90,6 +106,7 @@ class NFVSched(app.App):
         for handler in logging.getLogger('').handlers:
             if self.options.debug:
                 handler.setLevel(logging.DEBUG)
+            handler.setFormatter(_MaskingFormatter(handler.formatter))
 
     def run_subcommand(self, argv):
         """Run a subcommand; called by cliff.
@@ -162,7 +179,8 @@ class _Subcommand:
         :param error: text, or an exception
         :returns: the exit code for that
         """
-        self.app.stderr.write(f'error: {" ".join(str(error).split())}\n')
+        message = text.mask_secrets(' '.join(str(error).split()))
+        self.app.stderr.write(f'error: {message}\n')
         return 1
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

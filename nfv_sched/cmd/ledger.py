@@ -94,7 +94,8 @@ def once(dry_run: bool) -> int:
     try:
         done = worker.round(dry_run)
     except publisher.RoundError as exc:
-        print(f'{PROG}: {text.visible(str(exc))}', file=sys.stderr)
+        print(f'{PROG}: {text.visible(text.mask_secrets(str(exc)))}',
+              file=sys.stderr)
         return 1
     finally:
         worker.close()
@@ -160,7 +161,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return once(conf.dry_run) if conf.once else serve()
     except cfg.Error as exc:
         # Some values are only checked when they are used.
-        print(f'{PROG}: {text.visible(str(exc))}', file=sys.stderr)
+        print(f'{PROG}: {text.visible(text.mask_secrets(str(exc)))}',
+              file=sys.stderr)
         return 2
 
 

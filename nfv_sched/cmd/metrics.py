@@ -31,6 +31,7 @@ from nfv_sched.cmd import journal as cmd_journal
 from nfv_sched.cmd import source
 from nfv_sched.journal import writer
 from nfv_sched.simulator import progress
+from nfv_sched import text
 
 LOG = logging.getLogger(__name__)
 
@@ -177,14 +178,15 @@ class Metrics(source.Looking, cli.Command):
             may have gone
         """
         try:
-            for text in collection.collect():
-                LOG.warning('%s', text)
+            for message in collection.collect():
+                LOG.warning('%s', message)
         except Exception as exc:
             if first and isinstance(exc, source.UsageError):
                 raise
             collection.collector.errors += 1
             if isinstance(exc, source.EXPECTED):
-                LOG.error('The last figures are kept: %s', exc)
+                LOG.error('The last figures are kept: %s',
+                          text.mask_secrets(str(exc)))
             else:
                 LOG.exception('The last figures are kept')
 

@@ -21,6 +21,7 @@ from nfv_sched.cmd import cli
 from nfv_sched.cmd import source
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import examples
+from nfv_sched import text
 
 _EPILOG = """\
 examples:
@@ -136,7 +137,7 @@ class Simulate(cli.Lister):
             super().run(parsed_args)
             self.app.stdout.flush()
         except (problems.InputError, _UsageError, source.UnreadError) as e:
-            for line in str(e).splitlines():
+            for line in text.mask_secrets(str(e)).splitlines():
                 print(f'nfv-sched: {line}', file=self.app.stderr)
             return 2
         except BrokenPipeError:
@@ -144,7 +145,8 @@ class Simulate(cli.Lister):
         except Exception as e:
             if self.app.options.debug:
                 raise
-            print(f'nfv-sched: internal error: {type(e).__name__}: {e}; '
+            print(f'nfv-sched: internal error: {type(e).__name__}: '
+                  f'{text.mask_secrets(str(e))}; '
                   '"nfv-sched --debug simulate ..." shows where',
                   file=self.app.stderr)
             return 3
@@ -173,8 +175,8 @@ class Simulate(cli.Lister):
                 raise _UsageError('--from needs files with steps, and has '
                                   'the configuration of the cloud')
             self._found = source.load(parsed_args.source)
-            for text in self._found.missing:
-                print(f'nfv-sched: {parsed_args.source}: {text}',
+            for message in self._found.missing:
+                print(f'nfv-sched: {parsed_args.source}: {message}',
                       file=self.app.stderr)
         if parsed_args.example is not None:
             paths = [self._example(parsed_args.example)]

@@ -289,7 +289,6 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
     :raises UnreadError: if it cannot be used; names the file, in a line
     """
     from oslo_config import cfg
-    import oslo_messaging
 
     # Nova is imported by now only if somebody wants such a command.
     from nfv_sched.nova import database
@@ -297,7 +296,7 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
         (database.read_configuration if databases
          else database.parse_configuration)(
             arguments, cli.NFVSched.NAME, '')
-    except (cfg.Error, oslo_messaging.MessagingException) as exc:
+    except cfg.Error as exc:
         path, why = _unusable(exc)
         raise UnreadError(
             f'the configuration cannot be used: {why}' if path is None else
@@ -311,7 +310,6 @@ def _unusable(exc: Exception) -> tuple[str | None, str]:
     :returns: None for a file that is not known
     """
     from oslo_config import cfg
-    import oslo_messaging
     match exc:
         case cfg.ConfigFilesNotFoundError():
             return ', '.join(exc.config_files), os.strerror(errno.ENOENT)
@@ -320,8 +318,6 @@ def _unusable(exc: Exception) -> tuple[str | None, str]:
         case cfg.ConfigFileParseError():
             path = exc.config_file
             return path, exc.msg.replace(f'at {path}:', 'line ', 1)
-        case oslo_messaging.MessagingException():
-            return None, f'[DEFAULT] transport_url: {exc}'
     return None, ' '.join(str(exc).split())
 
 

@@ -96,11 +96,13 @@ def _guarded(
             return check()
         except cfg.Error as exc:
             return upgradecheck.Result(
-                upgradecheck.Code.FAILURE, f'{exc}. Correct nova.conf.')
+                upgradecheck.Code.FAILURE,
+                f'{words.mask_secrets(str(exc))}. Correct nova.conf.')
         except Exception as exc:
             return upgradecheck.Result(
                 upgradecheck.Code.FAILURE,
-                f'The check itself failed: {type(exc).__name__}: {exc}. '
+                f'The check itself failed: {type(exc).__name__}: '
+                f'{words.mask_secrets(str(exc))}. '
                 'Please report this.')
     return run
 
@@ -150,7 +152,8 @@ def _check() -> int:
     try:
         database.prepare_database()
     except Exception as exc:
-        print(f'{PROG}: nova.conf cannot be used: {exc}', file=sys.stderr)
+        print(f'{PROG}: nova.conf cannot be used: '
+              f'{words.mask_secrets(str(exc))}', file=sys.stderr)
         return UNUSABLE
     return Checks(conf).check()
 
@@ -179,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         database.parse_configuration(argv, PROG, _DESCRIPTION)
     except cfg.Error as exc:
-        print(f'{PROG}: {exc}', file=sys.stderr)
+        print(f'{PROG}: {words.mask_secrets(str(exc))}', file=sys.stderr)
         return UNUSABLE
     except SystemExit as exc:
         # Its exit code for wrong arguments is that of a failed check.

@@ -28,6 +28,7 @@ from keystoneauth1 import loading as ks_loading
 from keystoneauth1 import session as ks_session
 
 from nfv_sched.ledger import names
+from nfv_sched import text
 
 _GROUP = 'placement'  # section of nova.conf
 _MICROVERSION = '1.38'
@@ -41,9 +42,14 @@ _SUFFIX = '_nfv_ledger'
 Found = ty.TypeVar('Found')
 
 
+# ValueError: of a malformed URL.
+_ERRORS = (ks_exceptions.ClientException, OSError, ValueError)
+
+
 class PlacementError(Exception):
     """Placement did not do what was asked.
 
+    :param message: secrets in it are masked
     :ivar status: HTTP status of the answer, if it was an error; else None
     :ivar code: error code in the answer; may be empty
     :ivar detail: message in the answer; may be empty
@@ -52,6 +58,9 @@ class PlacementError(Exception):
     status: int | None = None
     code: str = ''
     detail: str = ''
+
+    def __init__(self, message: str):
+        super().__init__(text.mask_secrets(message))
 
 
 class UnavailableError(PlacementError):
@@ -406,7 +415,7 @@ class Client:
                 path, method, json=body, raise_exc=False,
                 microversion=version or _MICROVERSION,
                 headers={'Accept': 'application/json'})
-        except (ks_exceptions.ClientException, OSError) as exc:
+        except _ERRORS as exc:
             raise UnavailableError(f'{method} {path}: {exc}') from exc
         if response.status_code not in (200, 201, 204):
             raise _error(method, path, response)
@@ -441,7 +450,7 @@ def connect(conf) -> ks_adapter.Adapter:
             session.timeout = _TIMEOUT
         return ks_loading.load_adapter_from_conf_options(
             conf, _GROUP, session=session, auth=auth)
-    except (ks_exceptions.ClientException, OSError) as exc:
+    except _ERRORS as exc:
         raise UnavailableError(f'no connection to Placement: {exc}') from exc
 
 

@@ -87,7 +87,13 @@ _WORDS = {ledger_names.PORTS: 'ports', ledger_names.RULES: 'rules'}
 
 
 class RoundError(Exception):
-    """A round could not be completed."""
+    """A round could not be completed.
+
+    :param message: secrets in it are masked
+    """
+
+    def __init__(self, message: str):
+        super().__init__(text.mask_secrets(message))
 
 
 class Action(enum.Enum):
@@ -484,7 +490,8 @@ class Publisher:
                 self._traced.set()
                 LOG.exception('Host %s', node.host)
             return HostReport(node.host, Action.FAILED, {},
-                              f'{type(exc).__name__}: {exc}')
+                              f'{type(exc).__name__}: '
+                              f'{text.mask_secrets(str(exc))}')
 
     def _attempt(
         self, node: database.ComputeNode,

@@ -50,6 +50,7 @@ from nfv_sched.network import demand
 from nfv_sched.network import recent
 from nfv_sched.network import usage
 from nfv_sched.nova import scheduler
+from nfv_sched import text
 
 LOG = logging.getLogger(__name__)
 
@@ -76,7 +77,8 @@ _LOOKED_UP = 50
 # Errors of connections, Keystone and Neutron. The exceptions of requests are
 # OSErrors.
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
-           urllib3.exceptions.HTTPError, OSError)
+           urllib3.exceptions.HTTPError, OSError,
+           ValueError)  # of a malformed URL
 
 _HIDDEN_GROUPS = (
     'Neutron does not show the security groups of other projects to the user '
@@ -91,7 +93,13 @@ _SHARE = 0.05
 
 
 class NeutronError(Exception):
-    """Neutron cannot be read, or not completely."""
+    """Neutron cannot be read, or not completely.
+
+    :param message: secrets in it are masked
+    """
+
+    def __init__(self, message: str):
+        super().__init__(text.mask_secrets(message))
 
 
 class ImplausibleError(NeutronError):

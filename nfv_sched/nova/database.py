@@ -24,10 +24,12 @@ from nova import exception
 from nova import objects
 from oslo_config import cfg
 from oslo_log import log as logging
+import oslo_messaging
 from oslo_utils import importutils
 import sqlalchemy as sa
 
 from nfv_sched.nova import scheduler
+from nfv_sched import text
 
 CONF = scheduler.CONF
 
@@ -163,14 +165,47 @@ def _limit(dialect, record, arguments, parameters) -> None:
 
 
 def prepare_database() -> None:
-    """Prepare to read Nova's database; the configuration must be read."""
+    """Prepare to read Nova's database; the configuration must be read.
+
+    :raises oslo_config.cfg.Error: if a part of it cannot be used
+    """
     from nova.db.api import api as api_db
     from nova.db.main import api as main_db
-    from nova import rpc
-    rpc.init(CONF)  # nothing is sent, but cells come with a message queue
+    _prepare_messaging()
     main_db.configure(CONF)
     api_db.configure(CONF)
     objects.register_all()
+
+
+def _prepare_messaging() -> None:
+    """Prepare Nova's message queue; nothing is sent, but Nova expects it.
+
+    :raises oslo_config.cfg.Error: names the option that cannot be used
+    """
+    from nova import rpc
+    # Creating the transport again is cheap: nothing connects yet.
+    for section, prepare in (
+            ('DEFAULT', lambda: rpc.create_transport(rpc.get_transport_url())),
+            ('oslo_messaging_notifications', lambda: rpc.init(CONF))):
+        try:
+            prepare()
+        except cfg.Error:
+            raise
+        except oslo_messaging.DriverLoadFailure as exc:
+            raise cfg.ConfigFileValueError(
+                f'[{section}] transport_url: there is no messaging driver '
+                f'{exc.driver!r}') from exc
+        except ImportError as exc:
+            raise cfg.ConfigFileValueError(
+                f'[{section}] transport_url: its messaging driver needs the '
+                f'Python package {exc.name}') from exc
+        except Exception as exc:
+            # Parts of a password may be in the error, as what should have been
+            # the port.
+            raise cfg.ConfigFileValueError(
+                f'[{section}] transport_url is not a URL like '
+                'rabbit://USER:PASSWORD@HOST:PORT/VIRTUAL_HOST; special '
+                'characters of a password must be percent-encoded') from exc
 
 
 def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
@@ -203,7 +238,8 @@ def compute_nodes() -> tuple[list[ComputeNode], list[str]]:
         if result is nova_context.did_not_respond_sentinel:
             failures.append(f'cell {cell.identity} did not answer')
         elif isinstance(result, Exception):
-            failures.append(f'cell {cell.identity}: {result}')
+            failures.append(f'cell {cell.identity}: '
+                            f'{text.mask_secrets(str(result))}')
         else:
             nodes.extend(
                 ComputeNode(
@@ -222,6 +258,10 @@ def all_cells(context) -> list:
     :raises Exception: any error of the API database
     """
     cells = list(objects.CellMappingList.get_all(context))
+    for cell in cells:
+        # Nothing is sent to it, and Nova cannot even read the database of a
+        # cell whose message queue has a wrong address.
+        cell.transport_url = 'none://'
     user = CONF.nfv_sched.cell_database_user
     if user:
         for cell in cells:

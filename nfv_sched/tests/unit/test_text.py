@@ -12,6 +12,7 @@
 """Words of the log and the commands."""
 
 import sys
+import time
 import unicodedata
 
 import hypothesis
@@ -37,6 +38,43 @@ class TestText(base.TestCase):
         self.assertEqual(
             ['0 hosts', '1 host', '2 hosts'],
             [text.count(number, 'host') for number in range(3)])
+
+    def test_mask_secrets(self):
+        for given, expected in (
+            ('GET https://nova:s3cret@host:8774/v2.1: refused',
+             'GET https://***@host:8774/v2.1: refused'),
+            ("'http://nova:s3/cr#e@t@host/x' and https://u:s3cret@h",
+             "'http://***@host/x' and https://***@h"),
+            ('mysql+pymysql://nova:s3cret@[::1]/nova?charset=utf8',
+             'mysql+pymysql://***@[::1]/nova?charset=utf8'),
+            ('rabbit://a:s3cret@h1:5672,b:s3cret@h2:5672/v',
+             'rabbit://***@h2:5672/v'),
+            ('redis://:s3cret@h:6379', 'redis://***@h:6379'),
+            ("netloc 'nova:s3cret@h' is odd", "netloc ***@h' is odd"),
+            ('X-Auth-Token: s3cret', 'X-Auth-Token: ***'),
+            ("{'X-Subject-Token': 's3cret'}",
+             "{'X-Subject-Token': '***'}"),
+            ('Authorization: Bearer s3cret', 'Authorization: Bearer ***'),
+            ('token gAAAAABlsecret_-0123== is bad', 'token *** is bad'),
+            ('eyJhbGci.eyJzdWIi.c2ln', '***'),
+            ('--os-password s3cret', '--os-password ***'),
+            ('password = s3cret', 'password = ***'),
+            # Nothing secret.
+            ("Access denied for user 'nova'@'10.0.0.1' (using password: YES)",
+             None),
+            ('Host a@b does not answer; see http://host:8774/v2.1', None),
+            ('two\n  lines', None), ('', None),
+        ):
+            self.assertEqual(given if expected is None else expected,
+                             text.mask_secrets(given))
+
+    def test_mask_secrets_of_long_messages(self):
+        """In time that grows with the length."""
+        for part in ('://', 'a:', '@', '://a:@', 'X-', '--', 'gAAAA', 'eyJ',
+                     'eyJ.', 'X-token:', 'password', 'password='):
+            began = time.process_time()
+            text.mask_secrets(part * (200_000 // len(part)))
+            self.assertLess(time.process_time() - began, 2, part)
 
     def test_brief(self):
         for given, expected in (

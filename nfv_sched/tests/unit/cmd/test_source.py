@@ -17,7 +17,7 @@ import os
 
 import fixtures
 from oslo_config import cfg
-import oslo_messaging
+from oslo_messaging import conffixture
 import sqlalchemy as sa
 
 from nfv_sched.cloud import file
@@ -305,10 +305,33 @@ class ConfigurationTest(cmd_base.CommandTestCase):
     def test_transport(self):
         self.useFixture(fixtures.MockPatchObject(
             database, 'read_configuration',
-            side_effect=oslo_messaging.InvalidTransportURL('x', 'odd')))
-        self.assertEqual(
-            (1, '', 'error: the configuration cannot be used: [DEFAULT] '
-             'transport_url: odd\n'), self.run_command('capacity', 'list'))
+            lambda *_args: database.prepare_database()))
+        self.useFixture(conffixture.ConfFixture(database.CONF))
+        self.config.config(
+            transport_url='rabbit://nova:s3cret/x@host:5672/')
+        for command in ('capacity', 'limits'):
+            code, out, err = self.run_command(
+                command, 'show' if command == 'limits' else 'list')
+            self.assertEqual((1, ''), (code, out))
+            self.assertIn('error: the configuration cannot be used: [DEFAULT] '
+                          'transport_url ', err)
+            self.assertNotIn('s3cret', err)
+
+    def test_password_in_url(self):
+        """Of whatever raises it."""
+        for error in (
+            ValueError('GET https://nova:s3cret@host:5000/v3: refused'),
+            source.UnreadError('auth_url http://nova:s3/cr@et@host is odd'),
+            cfg.ConfigFileValueError('mysql+pymysql://nova:s3cret@db/nova'),
+        ):
+            with fixtures.MockPatchObject(
+                    database, 'read_configuration', side_effect=error):
+                for command in (('capacity', 'list'), ('limits', 'show'),
+                                ('snapshot', 'save', 'x'), ('audit',)):
+                    code, out, err = self.run_command(*command)
+                    self.assertEqual((1, ''), (code, out))
+                    self.assertIn('://***@', err)
+                    self.assertNotIn('s3', err)
 
     def test_database(self):
         """Neither several lines nor a whole query."""

@@ -212,6 +212,27 @@ class ReadTest(base.NeutronTestCase):
         self.assertIn('401', str(error))
         self.assertNotIn('wrong-password', str(error) + self.log.output)
 
+    def test_password_in_url(self):
+        """It is masked, whatever is wrong with the URL."""
+        for url in ('https://nova:s3cret@127.0.0.1:1/',
+                    'http://nova:s3/cret@127.0.0.1:1/v2.0',
+                    'http://nova:s3#cret@127.0.0.1:1/',
+                    'http://nova:s3cret@127.0.0.1:port/',
+                    'http://nova:s3cret@[::1/'):
+            for options in (
+                dict(auth_type='none', endpoint_override=url),
+                dict(auth_type='password', auth_url=url, username='nova',
+                     password='s3', project_name='service',
+                     user_domain_id='default', project_domain_id='default'),
+            ):
+                self.configure(**options)
+                error = self.assertRaises(
+                    neutron.NeutronError, neutron.read_snapshot)
+                self.assertNotIn('s3', str(error))
+                self.assertNotIn('s3', self.log.output)
+                if 'auth_url' in options:
+                    self._forget_plugin('password')
+
     def test_no_credentials(self):
         """A nova.conf without them is an error too."""
         self.configure()
