@@ -99,13 +99,13 @@ class NFVPolicy:
 NO_POLICY = NFVPolicy()
 
 
-def shown(value: ty.Any) -> str:
-    """A value as messages show it: quoted, of 40 characters at most.
+def shown(value: ty.Any, most: int = 40) -> str:
+    """Return a value as messages show it: quoted, and cut if it is long.
 
-    :param value: value of an extra spec
+    :param most: length of the result at most, in characters
     """
     text = repr(value)
-    return text if len(text) <= 40 else text[:37] + '...'
+    return text if len(text) <= most else text[:most - 3] + '...'
 
 
 def _shown_key(key: str) -> str:

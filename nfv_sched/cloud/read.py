@@ -28,6 +28,7 @@ import json
 import typing as ty
 
 from nfv_sched.cloud import agents
+from nfv_sched.cloud import options as cloud_options
 from nfv_sched.cloud import places
 from nfv_sched.cloud import snapshot
 from nfv_sched import conf as nfv_conf
@@ -36,39 +37,6 @@ from nfv_sched.network import neutron
 from nfv_sched.network import usage
 from nfv_sched.nova import records
 from nfv_sched import text
-
-#: Options that decide where servers go; no passwords, no URLs.  Of section
-#: ``nfv_sched`` all such are read, and all weight multipliers.
-_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    'DEFAULT': (
-        'cpu_allocation_ratio', 'ram_allocation_ratio',
-        'disk_allocation_ratio', 'initial_cpu_allocation_ratio',
-        'initial_ram_allocation_ratio', 'initial_disk_allocation_ratio',
-        'default_availability_zone', 'default_schedule_zone'),
-    'compute': ('packing_host_numa_cells_allocation_strategy',),
-    'filter_scheduler': (
-        'enabled_filters', 'available_filters', 'weight_classes',
-        'host_subset_size', 'max_io_ops_per_host',
-        'max_instances_per_host', 'pci_in_placement',
-        'shuffle_best_same_weighed_hosts',
-        'image_properties_default_architecture',
-        'aggregate_image_properties_isolation_namespace',
-        'aggregate_image_properties_isolation_separator',
-        'isolated_hosts', 'isolated_images',
-        'restrict_isolated_hosts_to_isolated_images',
-        'image_props_weight_setting'),
-    'pci': ('alias',),
-    'scheduler': (
-        'max_placement_results', 'max_attempts',
-        'limit_tenants_to_placement_aggregate',
-        'placement_aggregate_required_for_tenants',
-        'query_placement_for_image_type_support',
-        'query_placement_for_routed_network_aggregates',
-        'enable_isolated_aggregate_filtering',
-        'image_metadata_prefilter'),
-    'workarounds': ('disable_fallback_pcpu_query',),
-}
-_MULTIPLIER = '_weight_multiplier'
 
 # Image properties that have no part in placement.
 _OTHER_IMAGE_PROPERTIES = ('base_image_ref', 'owner', 'boot_roles', 'stores',
@@ -166,13 +134,13 @@ def options(conf) -> dict[str, dict[str, ty.Any]]:
     :param conf: configuration object of Nova
     """
     found: dict[str, dict[str, ty.Any]] = {}
-    for section, names in _OPTIONS.items():
+    for section, names in cloud_options.SAVED.items():
         group = conf if section == 'DEFAULT' else conf[section]
         found[section] = {name: group[name] for name in names
                           if name in group}
     found['filter_scheduler'].update(
         (name, value) for name, value in conf.filter_scheduler.items()
-        if name.endswith(_MULTIPLIER))
+        if name.endswith(cloud_options.MULTIPLIER))
     found['nfv_sched'] = {
         name: value for name, value in conf.nfv_sched.items()
         if name not in nfv_conf.OF_COMMANDS}

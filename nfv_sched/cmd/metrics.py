@@ -209,7 +209,8 @@ class _Collection:
         self._journal = parsed_args.journal
         self._read: Callable[[], snapshot.Cloud]
         if parsed_args.source is not None:
-            self._read = lambda: source.load(parsed_args.source)
+            self._read = lambda: source.load(
+                parsed_args.source, parsed_args.config_file)
         else:
             self._read = source.reader(cli.configuration(parsed_args))
             if self._journal is None:

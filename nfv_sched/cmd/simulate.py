@@ -123,7 +123,8 @@ class Simulate(cli.Lister):
         parser.add_argument(
             '--config-file', action='append', default=[], metavar='FILE',
             help='configuration of nova-scheduler to use, such as nova.conf; '
-                 'can be repeated')
+                 'with --from, options of that file replace it; can be '
+                 'repeated')
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -171,10 +172,10 @@ class Simulate(cli.Lister):
                      for name, path in examples.find().items()])
         paths = parsed_args.clouds
         if parsed_args.source is not None:
-            if parsed_args.config_file or not paths:
-                raise _UsageError('--from needs files with steps, and has '
-                                  'the configuration of the cloud')
-            self._found = source.load(parsed_args.source)
+            if not paths:
+                raise _UsageError('--from needs files with steps')
+            self._found = source.load(parsed_args.source,
+                                      parsed_args.config_file)
             for message in self._found.missing:
                 print(f'nfv-sched: {parsed_args.source}: {message}',
                       file=self.app.stderr)

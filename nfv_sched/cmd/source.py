@@ -22,6 +22,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Sequence
+import dataclasses
 import errno
 import fnmatch
 import os
@@ -29,6 +30,7 @@ import re
 import typing as ty
 
 from nfv_sched.cloud import file
+from nfv_sched.cloud import options as cloud_options
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.simulator.cloud_file import problems
@@ -168,7 +170,8 @@ class Looking(Telling):
             '--from', dest='source', metavar='FILE',
             help='a snapshot, or a cloud file of the simulator, whose steps '
                  'are run first; without it, the cloud of --config-file is '
-                 'read')
+                 'read; with it, --config-file says which other filters and '
+                 'weighers the file may name')
         cli.add_configuration(group)
         # Commands that cannot use it say why.
         group.add_argument(
@@ -209,7 +212,7 @@ class Looking(Telling):
                 raise UsageError(f'with --api: {_NOT_IN_API}')
             cloud = self._by_api(parsed_args, parts)
         elif parsed_args.source is not None:
-            cloud = load(parsed_args.source)
+            cloud = load(parsed_args.source, parsed_args.config_file)
         else:
             cloud = read(cli.configuration(parsed_args))
         self._missing = list(cloud.missing)
@@ -254,18 +257,30 @@ class Looking(Telling):
                               f'the OS_* variables: {exc}') from exc
 
 
-def load(path: str) -> snapshot.Cloud:
+def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
     """Read a cloud from a file.
 
     :param path: of a snapshot, or of a cloud file of the simulator
+    :param config_files: of this machine; they say which classes besides those
+        of Nova and nfv-sched a file may name
+    :returns: the cloud; what it names and this machine does not have is among
+        what is missing
     :raises UnreadError: if it cannot be read
     """
+    if config_files:
+        configure([f'--config-file={name}' for name in config_files],
+                  databases=False)
     try:
-        if file.is_snapshot(path):
-            return file.load(path)
-        return _simulate(path)
+        if not file.is_snapshot(path):
+            return _simulate(path)
+        cloud = file.load(path)
     except (file.FileError, problems.InputError) as exc:
         raise UnreadError(str(exc)) from exc
+    if cloud_options.only_standard_classes(cloud.options):
+        return cloud  # quickly, without Nova
+    from nfv_sched.simulator import configuration
+    return dataclasses.replace(cloud, missing=(
+        *cloud.missing, *configuration.refused_classes(cloud.options)))
 
 
 def _simulate(path: str) -> snapshot.Cloud:

@@ -14,18 +14,27 @@
 
 Defaults first, then the configuration files of the command line, then the
 ``options`` of the cloud file.  Afterwards all values are reset.
+
+A file is data: of its options only those of :mod:`nfv_sched.cloud.options` are
+set.  Nova imports what ``available_filters`` and ``weight_classes`` name, and
+calls it if it is a function, so names in a file are compared with those of
+known classes and are never imported.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 import random
 import typing as ty
 
+from nova.scheduler import filters as nova_filters
+from nova.scheduler import weights as nova_weights
 from oslo_config import cfg
 from oslo_serialization import jsonutils
 
+from nfv_sched.cloud import options as cloud_options
 from nfv_sched import conf
 from nfv_sched import extensions
+from nfv_sched import policy
 from nfv_sched import rules
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import compute
@@ -42,6 +51,14 @@ _PCI_FILTER = 'PciPassthroughFilter'
 # Seconds.  Services report when the simulator says so, however long it takes.
 _NEVER = 10 ** 9
 _UNKNOWN = (cfg.NoSuchOptError, cfg.NoSuchGroupError)
+_OF_CLASSES = frozenset(('filter_scheduler', option)
+                        for option in cloud_options.STANDARD_CLASSES)
+#: Longest name of a class in a message.
+_NAME = 100
+_NOT_TAKEN = ('is not a class of Nova or nfv-sched here, and no '
+              '--config-file names it')
+_NOT_OF_FILE = ('a file may not set this option; it may be set by a '
+                '--config-file')
 
 
 def our_filters() -> list[str]:
@@ -116,6 +133,76 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[model.Defaults]:
             CONF.clear()
 
 
+def _classes(option: str) -> frozenset[str]:
+    """Return the names that a file may use in an option for classes.
+
+    That is those of Nova's classes, of the entry points on this machine, and
+    what the configuration of this machine names.
+
+    :param option: ``available_filters`` or ``weight_classes``
+    """
+    if option == 'available_filters':
+        classes = nova_filters.all_filters()
+        classes += extensions.classes('nfv_sched.filters')
+    else:
+        classes = nova_weights.all_weighers()
+        classes += extensions.classes('nfv_sched.weighers')
+    return (cloud_options.STANDARD_CLASSES[option]
+            | {f'{cls.__module__}.{cls.__qualname__}' for cls in classes}
+            | set(CONF.filter_scheduler[option]))
+
+
+def refused_classes(
+    options: Mapping[str, Mapping[str, ty.Any]],
+) -> list[str]:
+    """Return the classes that a snapshot names and that are not taken from it.
+
+    :param options: those of the snapshot: section -> name -> value
+    :returns: a sentence for each
+    """
+    texts = []
+    for option in cloud_options.STANDARD_CLASSES:
+        names = cloud_options.class_names(options, option)
+        allowed = _classes(option) if names else frozenset()
+        texts += [
+            f'[filter_scheduler] {option}: {policy.shown(name, _NAME)} '
+            f'{_NOT_TAKEN}'
+            for name in dict.fromkeys(names) if name not in allowed]
+    return texts
+
+
+def _set_option(group: str, name: str, value: ty.Any, line: int) -> None:
+    """Set an option as a file says.
+
+    :param line: line of the option in a cloud file; 0 for a snapshot
+    :raises ValueError: if a cloud file names a class that is not taken
+    """
+    is_class = (group, name) in _OF_CLASSES
+    allowed = _classes(name) if is_class else frozenset()
+    CONF.set_override(name, _literal(value), group=_group(group))
+    if not is_class:
+        return
+    names = _value(group, name)
+    refused = [text for text in names if text not in allowed]
+    if refused:
+        CONF.set_override(name, _literal([
+            text for text in names if text in allowed]), group=_group(group))
+        if line:
+            raise ValueError(f'{policy.shown(refused[0], _NAME)} '
+                             f'{_NOT_TAKEN}')
+
+
+def _literal(value: ty.Any) -> ty.Any:
+    """Escape ``$``, by which oslo.config would insert other options."""
+    if isinstance(value, str):
+        return value.replace('$', r'\$')
+    if isinstance(value, (list, tuple)):
+        return [_literal(each) for each in value]
+    if isinstance(value, Mapping):
+        return {_literal(key): _literal(each) for key, each in value.items()}
+    return value
+
+
 def _group(name: str) -> str | None:
     return None if name == 'DEFAULT' else name
 
@@ -152,14 +239,22 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
             jsonutils.dumps(pci.alias(alias))
             for alias in cloud.pci_aliases.values()], 0))
     values.append(('DEFAULT', 'service_down_time', _NEVER, 0))
+    own = {('DEFAULT', 'service_down_time'), ('nfv_sched', 'expose_reasons')}
     changed = []
     state = random.getstate()
     try:
         for group, name, value, line in values:
             try:
-                changed.append((group, name, _value(group, name)))
-                CONF.set_override(name, value, group=_group(group))
-            except (cfg.Error, ValueError, TypeError, AttributeError) as e:
+                before = _value(group, name)
+                if (group, name) not in own and (
+                        not cloud_options.may_be_set(group, name)):
+                    if not line:
+                        continue
+                    raise ValueError(_NOT_OF_FILE)
+                changed.append((group, name, before))
+                _set_option(group, name, value, line)
+            except (cfg.Error, ValueError, TypeError, AttributeError,
+                    OverflowError, RecursionError) as e:
                 if not line and isinstance(e, _UNKNOWN):
                     continue
                 place = f'{cloud.path}:{line}' if line else cloud.path

@@ -167,8 +167,6 @@ class SimulateFromTest(test_simulate.SimulateTestCase):
                  ':2: odd: unknown key'),
                 (('--from', cloud, cloud), ':1: hosts: the hosts are those'),
                 (('--from', cloud, '--example', 'two-hosts'),
-                 '--from needs files with steps'),
-                (('--from', cloud, '--config-file', '/etc/nova', steps),
                  '--from needs files with steps')):
             code, _out, err = self.run_command('simulate', *arguments)
             self.assertEqual(2, code, err)

@@ -289,6 +289,9 @@ filters: [ComputeFilter, NUMATopologyFilter]
         for options, message in (
                 ('{nosuch: {a: 1}}', 'nosuch'),
                 ('{nfv_sched: {nosuch: 1}}', 'nosuch'),
+                ('{DEFAULT: {state_path: /odd}}', 'may not set'),
+                ('{neutron: {endpoint_override: odd}}', 'may not set'),
+                ('{nfv_sched: {decision_journal: /odd}}', 'may not set'),
                 ('{nfv_sched: {expose_reasons: loud}}', 'loud')):
             error = self.assertRaises(
                 problems.InputError, self.run_cloud,

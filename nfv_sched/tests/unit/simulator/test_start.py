@@ -248,19 +248,52 @@ class StartTest(base.SimulatorTestCase):
         self.assertEqual({'host1', 'host2'}, set(done[1:]))
 
     def test_not_installed(self):
-        for section, name, value, wanted in (
-                ('filter_scheduler', 'enabled_filters',
-                 ['ComputeFilter', 'OddFilter'], 'OddFilter'),
-                ('filter_scheduler', 'available_filters', ['odd.filters'],
-                 "No module named 'odd'"),
-                ('filter_scheduler', 'weight_classes', ['odd.Weigher'],
-                 "No module named 'odd'")):
-            found = cloud(options={section: {name: value}})
-            error = self.assertRaises(
-                problems.InputError, start.started(found).__enter__)
-            self.assertIn(wanted, str(error))
-            self.assertIn('the snapshot: ', str(error))
-            self.assertEqual(1, len(error.problems))
+        found = cloud(options={'filter_scheduler': {
+            'enabled_filters': ['ComputeFilter', 'OddFilter'],
+            'available_filters': ['nova.scheduler.filters.all_filters',
+                                  'odd.OddFilter']}})
+        error = self.assertRaises(
+            problems.InputError, start.started(found).__enter__)
+        self.assertIn('OddFilter', str(error))
+        self.assertIn('the snapshot: ', str(error))
+        self.assertEqual(1, len(error.problems))
+
+    def test_classes(self):
+        """Lists of classes count; those that are not known are left out."""
+        ram = 'nova.scheduler.weights.ram.RAMWeigher'
+        for names, left in (([ram], [ram]), ([ram, 'odd.Weigher'], [ram]),
+                            (['odd.Weigher'], []),
+                            (f'{ram}, os.abort', [ram])):
+            found = cloud(options={
+                'filter_scheduler': {'weight_classes': names}})
+            with start.started(found):
+                self.assertEqual(
+                    left, nova_api.CONF.filter_scheduler.weight_classes)
+
+    def test_options_of_this_machine(self):
+        """No snapshot sets where something is written, or who logs in."""
+        own = nova_api.CONF
+        own_path = own.state_path
+        found = cloud(options={
+            'DEFAULT': {'state_path': '/odd'},
+            'nfv_sched': {'decision_journal': '/odd',
+                          'cell_database_user': 'odd'}})
+        with start.started(found):
+            self.assertEqual(own_path, own.state_path)
+            self.assertIsNone(own.nfv_sched.decision_journal)
+            self.assertIsNone(own.nfv_sched.cell_database_user)
+
+    def test_options_are_literal(self):
+        r"""No text of a snapshot is replaced by another option."""
+        for text in ('$state_path', r'\$state_path', '$$state_path',
+                     r'\\$state_path', '${state_path}', '$', r'\$$'):
+            found = cloud(options={
+                'DEFAULT': {'default_schedule_zone': text},
+                'filter_scheduler': {'isolated_hosts': [text]}})
+            with start.started(found):
+                self.assertEqual(text, nova_api.CONF.default_schedule_zone)
+                self.assertEqual(
+                    [text], nova_api.CONF.filter_scheduler.isolated_hosts)
 
     def test_unknown_options(self):
         """Options of another release do not matter."""
