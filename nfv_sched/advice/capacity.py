@@ -15,8 +15,8 @@ Counted host by host, with what each has left: by Placement, as the query of
 Nova's scheduler finds room there; by the enabled filters; and by the claim on
 the compute node, guest after guest (:mod:`nfv_sched.advice.room`).  Counts
 add up over hosts.  Server groups, quotas and hints of the scheduler are not
-considered, nor networks that guests are near to.  Guests are of a project that
-no aggregate is for, unless one is named.
+considered.  Guests have the ports that :mod:`nfv_sched.advice.ports` assumes,
+and are of a project that no aggregate is for, unless one is named.
 """
 
 import collections
@@ -38,6 +38,7 @@ from nova import objects
 
 from nfv_sched.advice import binding as bindings
 from nfv_sched.advice import grants as granted
+from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.advice import room as rooms
 from nfv_sched.cloud import snapshot
 from nfv_sched import extensions
@@ -71,8 +72,9 @@ _KINDS = {'VSwitchPortLimitFilter': 'ports',
           _COMPUTE: 'host disabled or down'}
 #: Kind of what binds on a host that Nova does not map to its cell.
 UNMAPPED = 'no host mapping'
-_NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
+NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 _NO_MORE: Mapping[str, int] = types.MappingProxyType({})
+_NO_PORTS = assumed_ports.Ports(basis=assumed_ports.Basis.NUMBER)
 _NOT_FREE = ('claimed', 'allocated', 'unavailable')
 
 
@@ -99,6 +101,7 @@ class FlavorCapacity:
     :ivar placement: number of guests that Placement has room for
     :ivar hosts: the same by name of the host
     :ivar error: why Nova takes no server of this flavor; None if it does
+    :ivar ports: the ports that each guest has
     """
 
     flavor: snapshot.Flavor
@@ -106,6 +109,7 @@ class FlavorCapacity:
     placement: int
     hosts: Mapping[str, HostCapacity]
     error: str | None = None
+    ports: assumed_ports.Ports = _NO_PORTS
 
     @property
     def with_room(self) -> int:
@@ -143,8 +147,8 @@ class FlavorCapacity:
 def capacities(
     cloud: snapshot.Cloud, flavors: Sequence[snapshot.Flavor], *,
     hosts: Collection[str] | None = None, empty: bool = False,
-    ports: int = 1, image: Mapping[str, str] = _NO_IMAGE,
-    project: str | None = None,
+    ports: assumed_ports.Choice = None,
+    image: Mapping[str, str] = NO_IMAGE, project: str | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FlavorCapacity]:
     """How many more guests of each flavor fit a cloud.
@@ -153,8 +157,7 @@ def capacities(
     :param flavors: the flavors; each is counted as if the others were not
     :param hosts: names of the hosts that count; None for all
     :param empty: count as if no server were there
-    :param ports: ports of the virtual switch that each guest has, for limits
-        of ports and rules
+    :param ports: the ports that each guest has
     :param image: properties of the image of each guest, that Nova can read
     :param project: ID of the project of the guests; None for one that no
         aggregate is for
@@ -172,22 +175,26 @@ def capacities(
 
 
 @contextlib.contextmanager
-def counting_on(cloud: snapshot.Cloud, empty: bool, ports: int,
-                project: str | None = None) -> Iterator['Counting']:
+def counting_on(
+    cloud: snapshot.Cloud, empty: bool, ports: assumed_ports.Choice,
+    project: str | None = None,
+) -> Iterator['Counting']:
     """Within this context, guests can be counted on a cloud.
 
     :param cloud: the cloud
     :param empty: count as if no server were there
-    :param ports: ports of the virtual switch that each guest has
+    :param ports: the ports that each guest has
     :param project: ID of the project of the guests; None for one that no
         aggregate is for
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    cloud = emptied(cloud) if empty else cloud
     # What servers have is in the records of hosts.
-    with start.started(dataclasses.replace(cloud, servers=())) as state:
-        yield Counting(state, ports, any(
+    hosts = dataclasses.replace(
+        emptied(cloud) if empty else cloud, servers=())
+    with start.started(hosts, cloud=layout.cloud(
+            hosts, layout.ports_of(cloud))) as state:
+        yield Counting(state, assumed_ports.per_flavor(cloud, ports), any(
             host.network is not None for host in cloud.hosts), project)
 
 
@@ -254,17 +261,21 @@ class Counting:
     """Counts guests on the hosts of a simulated cloud; changes nothing.
 
     :param state: the cloud
-    :param ports: ports of the virtual switch that each guest has
+    :param ports: the ports of new guests, or what gives them by the flavor
     :param figures: whether ports and rules of hosts are known; otherwise
         their limits do not count
     :param project: ID of the project of new guests; None for one that no
         aggregate is for
     """
 
-    def __init__(self, state: states.State, ports: int = 1,
-                 figures: bool = True, project: str | None = None):
+    def __init__(
+        self, state: states.State,
+        ports: assumed_ports.OfFlavor | assumed_ports.Ports | int = 1,
+        figures: bool = True, project: str | None = None,
+    ):
         self._state = state
-        self._ports = ports
+        self._ports_of = (
+            ports if callable(ports) else assumed_ports.always(ports))
         self._project = project
         if figures:
             state.network.refresh(state.owners())
@@ -305,7 +316,7 @@ class Counting:
 
     def of(self, flavor: snapshot.Flavor,
            hosts: Collection[str] | None = None,
-           image: Mapping[str, str] = _NO_IMAGE) -> FlavorCapacity:
+           image: Mapping[str, str] = NO_IMAGE) -> FlavorCapacity:
         """Count the guests of a flavor.
 
         :param flavor: the flavor
@@ -313,6 +324,7 @@ class Counting:
         :param image: properties of the image, that Nova can read
         """
         chosen = self.hosts(hosts)
+        ports = self._ports_of(flavor)
         try:
             found = self.guest(flavor, image).count(chosen)
         except servers.Refused as exc:
@@ -321,10 +333,11 @@ class Counting:
             refused = HostCapacity(0, 0, (Binding(kind, str(exc)),))
             return FlavorCapacity(
                 flavor, 0, 0, {host.name: refused for host in chosen},
-                str(exc))
+                str(exc), ports)
         return FlavorCapacity(
             flavor, sum(host.fits for host in found.values()),
-            sum(host.placement for host in found.values()), found)
+            sum(host.placement for host in found.values()), found,
+            ports=ports)
 
     def hosts(self, names: Collection[str] | None = None) -> list[Host]:
         """The hosts.
@@ -335,7 +348,7 @@ class Counting:
                 if names is None or host.name in names]
 
     def guest(self, flavor: snapshot.Flavor,
-              image: Mapping[str, str] = _NO_IMAGE) -> 'Guest':
+              image: Mapping[str, str] = NO_IMAGE) -> 'Guest':
         """A guest of a flavor.
 
         :param flavor: the flavor
@@ -369,17 +382,19 @@ class Counting:
         server = servers.Server(flavor.name, flavor.name,
                                 project=self._project or nova_api.PROJECT)
         server.image_meta = nova_api.image_meta(image)
-        server.ports = []
+        ports = self._ports_of(flavor)
+        server.ports = sim_request.requested_ports(
+            self._state, flavor.name, ports.plugs, (), server.project)
         server.instance = sim_request.new_instance(
             self._state, server,
             states.nova_flavor(1, layout.flavor(flavor)))
         spec = sim_request.describe(
             self._state, server, {}, None, ['default'], flavor.name)
-        if self._ports:
+        if ports.unplugged:
             # No network is near to anything.
             spec.requested_networks = objects.NetworkRequestList(objects=[
                 objects.NetworkRequest(network_id='auto')
-                for _ in range(self._ports)])
+                for _ in range(ports.unplugged)])
         spec.num_instances = 1
         return spec
 

@@ -16,11 +16,13 @@ shown to fit; guests in another order may leave more room.
 """
 
 from collections.abc import Collection
+from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
 from nfv_sched.advice import capacity
 from nfv_sched.advice import grants
+from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.advice import room as rooms
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import placement
@@ -30,7 +32,9 @@ from nfv_sched.simulator import servers
 def times(
     cloud: snapshot.Cloud, mix: Sequence[tuple[snapshot.Flavor, int]], *,
     hosts: Collection[str] | None = None, empty: bool = False,
-    ports: int = 1, project: str | None = None,
+    ports: assumed_ports.Choice = None,
+    image: Mapping[str, str] = capacity.NO_IMAGE,
+    project: str | None = None,
 ) -> int:
     """How many times a mix of guests fits a cloud at least.
 
@@ -38,7 +42,8 @@ def times(
     :param mix: flavors, and how many guests of each are in the mix
     :param hosts: names of the hosts that count; None for all
     :param empty: count as if no server were there
-    :param ports: ports of the virtual switch that each guest has
+    :param ports: the ports that each guest has
+    :param image: properties of the image of each guest, that Nova can read
     :param project: ID of the project of the guests; None for one that no
         aggregate is for
     :raises nfv_sched.simulator.servers.Refused: if Nova takes no server of
@@ -49,7 +54,8 @@ def times(
     with capacity.counting_on(cloud, empty, ports, project) as counting:
         # Large ones first: small ones fit into what they leave.
         kinds = sorted(
-            [(_guest(counting, flavor), count) for flavor, count in mix],
+            [(_guest(counting, flavor, image), count)
+             for flavor, count in mix],
             key=lambda kind: -kind[0].spec.vcpus)
         filling = _Filling(counting.hosts(hosts))
         found = 0
@@ -60,10 +66,10 @@ def times(
         return found
 
 
-def _guest(counting: capacity.Counting,
-           flavor: snapshot.Flavor) -> capacity.Guest:
+def _guest(counting: capacity.Counting, flavor: snapshot.Flavor,
+           image: Mapping[str, str]) -> capacity.Guest:
     try:
-        return counting.guest(flavor)
+        return counting.guest(flavor, image)
     except servers.Refused as exc:
         raise servers.Refused(f'{flavor.name}: {exc}') from exc
 
@@ -76,6 +82,7 @@ class _Filled:
     room: rooms.Room
     scratch: placement.Placement | None = None
     load: capacity.Load = capacity.NO_LOAD
+    carried: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 class _Filling:
@@ -104,13 +111,13 @@ class _Filling:
     def _takes(filled: _Filled, guest: capacity.Guest) -> bool:
         """Put a guest on a host; whether there was room."""
         host, load = filled.host, filled.load
-        if guest.refusals([(host, load)])[host.name] or any(
-                count <= load.guests
-                for count, _binding in guest.limits_of(host)):
-            return False
         scratch = filled.scratch
         if scratch is None:
             scratch = filled.scratch = guest.grants.start(host.root)
+        if guest.refusals([(host, load)])[host.name] or any(
+                count < 1 for count, _binding in guest.limits_of(
+                    host, filled.carried, scratch)):
+            return False
         placed = rooms.place_first(
             guest.wanted, filled.room, guest.ratios(host),
             list(guest.grants.offers(scratch, host.root)))
@@ -118,5 +125,12 @@ class _Filling:
             return False
         filled.room = placed.room
         grants.claim(scratch, placed.candidate)
+        for resource_class, amount in guest.needs.items():
+            filled.carried[resource_class] = (
+                filled.carried.get(resource_class, 0) + amount)
+            ledger = capacity.ledger_of(host, resource_class, scratch)
+            if ledger is not None:
+                ledger.used[resource_class] = (
+                    ledger.used.get(resource_class, 0) + amount)
         filled.load = load.plus(guest.spec)
         return True

@@ -76,6 +76,12 @@ class Wanted:
     limited: bool = True
     sorting: numa_evaluation.CellSorting = numa_evaluation.CellSorting()
 
+    def is_near_networks(self, host: topology.HostTopology) -> bool:
+        """Whether networks of the guest say which NUMA nodes it may have."""
+        request = self.request
+        return bool(request.tunneled and host.tunnel or
+                    not request.physnets.isdisjoint(host.labels))
+
     @property
     def single(self) -> bool:
         """Whether each host NUMA node can be counted by itself.
@@ -86,8 +92,7 @@ class Wanted:
         guest, request = self.request.guest, self.request
         return (guest is not None and len(guest.cells) == 1
                 and not (guest.reserved and guest.isolates)
-                and not (guest.any_pages or request.demands
-                         or request.physnets or request.tunneled)
+                and not (guest.any_pages or request.demands)
                 and (self.terms is None or not (
                     self.terms.rules or self.terms.refusing)))
 
@@ -314,7 +319,8 @@ class Counter:
             fits = place(wanted, room, ratios) is not None
             return Count(limit if fits else 0, fits, room)
         if wanted.single and room.host is not None and all(
-                cell.pages for cell in room.host.cells):
+                cell.pages for cell in room.host.cells) and (
+                    not wanted.is_near_networks(room.host)):
             return self._count_cells(room.host, room, ratios, limit)
         chain = self._chain((room.key, ratios), room)
         chain.follow(lambda left: place(wanted, left, ratios), limit)

@@ -36,7 +36,7 @@ _PORT_FIELDS = ('id', 'device_owner', 'device_id', 'network_id',
                 'binding:host_id')
 _TYPE = 'provider:network_type'
 _PHYSNET = 'provider:physical_network'
-_NETWORK_FIELDS = ('id', _TYPE, _PHYSNET, 'segments')
+_NETWORK_FIELDS = ('id', 'name', _TYPE, _PHYSNET, 'segments')
 _TUNNELS = frozenset({'geneve', 'gre', 'vxlan'})
 #: How agents of Open vSwitch, Linux bridge and OVN say what they reach.
 _MAPPINGS = ('bridge_mappings', 'interface_mappings', 'bridge-mappings')
@@ -47,10 +47,12 @@ class Found(ty.NamedTuple):
 
     :ivar agents: by kind, host and ID
     :ivar services: by kind and ID
+    :ivar networks: by ID
     """
 
     agents: tuple[snapshot.NetworkAgent, ...]
     services: tuple[snapshot.NetworkService, ...]
+    networks: tuple[snapshot.Network, ...]
 
 
 def read(reader: neutron.Reader,
@@ -77,8 +79,12 @@ def _read(reader: neutron.Reader,
         raise neutron.NeutronError('malformed agents: one is there twice')
     wanted = [row for row in rows
               if neutron.text_of(row, 'agent_type') in _KINDS]
+    rows_of_networks = {row['id']: row for row in reader.items(
+        'networks', _NETWORK_FIELDS, optional=True)}
+    networks = tuple([_listed(row) for _uuid, row
+                      in sorted(rows_of_networks.items())])
     if not wanted:
-        return Found((), ())
+        return Found((), (), networks)
     switches = _switches(rows)
     served: dict[str, list[dict]] = {}
     for done, row in enumerate(wanted):
@@ -91,14 +97,14 @@ def _read(reader: neutron.Reader,
                 optional=True, key=key))
     progress('network agents', len(wanted), len(wanted))
     ports = _ports(reader)
-    networks = {row['id']: _reached(row) for row in reader.items(
-        'networks', _NETWORK_FIELDS, optional=True)}
     return Found(
         tuple(sorted(
             (_agent(row, switches, _ids(row, served, ports))
              for row in wanted),
             key=lambda agent: (agent.kind, agent.host, agent.id))),
-        _services(wanted, served, ports, networks))
+        _services(wanted, served, ports, {
+            uuid: _reached(row) for uuid, row in rows_of_networks.items()}),
+        networks)
 
 
 def _kind(row: Mapping) -> str:
@@ -266,12 +272,24 @@ def _router(row: Mapping, ports: Iterable[_Port],
         ha=ha, distributed=bool(row.get('distributed')))
 
 
-def _reached(row: Mapping) -> _Switch:
-    """What a switch needs for a network; of several segments, for all."""
+def _segments(row: Mapping) -> list[Mapping]:
     segments = row.get('segments') or [row]
     if not isinstance(segments, list) or not all(
             isinstance(each, Mapping) for each in segments):
         raise neutron.NeutronError('malformed segments of a network')
+    return segments
+
+
+def _listed(row: Mapping) -> snapshot.Network:
+    return snapshot.Network(
+        id=row['id'], name=neutron.text_of(row, 'name'),
+        physnet=next((name for each in _segments(row) if (
+            name := neutron.text_of(each, _PHYSNET))), None))
+
+
+def _reached(row: Mapping) -> _Switch:
+    """What a switch needs for a network; of several segments, for all."""
+    segments = _segments(row)
     return _Switch(
         frozenset(name for each in segments
                   if (name := neutron.text_of(each, _PHYSNET))),

@@ -136,6 +136,8 @@ class _Anonymizer:
             for port in server.ports or ()))
         self._service = _Names(
             'service', (each.name for each in cloud.network_services))
+        self._network = _Names(
+            'network', (each.name for each in cloud.networks or ()))
         self._physnet = _Names('physnet', (
             name for name in self._all_physnets()
             if not self._is_label(name)))
@@ -164,6 +166,8 @@ class _Anonymizer:
         for each in (*(self._cloud.network_agents or ()),
                      *self._cloud.network_services):
             found.update(each.physnets or ())
+        found.update(network.physnet for network
+                     in self._cloud.networks or () if network.physnet)
         return found
 
     def _is_label(self, name: str) -> bool:
@@ -220,7 +224,10 @@ class _Anonymizer:
                        key=lambda agent: agent.id)),
             network_services=tuple(sorted(
                 map(self._network_service, cloud.network_services),
-                key=lambda service: service.id)))
+                key=lambda service: service.id)),
+            networks=None if cloud.networks is None else tuple(sorted(
+                map(self._whole_network, cloud.networks),
+                key=lambda network: network.id)))
 
     def _sentence(self, text: str) -> str:
         """What is missing, without the error: that may have any name in it."""
@@ -408,6 +415,12 @@ class _Anonymizer:
             physnets=None if service.physnets is None else frozenset(
                 map(self._label, service.physnets)),
             zones=tuple(map(self._zone, service.zones)))
+
+    def _whole_network(self, network: snapshot.Network) -> snapshot.Network:
+        return dataclasses.replace(
+            network, id=self._uuid(network.id),
+            name=self._network(network.name),
+            physnet=network.physnet and self._label(network.physnet))
 
 
 def _split(text: str) -> list[str]:

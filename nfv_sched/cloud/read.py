@@ -105,7 +105,8 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
             server.value.uuid for server in servers),
         network_agents=None if agents_found is None else agents_found.agents,
         network_services=() if agents_found is None
-        else agents_found.services)
+        else agents_found.services,
+        networks=None if agents_found is None else agents_found.networks)
 
 
 def _silent(what: str, done: int, total: int) -> None:

@@ -537,6 +537,23 @@ class NetworkService:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """A network of Neutron.
+
+    :ivar id: UUID
+    :ivar physnet: physical network, as Nova takes it: that of its first
+        segment that has one; None if none has
+    :ivar vnic_type: vNIC type of all of its ports, where the network says so,
+        as in a cloud file of the simulator; None in Neutron
+    """
+
+    id: str
+    name: str = ''
+    physnet: str | None = None
+    vnic_type: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
     """A cloud at one moment.
 
@@ -555,6 +572,7 @@ class Cloud:
         not read
     :ivar network_agents: agents of Neutron; None if they were not read
     :ivar network_services: what these serve
+    :ivar networks: networks of Neutron; None if they were not read
     """
 
     taken: str
@@ -574,3 +592,4 @@ class Cloud:
     consumers: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None
     network_agents: tuple[NetworkAgent, ...] | None = None
     network_services: tuple[NetworkService, ...] = ()
+    networks: tuple[Network, ...] | None = None

@@ -125,6 +125,7 @@ def _check_network(cloud: snapshot.Cloud) -> None:
     agents, services = cloud.network_agents or (), cloud.network_services
     _differ('network agents', [agent.id for agent in agents])
     _differ('network services', [service.id for service in services])
+    _differ('networks', [network.id for network in cloud.networks or ()])
     for what, found, allowed in (
             ('agent', agents, _AGENTS), ('service', services, _SERVICES)):
         for each in found:

@@ -30,10 +30,14 @@ _MEANING = """\
 "Fits" is the number of guests that could be booted one after the other until
 the last is refused: what Placement grants, the enabled filters pass and the
 claim on the compute node takes. It is counted on each host by itself, so
-server groups, quotas, hints of the scheduler and the networks of guests are
-left out. Each flavor is counted as if no guests of the others came. Guests
-have one port on the virtual switch, for limits of ports and rules; see
---ports. "Placement says" is what Placement alone has room for.
+server groups, quotas and hints of the scheduler are left out. Each flavor is
+counted as if no guests of the others came. "Placement says" is what Placement
+alone has room for.
+
+Guests have ports as most servers of their flavor have them, by vNIC type and
+physical network, which says where VFs are needed and on which NUMA nodes the
+guests may be; one port on the virtual switch if there are no such servers.
+--network, --like and --ports say otherwise. What was assumed is shown.
 
 With --project: only the hosts that filters of Nova leave to this project: by
 AggregateMultiTenancyIsolation, if it is enabled, and by [scheduler]
@@ -62,6 +66,7 @@ examples:
   nfv-sched capacity list --by host --from cloud.json.gz
   nfv-sched capacity list --project 6a3c1e0f52d94b7d9f8e7a1b2c3d4e5f
   nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --empty
+  nfv-sched capacity list --flavor vrouter.16 --like router-7
   nfv-sched capacity list --by host --api --os-cloud admin
 
 {source.EXIT_CODES}"""
@@ -76,6 +81,8 @@ examples:
   nfv-sched capacity show vrouter.16
   nfv-sched capacity show vrouter.16 --host 'compute-1*' --from cloud.json.gz
   nfv-sched capacity show vrouter.16 --host compute-3 --next
+  nfv-sched capacity show vrouter.16 --network mgmt \\
+     --network data,physnet=physnet0,vnic-type=direct
 
 {source.EXIT_CODES}"""
 
@@ -84,14 +91,24 @@ _NOT_BY_API = {
     'empty': 'the API does not show what hosts have without servers',
     'survive': 'only what Placement has room for is known, not what fits',
     'mix': 'only what Placement has room for is known, not what fits',
+    'networks': 'the API does not show the VFs and NUMA nodes of networks',
+    'like': 'the API does not show the VFs and NUMA nodes of networks',
     'ports': 'limits of ports and rules are in nova.conf',
+    'properties': 'only what Placement has room for is known, not what fits',
     'project': '[scheduler] limit_tenants_to_placement_aggregate and the '
                'filters are in nova.conf'}
 
-_UPPER = (
-    'note: no more than this fits: pinning, pages, NUMA nodes, devices and '
-    "filters are not looked at, and Nova's options are not known\n")
+#: Options whose attribute has another name.
+_OPTIONS = {'networks': '--network', 'properties': '--image-property'}
+#: Flavors that a note names at most.
+_MOST_NAMES = 3
 
+_UPPER = (
+    'note: no more than this fits: pinning, pages, NUMA nodes, devices, '
+    "networks and filters are not looked at, and Nova's options are not "
+    'known\n')
+
+_TABLE = 'table'
 _CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
 
 
@@ -103,10 +120,8 @@ class _Capacity(source.Looking, cli.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         source.add_hosts(parser)
-        parser.add_argument(
-            '--ports', type=source.number, metavar='N',
-            help='ports on the virtual switch that each guest has '
-                 '(default: 1)')
+        source.add_ports(parser)
+        source.add_image_properties(parser)
         parser.add_argument(
             '--project', metavar='ID',
             help='count for the project of this ID: hosts that aggregates '
@@ -132,8 +147,41 @@ class _Capacity(source.Looking, cli.Lister):
         with progress.shown() as update:
             return capacity.capacities(
                 cloud, flavors, hosts=set(hosts), empty=empty,
-                ports=_ports(parsed_args), project=parsed_args.project,
+                **self._assumed(parsed_args, cloud),
                 update=lambda done, total: update(done, total, 'flavors'))
+
+    @staticmethod
+    def _assumed(parsed_args: argparse.Namespace,
+                 cloud: snapshot.Cloud) -> dict[str, ty.Any]:
+        """Return what guests have beside their flavor, by parameter."""
+        return {'ports': source.ports(cloud, parsed_args),
+                'image': source.known_image_properties(parsed_args),
+                'project': parsed_args.project}
+
+    def _tell_assumed(self, parsed_args: argparse.Namespace,
+                      ports: Mapping[str, ty.Any]) -> None:
+        """Tell what is not certain about the ports of guests.
+
+        :param ports: name of each flavor -> ``advice.ports.Ports``
+        """
+        from nfv_sched.advice import ports as assumed_ports
+        for note in dict.fromkeys(
+                note for each in ports.values() for note in each.notes):
+            self.app.stderr.write(f'note: {note}\n')
+        if parsed_args.formatter != _TABLE:
+            return  # there is a column for it
+        for basis, why in (
+                (assumed_ports.Basis.UNREAD, 'the ports of servers were not '
+                 'read'),
+                (assumed_ports.Basis.NO_SERVERS, 'no server shows what ports '
+                 'guests have')):
+            names = [name for name, each in ports.items()
+                     if each.basis is basis]
+            if names:
+                self.app.stderr.write(
+                    f'note: {why}, for {_some(names)}: one port on the '
+                    'virtual switch is assumed; --network or --like says '
+                    'otherwise\n')
 
 
 class List(_Capacity):
@@ -173,9 +221,10 @@ class List(_Capacity):
             return
         for name, why in _NOT_BY_API.items():
             value = getattr(parsed_args, name)
-            if value is not None and value is not False:
+            if value is not None and value is not False and value != []:
                 raise source.UsageError(
-                    f'--{name} does not go with --api: {why}')
+                    f'{_OPTIONS.get(name, f"--{name}")} does not go with '
+                    f'--api: {why}')
 
     def take_action(self, parsed_args):
         cloud = self.cloud(parsed_args, ('hosts', 'flavors'))
@@ -203,8 +252,12 @@ class List(_Capacity):
             columns.append('If empty')
         if parsed_args.by != _CLOUD:
             columns.insert(0, parsed_args.by.capitalize())
+        self._tell_assumed(parsed_args, {
+            each.flavor.name: each.ports for each in counted})
+        columns += _assumed_columns(parsed_args)
         return columns, [
-            row for found, if_empty in zip(counted, empty)
+            [*row, *_assumed_values(parsed_args, found.ports)]
+            for found, if_empty in zip(counted, empty)
             for row in _rows(parsed_args, cloud, hosts, found, if_empty)]
 
     def _bounds(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
@@ -235,6 +288,7 @@ class List(_Capacity):
              hosts: Sequence[str]) -> tuple:
         """The table for ``--mix``."""
         from nfv_sched.advice import mix
+        from nfv_sched.advice import ports
         from nfv_sched.simulator import servers
         if parsed_args.by != _CLOUD or parsed_args.survive is not None:
             raise source.UsageError('--mix goes with neither --by nor '
@@ -243,15 +297,21 @@ class List(_Capacity):
                   for name, count in parsed_args.mix.items()]
         columns, row = ['Mix', 'Fits'], [', '.join(
             f'{count} x {name}' for name, count in parsed_args.mix.items())]
+        assumed = self._assumed(parsed_args, cloud)
         try:
             for empty in (False, True)[:1 + parsed_args.empty]:
                 row.append(mix.times(
-                    cloud, wanted, hosts=set(hosts), empty=empty,
-                    ports=_ports(parsed_args), project=parsed_args.project))
+                    cloud, wanted, hosts=set(hosts), empty=empty, **assumed))
         except servers.Refused as exc:
             raise source.UsageError(f'--mix: {exc}') from exc
         if parsed_args.empty:
             columns.append('If empty')
+        of_flavor = ports.per_flavor(cloud, assumed['ports'])
+        of_name = {flavor.name: of_flavor(flavor) for flavor, _ in wanted}
+        self._tell_assumed(parsed_args, of_name)
+        columns.append('Ports')
+        row.append('; '.join(f'{name}: {each.label}'
+                             for name, each in of_name.items()))
         return columns, [row]
 
 
@@ -291,10 +351,17 @@ class Show(_Capacity):
             for row in rows:
                 server = leaving.get(row[0])
                 row.append('' if server is None else _held(server))
+        self._tell_assumed(parsed_args, {flavor.name: found.ports})
+        if parsed_args.formatter == _TABLE:
+            self.app.stdout.write(f'Ports of each guest: {found.ports.label}, '
+                                  f'{found.ports.reason}.\n')
+        else:
+            columns += _assumed_columns(parsed_args)
+            for row in rows:
+                row += _assumed_values(parsed_args, found.ports)
         return columns, rows
 
-    @staticmethod
-    def _leaving(parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+    def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
                  flavor: snapshot.Flavor,
                  found: ty.Any) -> Mapping[str, snapshot.Server]:
         """The server of each host without which one more fits."""
@@ -305,13 +372,28 @@ class Show(_Capacity):
             return departure.smallest(
                 cloud, flavor, {name: each.fits for name, each
                                 in found.hosts.items()},
-                ports=_ports(parsed_args), project=parsed_args.project,
+                **self._assumed(parsed_args, cloud),
                 update=lambda done, total: update(done, total, 'hosts'))
 
 
-def _ports(parsed_args: argparse.Namespace) -> int:
-    """Ports on the virtual switch that each guest has."""
-    return 1 if parsed_args.ports is None else parsed_args.ports
+def _assumed_columns(parsed_args: argparse.Namespace) -> list[str]:
+    """Return the columns of what was assumed about ports."""
+    return ['Ports'] if parsed_args.formatter == _TABLE else [
+        'Ports', 'Ports from']
+
+
+def _assumed_values(parsed_args: argparse.Namespace,
+                    ports: ty.Any) -> list[str]:
+    """Return the values of :func:`_assumed_columns`."""
+    return [ports.label, ports.basis.value][
+        :len(_assumed_columns(parsed_args))]
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return a few names, and how many more there are."""
+    more = len(names) - _MOST_NAMES
+    return ', '.join(names[:_MOST_NAMES]) + (
+        f' and {text.count(more, "other flavor")}' if more > 0 else '')
 
 
 def _is_known(cloud: snapshot.Cloud, project: str) -> bool:

@@ -29,6 +29,9 @@ by Nova's own scheduler and claims: each move with its destination, then the
 new servers. No policy of a server is kept less than before, nor that of its
 server group. Guests come and go meanwhile: carry a plan out soon.
 
+New guests have ports as most servers of the flavor have them, or as --network,
+--like or --ports says.
+
 Servers that cannot be live-migrated stay: those that are stopped, have a
 device of an alias that is not live_migratable, a TPM whose secret Nova cannot
 read, encrypted memory, or a disk on local LVM, as far as their flavor says so.
@@ -68,16 +71,14 @@ class Plan(planning.Plan):
             '--avoid', action='append', default=[], metavar='PATTERN',
             help='leave alone: servers of such names stay, and nobody leaves '
                  'hosts of such names or goes there; can be repeated')
-        parser.add_argument(
-            '--ports', type=source.number, default=1, metavar='N',
-            help='ports on the virtual switch that each new guest has '
-                 '(default: 1)')
+        source.add_ports(parser)
         return parser
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         """The plan."""
         cloud = self.cloud(parsed_args)
         flavor = source.flavor(cloud, parsed_args.flavor)
+        ports = source.ports(cloud, parsed_args)
         # Importing Nova takes seconds, which --help must not take.
         from nfv_sched.advice.plans import defrag
         from nfv_sched.render import defrag as render
@@ -87,7 +88,7 @@ class Plan(planning.Plan):
                 plan = defrag.plan(
                     cloud, flavor, parsed_args.count,
                     max_moves=parsed_args.max_moves, avoid=parsed_args.avoid,
-                    ports=parsed_args.ports, update=update)
+                    ports=ports, update=update)
         except servers.Refused as exc:
             raise source.UsageError(f'flavor {flavor.name}: {exc}') from exc
         self.found = not plan.enough

@@ -72,12 +72,7 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--network', action='append', default=[], dest='networks',
-            metavar='NET[,physnet=P][,vnic-type=T]',
-            help='a network on which the server has a port; physical network '
-                 'and vNIC type are needed where no server of the cloud has '
-                 'such a port; can be repeated')
+        source.add_networks(parser)
         parser.add_argument(
             '--host', action='append', default=[], dest='patterns',
             metavar='PATTERN',
@@ -237,14 +232,8 @@ examples:
         """UUID of the server; the cloud is read if it is not given."""
         if uuidutils.is_uuid_like(parsed_args.server):
             return parsed_args.server
-        from nfv_sched.advice.explain import request
-        from nfv_sched.advice.explain import subject
-        try:
-            return subject.find(
-                self.cloud(parsed_args, ('servers',)),
-                parsed_args.server).uuid
-        except request.RequestError as exc:
-            raise source.NotThereError(str(exc)) from exc
+        return source.server(
+            self.cloud(parsed_args, ('servers',)), parsed_args.server).uuid
 
     def produce_output(self, parsed_args, column_names, data) -> int:
         if self._refusals is None:

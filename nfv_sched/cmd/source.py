@@ -469,6 +469,90 @@ def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
     return found
 
 
+def add_networks(parser: argparse.ArgumentParser) -> None:
+    """Add the option for networks, which :func:`ports` does not need alone.
+
+    :param parser: of the command
+    """
+    parser.add_argument(
+        '--network', action='append', default=[], dest='networks',
+        metavar='NET[,physnet=P][,vnic-type=T]',
+        help='a network, by name or ID, on which the server has a port; one '
+             'that the cloud does not show needs physnet=P; without a vNIC '
+             'type the port is normal, or as all ports of the network; can '
+             'be repeated')
+
+
+def add_ports(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which ports new servers of a flavor have.
+
+    :param parser: of the command
+    """
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        '--like', metavar='UUID|NAME',
+        help='new servers have ports as this server has them (default: as '
+             'most servers of the flavor have them)')
+    group.add_argument(
+        '--ports', type=number, metavar='N',
+        help='new servers have so many ports on the virtual switch, on '
+             'networks that are not near any NUMA node')
+    add_networks(group)
+
+
+def ports(cloud: snapshot.Cloud, parsed_args: argparse.Namespace) -> ty.Any:
+    """Return the ports that the options of :func:`add_ports` say.
+
+    :returns: ``advice.ports.Choice``
+    :raises NotThereError: if the cloud has no such network or server
+    """
+    from nfv_sched.advice import ports as assumed_ports
+    try:
+        if parsed_args.networks:
+            return assumed_ports.of_networks(cloud, parsed_args.networks)
+        if parsed_args.like is not None:
+            return assumed_ports.of_server(server(cloud, parsed_args.like))
+    except assumed_ports.UnknownNetworkError as exc:
+        raise NotThereError(str(exc)) from exc
+    return parsed_args.ports
+
+
+def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
+    """Return a server of a cloud.
+
+    :param name: its UUID, or its name if no other has it
+    :raises NotThereError: if there is no such server, or several
+    """
+    from nfv_sched.advice.explain import request
+    from nfv_sched.advice.explain import subject
+    try:
+        return subject.find(cloud, name)
+    except request.RequestError as exc:
+        raise NotThereError(str(exc)) from exc
+
+
+def known_image_properties(
+        parsed_args: argparse.Namespace) -> dict[str, str]:
+    """Return the properties of an image, all of which Nova knows.
+
+    :param parsed_args: with the option of :func:`add_image_properties`
+    :raises UsageError: if one has no key or value, or Nova does not know or
+        take it
+    """
+    from nova import exception
+
+    from nfv_sched.simulator import nova_api
+    properties = image_properties(parsed_args)
+    unknown = nova_api.unknown_image_properties(properties)
+    if unknown:
+        raise UsageError(f'Nova knows no image property {unknown[0]!r}')
+    try:
+        nova_api.image_meta(properties)
+    except (ValueError, exception.NovaException) as exc:
+        raise UsageError(f'Nova does not take the image: {exc}') from exc
+    return properties
+
+
 def add_hosts(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose hosts.
 

@@ -55,6 +55,7 @@ def _fit(count: int) -> str:
 
 
 def _notes(plan: defrag.Plan) -> ty.Iterator[str]:
+    yield f'Ports of new servers: {plan.ports}, {plan.ports_reason}.'
     if plan.steps:
         yield ('Each move was made in the simulator, one after the other, '
                f'and {tables.count(min(plan.after, plan.count), "server")} '

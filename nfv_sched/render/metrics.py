@@ -89,10 +89,12 @@ GAUGES = (
            'DHCP servers or routers that ought to be moved and cannot be.'),
     Metric('nfv_sched_failover_stranded_guests', ('host',),
            'Guests of a host that would find no place if it were lost.'),
-    Metric('nfv_sched_flavor_fits', ('flavor', 'aggregate'),
+    Metric('nfv_sched_flavor_fits', ('flavor', 'aggregate', 'ports'),
            'More guests of a flavor that fit, in an aggregate, or without '
-           'the label in the cloud.'),
-    Metric('nfv_sched_flavor_fits_placement', ('flavor', 'aggregate'),
+           'the label in the cloud, with such ports as most servers of the '
+           'flavor have.'),
+    Metric('nfv_sched_flavor_fits_placement',
+           ('flavor', 'aggregate', 'ports'),
            'More guests of a flavor that Placement has room for.'),
     Metric('nfv_sched_fragmentation_ratio', ('flavor',),
            'Part of the guests that Placement has room for that do not fit.'),
@@ -321,10 +323,10 @@ def _flavor(found: _Families, cloud: snapshot.Cloud,
     for aggregate, counted in [(_CLOUD, of_flavor)] + [
             (aggregate.name, of_flavor.within(aggregate.hosts))
             for aggregate in cloud.aggregates]:
-        found.add('nfv_sched_flavor_fits', (flavor.name, aggregate),
-                  counted.fits)
-        found.add('nfv_sched_flavor_fits_placement',
-                  (flavor.name, aggregate), counted.placement)
+        labels = flavor.name, aggregate, of_flavor.ports.label
+        found.add('nfv_sched_flavor_fits', labels, counted.fits)
+        found.add('nfv_sched_flavor_fits_placement', labels,
+                  counted.placement)
     if of_flavor.placement:
         # Not less than 0, if more fit than Placement is found to have.
         found.add('nfv_sched_fragmentation_ratio', (flavor.name,),

@@ -18,6 +18,7 @@ servers use of it is put there by
 
 import collections
 from collections.abc import Iterable, Mapping, Sequence
+import itertools
 import typing as ty
 
 from nfv_sched.cloud import snapshot
@@ -38,10 +39,13 @@ _NOT_TAKEN = {('nfv_sched', 'expose_reasons')}
 _LABELS = model.Defaults()
 
 
-def cloud(found: snapshot.Cloud) -> model.Cloud:
+def cloud(found: snapshot.Cloud,
+          more_ports: Iterable[snapshot.Port] = ()) -> model.Cloud:
     """A snapshot as a cloud file without steps.
 
     :param found: the snapshot
+    :param more_ports: ports of which there are the security groups, beside
+        those of its servers
     """
     labels = found.options.get('nfv_sched', {})
     names = base.Names(
@@ -61,7 +65,8 @@ def cloud(found: snapshot.Cloud) -> model.Cloud:
             for each in found.aggregates),
         flavors={each.name: flavor(each) for each in found.flavors},
         networks=_networks(found),
-        security_groups=_security_groups(found, groups),
+        security_groups=_security_groups(
+            itertools.chain(ports_of(found), more_ports), groups),
         network_service=_network_service(found.hosts),
         server_groups={name: _server_group(name, group) for name, group
                        in server_groups(found).items()},
@@ -153,6 +158,14 @@ def network_name(port: snapshot.Port) -> str:
     """
     kind = '' if port.vnic_type == _NORMAL else f'/{port.vnic_type}'
     return f'{port.network or "unknown"}{kind}'
+
+
+def network(port: snapshot.Port) -> model.Network:
+    """Return the network of a port as in a cloud file."""
+    return model.Network(
+        name=network_name(port), physical_network=port.physnet,
+        tunneled=port.physnet is None,
+        vnic_type=ty.cast(ty.Any, port.vnic_type), uuid=port.network)
 
 
 def security_groups(port: snapshot.Port) -> tuple[str, ...]:
@@ -309,29 +322,24 @@ def _network_service(
     return 'ovn' if any(each.routers for each in seen) else 'none'
 
 
-def _ports(found: snapshot.Cloud) -> Iterable[snapshot.Port]:
-    for server in found.servers:
+def ports_of(cloud: snapshot.Cloud) -> Iterable[snapshot.Port]:
+    """Yield the ports of all servers."""
+    for server in cloud.servers:
         yield from server.ports or ()
 
 
 def _networks(found: snapshot.Cloud) -> dict[str, model.Network]:
     networks: dict[str, model.Network] = {}
-    for port in _ports(found):
-        name = network_name(port)
-        if name not in networks:
-            networks[name] = model.Network(
-                name=name, physical_network=port.physnet,
-                tunneled=port.physnet is None,
-                vnic_type=ty.cast(ty.Any, port.vnic_type),
-                uuid=port.network)
+    for port in ports_of(found):
+        networks.setdefault(network_name(port), network(port))
     return networks
 
 
 def _security_groups(
-    found: snapshot.Cloud, groups: Iterable[model.HostGroup],
+    ports: Iterable[snapshot.Port], groups: Iterable[model.HostGroup],
 ) -> dict[str, model.SecurityGroup]:
     """Groups that stand for those of the ports, which are not known."""
-    numbers = {port.rules for port in _ports(found) if port.rules}
+    numbers = {port.rules for port in ports if port.rules}
     numbers.update(group.other_rules for group in groups
                    if group.other_rules and group.other_ports)
     return {model.group_of_rules(number):

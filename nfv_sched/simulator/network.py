@@ -66,6 +66,8 @@ class Figures:
     def __init__(self) -> None:
         self.snapshot: usage.Snapshot | None = None
         self.fresh = False
+        #: Ports that requests name, by UUID; they are bound to no host yet.
+        self.unbound: dict[str, usage.Port] = {}
 
     def get(self) -> usage.Snapshot | None:
         """The figures."""
@@ -84,6 +86,8 @@ class Figures:
         lacking = interfaces.lacking()
         if lacking is not None:
             interfaces.more = usage.Supplement(
+                ports={uuid: self.unbound[uuid] for uuid in lacking.ports
+                       if uuid in self.unbound},
                 rules=dict.fromkeys(lacking.groups + lacking.projects, 0),
                 default_groups={project: project
                                 for project in lacking.projects},
@@ -97,11 +101,14 @@ class Port:
     :ivar id: its UUID
     :ivar network: its network
     :ivar security_groups: names of its security groups
+    :ivar exists: whether the request names the port; otherwise it names the
+        network, and Nova makes the port. Ports of SR-IOV always exist.
     """
 
     id: str
     network: model.Network
     security_groups: tuple[str, ...]
+    exists: bool = False
 
     def to_nova(self) -> dict[str, ty.Any]:
         """The port as :mod:`nova_api` takes it."""
@@ -113,6 +120,7 @@ class Port:
             'tunneled': self.network.tunneled,
             'vnic_type': self.network.vnic_type,
             'numa_policy': self.network.numa_policy,
+            'exists': self.exists or self.network.vnic_type != 'normal',
         }
 
 
@@ -236,6 +244,18 @@ class Network:
         """
         return [self._groups[name] if name != DEFAULT_GROUP else name
                 for name in names or (DEFAULT_GROUP,)]
+
+    def add_unbound(self, ports: Iterable[Port], project: str) -> None:
+        """Let Neutron show ports that a request names.
+
+        :param project: UUID of their project
+        """
+        for port in ports:
+            if port.exists:
+                self._figures.unbound[port.id] = usage.Port(
+                    port.id, '', '', port.network.vnic_type,
+                    tuple([self._groups[name]
+                           for name in port.security_groups]), project)
 
     def become(self, state: str, servers: Iterable[Owner]) -> None:
         """Change whether Neutron can be read.

@@ -320,8 +320,8 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
     :param flavor: the flavor
     :param image_meta: the image
     :param ports: mappings as for :func:`network_info`, with
-        ``numa_policy``; ports of SR-IOV are ports that exist already,
-        the others are asked for by their network
+        ``numa_policy`` and ``exists``: ports that exist already, the others
+        are asked for by their network
     :param stable_uuid: makes the ids of the PCI requests, from their number
     :returns: (PCI requests, network metadata, requested networks)
     :raises nova.exception.NovaException: if an alias does not exist
@@ -333,8 +333,8 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
     networks = objects.NetworkRequestList(objects=[
         objects.NetworkRequest(
             network_id=port['network_id'],
-            port_id=None if port['vnic_type'] == 'normal'
-            else port['port_id']) for port in ports] or [
+            port_id=port['port_id'] if port['exists'] else None)
+        for port in ports] or [
         objects.NetworkRequest(network_id=NO_NETWORK)])
     metadata = _Ports(ports).create_resource_requests(
         context, networks, requests, affinity_policy=policy)[0]

@@ -71,7 +71,8 @@ def cloud(state: states.State) -> snapshot.Cloud:
                    in state.placement.allocations.items()
                    if uuid not in servers},
         network_agents=tuple(_agents(state)),
-        network_services=tuple(_services(state)))
+        network_services=tuple(_services(state)),
+        networks=tuple(_networks(state.cloud)))
 
 
 # Hosts
@@ -239,6 +240,17 @@ def _ports(found: model.Cloud,
             physnet=port.network.physical_network,
             rules=sum(found.security_groups[name].rules
                       for name in port.security_groups))
+
+
+def _networks(cloud: model.Cloud) -> Iterator[snapshot.Network]:
+    """Yield each network once, though each of its vNIC types is another."""
+    of_uuid: dict[str, list[model.Network]] = {}
+    for each in cloud.networks.values():
+        of_uuid.setdefault(compute.network_uuid(each), []).append(each)
+    for uuid, (first, *rest) in of_uuid.items():
+        yield snapshot.Network(
+            id=uuid, name=first.name, physnet=first.physical_network,
+            vnic_type=None if rest else first.vnic_type)
 
 
 def _flavor(flavor: objects.Flavor) -> snapshot.Flavor:

@@ -120,7 +120,9 @@ def create(state: states.State, server: servers.Server, wanted: Wanted,
     """
     server.image_meta = wanted.image
     server.image = wanted.image_texts
-    server.ports = ports_of(server.name, wanted.ports)
+    server.ports = requested_ports(
+        state, server.name, wanted.ports, wanted.security_groups,
+        server.project)
     server.instance = new_instance(state, server, wanted.flavor)
     properties: dict[str, ty.Any] = {
         'ignore_hosts': list(wanted.ignore_hosts) or None,
@@ -261,6 +263,26 @@ def ports_of(
         uuid := compute.stable_uuid('port', f'{name}/{number}')) not in taken)
     return [network.Port(next(ids), of_port, groups)
             for of_port, groups in plugs]
+
+
+def requested_ports(
+    state: states.State, name: str,
+    plugs: Sequence[tuple[model.Network, tuple[str, ...]]],
+    security_groups: tuple[str, ...], project: str,
+) -> list[network.Port]:
+    """The ports of a new server.
+
+    Nova gives all ports that it makes the security groups of the request.  A
+    port with others exists before.
+
+    :param state: the cloud; gets the ports that exist
+    :param name: a name from which their UUIDs are made
+    """
+    groups = state.network.security_groups(security_groups)
+    ports = [dataclasses.replace(port, exists=port.security_groups != groups)
+             for port in ports_of(name, plugs)]
+    state.network.add_unbound(ports, project)
+    return ports
 
 
 def resized_requests(flavor: objects.Flavor, server: servers.Server):

@@ -15,22 +15,17 @@
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-import typing as ty
 
 from nfv_sched.advice.explain import request
+from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import compute
 from nfv_sched.simulator import layout
-from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import restore_servers
 from nfv_sched.simulator import state as states
 from nfv_sched.simulator.steps import lifecycle
 
 _NORMAL = 'normal'
-#: Keys of a network on the command line.
-_PHYSNET = 'physnet'
-_VNIC_TYPE = 'vnic-type'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +44,6 @@ class Subject:
     present: str | None = None
 
 
-class _Ports(ty.NamedTuple):
-    """Ports, and what was assumed of them."""
-
-    ports: tuple[tuple[model.Network, tuple[str, ...]], ...]
-    assumed: tuple[str, ...] = ()
-
-
 def server(found: snapshot.Cloud, state: states.State, name: str,
            networks: Sequence[str] = ()) -> Subject:
     """A server as if it were booted now.
@@ -72,8 +60,8 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
     simulated = next(each for each in state.servers.values()
                      if each.uuid == this.uuid)
     present = simulated.host.name if simulated.host is not None else None
-    more = _ports(state, networks)
-    assumed = [*more.assumed]
+    more = _ports(found, state, networks)
+    assumed = [*more.notes]
     if present is None and not simulated.ports and not networks:
         assumed.append('Nova does not keep the networks of a server that has '
                        'no host: none are assumed, --network adds them')
@@ -83,7 +71,7 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
     asked = request.Asked(
         flavor=this.flavor, image=this.image,
         ports=tuple((port.network, port.security_groups)
-                    for port in simulated.ports) + more.ports,
+                    for port in simulated.ports) + more.plugs,
         zone=this.zone, stored=True, group=layout.names(found.groups).get(
             this.group or ''),
         hints=this.hints, project=simulated.project,
@@ -135,9 +123,7 @@ def flavor(
     :param state: the cloud that was started from it
     :param name: name of the flavor
     :param image: properties of the image
-    :param networks: the network of each port: a name, then, separated by
-        commas, ``physnet=NAME`` and ``vnic-type=TYPE`` where these are not
-        known
+    :param networks: see :func:`nfv_sched.advice.ports.of_networks`
     :param zone: availability zone
     :param group: UUID or name of the server group
     :param count: how many servers are made by one request
@@ -147,16 +133,16 @@ def flavor(
     flavors = [each for each in found.flavors if name in (each.name, each.id)]
     if not flavors:
         raise request.RequestError(f'there is no flavor {name!r}')
-    ports = _ports(state, networks)
+    ports = _ports(found, state, networks)
     if count > 1 and any(network.vnic_type != _NORMAL
-                         for network, _groups in ports.ports):
+                         for network, _groups in ports.plugs):
         raise request.RequestError(
             'a request for several servers cannot have ports of SR-IOV')
     unknown = nova_api.unknown_image_properties(image or {})
     if unknown:
         raise request.RequestError(
             f'Nova knows no image property {unknown[0]!r}')
-    assumed = list(ports.assumed)
+    assumed = list(ports.notes)
     if not networks:
         assumed.append('no networks; --network adds them')
     default = nova_api.CONF.default_schedule_zone
@@ -168,7 +154,7 @@ def flavor(
         text=f'Flavor {flavors[0].name}' + (
             f', {count} servers' if count > 1 else ''),
         asked=request.Asked(
-            flavor=flavors[0], image=image or {}, ports=ports.ports,
+            flavor=flavors[0], image=image or {}, ports=ports.plugs,
             zone=zone, group=_group(found, group), count=count),
         assumed=tuple(assumed))
 
@@ -187,44 +173,10 @@ def _group(found: snapshot.Cloud, name: str | None) -> str | None:
     return names[groups[0].uuid]
 
 
-def _ports(state: states.State, texts: Sequence[str]) -> _Ports:
-    ports = []
-    assumed = []
-    groups = state.network.security_groups(())
-    for text in texts:
-        name, options = _options(text)
-        vnic_type = options.get(_VNIC_TYPE, _NORMAL)
-        kind = '' if vnic_type == _NORMAL else f'/{vnic_type}'
-        # Networks of a cloud file have UUIDs that follow from their names.
-        known = next((
-            state.cloud.networks[key] for key in (
-                f'{name}{kind}',
-                f'{compute.stable_uuid("network", name)}{kind}')
-            if key in state.cloud.networks), None)
-        if known is None or _PHYSNET in options:
-            physnet = options.get(_PHYSNET)
-            if physnet is None:
-                assumed.append(f'the network {name} is not on a physical '
-                               f'network, as far as is known')
-            known = model.Network(
-                name=name, physical_network=physnet,
-                tunneled=physnet is None,
-                vnic_type=ty.cast(ty.Any, vnic_type))
-        ports.append((known, groups))
-    return _Ports(tuple(ports), tuple(dict.fromkeys(assumed)))
-
-
-def _options(text: str) -> tuple[str, dict[str, str]]:
-    """Name of a network, and what is said of it."""
-    name, *rest = text.split(',')
-    options = {}
-    for option in rest:
-        key, equals, value = option.partition('=')
-        if not (equals and value) or key not in (_PHYSNET, _VNIC_TYPE):
-            raise request.RequestError(
-                f'--network {text}: {option!r} is not {_PHYSNET}=NAME or '
-                f'{_VNIC_TYPE}=TYPE')
-        options[key] = value
-    if not name:
-        raise request.RequestError(f'--network {text}: a name needed')
-    return name, options
+def _ports(cloud: snapshot.Cloud, state: states.State,
+           texts: Sequence[str]) -> assumed_ports.Ports:
+    try:
+        return assumed_ports.of_networks(
+            cloud, texts, state.network.security_groups(()))
+    except assumed_ports.UnknownNetworkError as exc:
+        raise request.RequestError(str(exc)) from exc

@@ -32,7 +32,9 @@ from nfv_sched.advice.plans import gap
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice.plans import positions
 from nfv_sched.advice.plans import trial
+from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import layout
 from nfv_sched.simulator import start
 
 #: At most so many guests of a host leave it for one new guest.
@@ -73,6 +75,8 @@ class Plan:
     :ivar failed: moves that the simulator refused: why
     :ivar exact: whether no smaller number of moves makes this room
     :ivar gaps: what was not read, so that the plan may not be carried out
+    :ivar ports: kinds of the ports that each new guest has
+    :ivar ports_reason: why these are assumed, for people
     """
 
     flavor: str
@@ -84,6 +88,8 @@ class Plan:
     failed: tuple[str, ...] = ()
     exact: bool = False
     gaps: tuple[gap.Gap, ...] = ()
+    ports: str = ''
+    ports_reason: str = ''
 
     @property
     def enough(self) -> bool:
@@ -93,7 +99,8 @@ class Plan:
 
 def plan(
     found: snapshot.Cloud, flavor: snapshot.Flavor, count: int, *,
-    max_moves: int = 10, avoid: Collection[str] = (), ports: int = 1,
+    max_moves: int = 10, avoid: Collection[str] = (),
+    ports: assumed_ports.Choice = None,
     update: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> Plan:
     """The fewest live migrations after which more guests fit.
@@ -104,7 +111,7 @@ def plan(
     :param max_moves: the most moves
     :param avoid: patterns of names of servers that stay, and of hosts that
         nobody leaves or goes to
-    :param ports: ports of the virtual switch that each new guest has
+    :param ports: the ports that each new guest has
     :param update: called with (steps done, steps in all, what is done)
     :raises nfv_sched.simulator.servers.Refused: if Nova does not take the
         flavor
@@ -121,9 +128,11 @@ def plan(
             moves, exact = search.moves()
             wrong = None
             if moves:
+                part = trial.part(found, search.hosts(moves))
                 wrong = trial.failure(
-                    start.restored(trial.part(found, search.hosts(moves))),
-                    known, moves, flavor=flavor.name,
+                    start.restored(part, layout.cloud(
+                        part, layout.ports_of(found))),
+                    known, moves, flavor=flavor,
                     count=min(count, search.total(moves)),
                     update=lambda done, total: update(
                         done, total, 'moves tried'))
@@ -496,7 +505,9 @@ class _Search:
                 why = self._why_not(uuid)
                 if why is not None:
                     fixed[uuid] = why
+        ports = self._known.ports_of(self._flavor)
         return Plan(
+            ports=ports.label, ports_reason=ports.reason,
             flavor=self._flavor.name, count=self._count,
             before=self._before, after=self._total(arrangements[-1]),
             steps=tuple(steps), fixed=fixed, failed=tuple(failed),

@@ -18,7 +18,9 @@ Whether that server has room elsewhere is not asked here; a plan of moves is in
 from collections.abc import Callable
 from collections.abc import Mapping
 
+from nfv_sched.advice import capacity
 from nfv_sched.advice.plans import positions
+from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import start
@@ -26,7 +28,9 @@ from nfv_sched.simulator import start
 
 def smallest(
     cloud: snapshot.Cloud, flavor: snapshot.Flavor,
-    fits: Mapping[str, int], *, ports: int = 1, project: str | None = None,
+    fits: Mapping[str, int], *, ports: assumed_ports.Choice = None,
+    image: Mapping[str, str] = capacity.NO_IMAGE,
+    project: str | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, snapshot.Server]:
     """The smallest server of each host without which one more guest fits.
@@ -38,7 +42,8 @@ def smallest(
     :param flavor: flavor of the guests
     :param fits: name of each host that is asked about -> number of guests that
         fit there now
-    :param ports: ports of the virtual switch that each guest has
+    :param ports: the ports that each guest has
+    :param image: properties of the image of the guests, that Nova can read
     :param project: ID of the project of the guests; None for one that no
         aggregate is for
     :param update: called with (hosts done, hosts in all)
@@ -50,7 +55,7 @@ def smallest(
     """
     with start.started(cloud) as state:
         known = positions.Positions(cloud, state, ports, project)
-        guest = known.new(flavor)
+        guest = known.new(flavor, image)
         found = {}
         for done, (name, count) in enumerate(fits.items()):
             update(done, len(fits))

@@ -29,6 +29,7 @@ import typing as ty
 from nfv_sched.advice import capacity
 from nfv_sched.advice import grants
 from nfv_sched.advice.plans import movable
+from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.advice import room as rooms
 from nfv_sched.cloud import snapshot
 from nfv_sched.nova import scheduler as nova_scheduler
@@ -176,19 +177,22 @@ class Positions:
 
     :param found: the snapshot
     :param state: the cloud that was started from it, with its servers
-    :param ports: ports of the virtual switch that new guests have
+    :param ports: the ports of new guests
     :param project: ID of the project of new guests; None for one that no
         aggregate is for
 
     :ivar servers: the servers of the snapshot by UUID
     :ivar simulated: the same in the simulator
+    :ivar ports_of: gives the ports of new guests of a flavor
     """
 
     def __init__(self, found: snapshot.Cloud, state: states.State,
-                 ports: int = 1, project: str | None = None):
+                 ports: assumed_ports.Choice = None,
+                 project: str | None = None):
         self._found = found
         self._state = state
-        self._counting = capacity.Counting(state, ports, any(
+        self.ports_of = assumed_ports.per_flavor(found, ports)
+        self._counting = capacity.Counting(state, self.ports_of, any(
             host.network is not None for host in found.hosts), project)
         self.hosts = {host.name: host for host in self._counting.hosts()}
         self.of_name = {host.name: host for host in layout.hosts(found)}
@@ -216,13 +220,15 @@ class Positions:
 
     # -- guests
 
-    def new(self, flavor: snapshot.Flavor) -> Guest:
+    def new(self, flavor: snapshot.Flavor,
+            image: Mapping[str, str] = capacity.NO_IMAGE) -> Guest:
         """A new guest of a flavor.
 
         :param flavor: the flavor
+        :param image: properties of the image, that Nova can read
         :raises servers.Refused: if Nova does not take the flavor
         """
-        return Guest(self._counting.guest(flavor))
+        return Guest(self._counting.guest(flavor, image))
 
     def guest(self, uuid: str) -> Guest:
         """A server as a guest.

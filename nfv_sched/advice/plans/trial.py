@@ -27,7 +27,11 @@ from nfv_sched.advice.plans import positions
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import actions
 from nfv_sched.simulator import engine
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import request
+from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
+from nfv_sched.simulator.steps import boot
 
 _EPSILON = 1e-9
 
@@ -100,7 +104,7 @@ def part(found: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
 
 def failure(
     state: states.State, known: positions.Positions, moves: Sequence[Move], *,
-    flavor: str | None = None, count: int = 0,
+    flavor: snapshot.Flavor | None = None, count: int = 0,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> Failure | None:
     """Why a plan does not work; None if it does.
@@ -111,7 +115,7 @@ def failure(
         and those that are to have room; changed
     :param known: the cloud as it is
     :param moves: the plan, in order
-    :param flavor: name of the flavor of new servers that are booted then
+    :param flavor: flavor of new servers that are booted then
     :param count: how many of them
     :param update: called with (steps done, steps in all)
     """
@@ -129,15 +133,17 @@ def failure(
         worse = _worse(before, known.degrees_of(server))
         if worse:
             return Failure(done, move, f'{worse} would be kept less', True)
-    for number in range(count):
+    for number in range(count if flavor is not None else 0):
         update(len(moves) + number, total)
-        simulation.step(actions.Boot(
-            action='boot', number=len(moves) + number + 1,
-            boot=f'new server {number + 1}', flavor=flavor or '',
-            targets=(f'new server {number + 1}',)))
-        outcome = simulation.outcomes[-1]
-        if not outcome.ok:
-            return Failure(len(moves), None, outcome.reason)
+        server = servers.Server(f'new server {number + 1}', flavor.name)
+        state.servers[server.name] = server
+        try:
+            boot.boot_as(state, server, request.Wanted(
+                flavor=state.flavors[flavor.name],
+                image=nova_api.image_meta({}),
+                ports=known.ports_of(flavor).plugs))
+        except servers.Refused as exc:
+            return Failure(len(moves), None, str(exc))
     update(total, total)
     return None
 

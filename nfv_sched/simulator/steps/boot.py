@@ -24,9 +24,15 @@ from nfv_sched.simulator import state as states
 def boot(state: states.State, server: servers.Server,
          step: actions.Boot) -> None:
     """Boot a server."""
-    request.create(state, server, request.wanted(state, step))
+    boot_as(state, server, request.wanted(state, step))
+
+
+def boot_as(state: states.State, server: servers.Server,
+            wanted: request.Wanted) -> None:
+    """Boot a server that no step describes."""
+    request.create(state, server, wanted)
     spec = server.spec.obj_clone()
-    request.set_destination(state, spec, step.host)
+    request.set_destination(state, spec, wanted.host)
     selections = conductor.select(state, spec, [server.uuid])[0]
     conductor.claim(state, server, spec, selections)
 

@@ -18,14 +18,18 @@ counted.  The number of clouds is a tenth of
 ``NFV_SCHED_EQUIVALENCE_CASES``.
 """
 
+import dataclasses
 import logging
 
 import hypothesis
 from hypothesis import strategies as st
 
 from nfv_sched.advice import capacity
+from nfv_sched.advice import ports
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import actions
+from nfv_sched.simulator import layout
+from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import request
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import start
 from nfv_sched.simulator.steps import boot
@@ -38,6 +42,13 @@ MOST = 60
 PINNED = {'hw:cpu_policy': 'dedicated'}
 OURS = ('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter',
         'PCINUMAAffinityFilter', 'SharedVCPUFilter', 'CPUThreadPolicyFilter')
+LIMITS = ['VSwitchPortLimitFilter', 'SecurityRuleLimitFilter']
+#: Physical network -> begin of the UUID of a network on it.
+NETWORKS = {'data': 'd0000000', 'away': 'a0000000', 'none': 'e0000000',
+            None: 'f0000000'}
+PORTS = (('normal', 'data'), ('normal', 'away'), ('normal', None),
+         ('normal', 'none'), ('direct', 'data'), ('direct', 'data'),
+         ('direct', 'away'), ('direct-physical', 'data'), ('direct', None))
 ALIAS = ('{"name": "nic", "vendor_id": "8086", "product_id": "154d", '
          '"device_type": "type-VF"}')
 FLAVORS = {
@@ -80,11 +91,13 @@ def nodes(draw, first, number):
     memory = 8192
     labels = {f'nfv_node{number}'} | (
         {'nfv_vswitch'} if number == 0 else set())
+    labels |= draw(st.sampled_from((set(), {'data'}, {'away'})))
     return snapshot.Node(
         number=number, socket=number, shared=shared, dedicated=dedicated,
         pinned=pinned, siblings=siblings, memory=memory,
         memory_used=1024 * pages, shared_used=floating,
-        physnets=frozenset(labels), pages=(
+        physnets=frozenset(labels), tunneled=draw(st.sampled_from(
+            (False, False, number == 0))), pages=(
             snapshot.Pages(size=4, total=1024 * 1024),
             snapshot.Pages(size=2048, total=2048, used=512 * pages)))
 
@@ -101,7 +114,7 @@ def hosts(draw, number, in_placement):
             node = snapshot.Node(**{
                 **{field: getattr(node, field) for field in (
                     'number', 'socket', 'shared', 'dedicated', 'siblings',
-                    'memory', 'physnets')},
+                    'memory', 'physnets', 'tunneled')},
                 'pages': tuple(snapshot.Pages(
                     size=pages.size, total=pages.total)
                     for pages in node.pages)})
@@ -110,10 +123,13 @@ def hosts(draw, number, in_placement):
     for which in range(draw(st.integers(0, 2))):
         parent = f'0000:{which:02x}:00.0'
         place = draw(st.sampled_from((0, len(made) - 1)))
+        network = draw(st.sampled_from((
+            {}, {'physical_network': 'data'}, {'physical_network': 'away'})))
         devices += [snapshot.Device(
             address=f'0000:{which:02x}:02.{function}', vendor='8086',
             product='154d', kind='type-VF', node=place, parent=parent,
-            tags={'address': f'0000:{which:02x}:02.{function}'})
+            tags={'address': f'0000:{which:02x}:02.{function}',
+                  'remote_managed': 'false', **network})
             for function in range(draw(st.integers(1, 4)))]
     uuid = f'0000000{number}-0000-4000-8000-000000000000'
     dedicated = sum(len(node.dedicated) for node in made)
@@ -140,6 +156,9 @@ def hosts(draw, number, in_placement):
         enabled=draw(st.integers(0, 7)) != 1,
         up=draw(st.integers(0, 7)) != 1,
         stats={'num_instances': str(draw(st.integers(0, 3)))},
+        network=snapshot.HostNetwork(
+            vswitch_ports=draw(st.integers(0, 6)),
+            security_rules=draw(st.integers(0, 20))),
         providers=() if in_placement else (snapshot.Provider(
             uuid=uuid, name=name, inventories=inventories,
             traits=frozenset(draw(st.sets(st.sampled_from(
@@ -157,6 +176,8 @@ def clouds(draw):
         (OURS, OURS, ('NUMATopologyFilter',), ())))
     if draw(st.booleans()):
         filters.append('NumInstancesFilter')
+    if draw(st.booleans()):
+        filters += LIMITS
     return snapshot.Cloud(
         taken='2026-11-22T00:00:00Z', hosts=made, aggregates=(
             snapshot.Aggregate(
@@ -170,6 +191,8 @@ def clouds(draw):
                 'pci_in_placement': in_placement},
             'pci': {'alias': [ALIAS],
                     'report_in_placement': in_placement},
+            'nfv_sched': {'vswitch_ports_per_node': 12,
+                          'security_rules_per_node': 40},
             'compute': {'packing_host_numa_cells_allocation_strategy': draw(
                 st.booleans())}})
 
@@ -181,6 +204,21 @@ def flavors():
         for name, (vcpus, specs) in FLAVORS.items()}
 
 
+@st.composite
+def servers_of(draw, flavor, number):
+    """A server of a flavor that failed, with ports of all kinds."""
+    return snapshot.Server(
+        uuid=f'5{number:07}-0000-4000-8000-000000000000',
+        name=f'old-{number}', state='error', flavor=flavor,
+        ports=tuple(snapshot.Port(
+            id=f'6{number:07}-{order:04}-4000-8000-000000000000',
+            network=f'{NETWORKS[physnet]}-0000-4000-8000-000000000000',
+            vnic_type=vnic_type, physnet=physnet,
+            rules=draw(st.sampled_from((0, 3, 5))))
+            for order, (vnic_type, physnet) in enumerate(draw(
+                st.lists(st.sampled_from(PORTS), min_size=1, max_size=3)))))
+
+
 class TestClouds(base.TestCase):
 
     def setUp(self):
@@ -188,7 +226,7 @@ class TestClouds(base.TestCase):
         logging.disable(logging.CRITICAL)
         self.addCleanup(logging.disable, logging.NOTSET)
 
-    def boot(self, state, flavor):
+    def boot(self, state, flavor, plugs=()):
         """Boot servers until one is refused, and delete them.
 
         :returns: number of servers on each host
@@ -198,9 +236,9 @@ class TestClouds(base.TestCase):
             while True:
                 server = servers.Server(f'vm-{len(booted)}', flavor)
                 state.servers[server.name] = server
-                boot.boot(state, server, actions.Boot(
-                    number=1, boot=server.name, flavor=flavor,
-                    targets=(server.name,)))
+                boot.boot_as(state, server, request.Wanted(
+                    flavor=state.flavors[flavor],
+                    image=nova_api.image_meta({}), ports=plugs))
                 booted.append(server)
         except servers.Refused:
             pass
@@ -250,4 +288,51 @@ class TestClouds(base.TestCase):
         print('capacity, clouds: %s' % seen)
         self.assertGreater(seen['servers'], seen['run'])
         self.assertGreater(seen['fewer than Placement says'],
+                           seen['run'] // 10)
+
+    def test_same_number_of_servers_with_ports(self):
+        """Ports as the servers of a flavor have them."""
+        seen = dict.fromkeys(
+            ('run', 'skipped', 'servers', 'fewer than without ports'), 0)
+
+        @hypothesis.settings(
+            test_stock.SETTINGS, max_examples=max(10, test_stock.CASES // 10))
+        @hypothesis.given(data=st.data(), cloud=clouds(), chosen=st.lists(
+            st.sampled_from(sorted(FLAVORS)), unique=True, min_size=3,
+            max_size=6))
+        def check(data, cloud, chosen):
+            known = flavors()
+            cloud = dataclasses.replace(
+                cloud, flavors=tuple(known[name] for name in chosen),
+                servers=tuple(data.draw(servers_of(known[name], number))
+                              for number, name in enumerate(chosen)))
+            hosts = dataclasses.replace(cloud, servers=())
+            ports_of = ports.per_flavor(cloud, None)
+            with start.started(hosts, cloud=layout.cloud(
+                    hosts, layout.ports_of(cloud))) as state:
+                state.placement.shuffled = False
+                counting = capacity.Counting(state, ports_of)
+                for flavor in cloud.flavors:
+                    found = counting.of(flavor)
+                    if found.fits > MOST:
+                        seen['skipped'] += 1
+                        continue
+                    plugs = ports_of(flavor).plugs
+                    self.assertEqual(
+                        {name: host.fits
+                         for name, host in found.hosts.items()},
+                        self.boot(state, flavor.name, plugs),
+                        (flavor.name, found.ports.label))
+                    self.assertTrue(all(
+                        host.binding for host in found.hosts.values()))
+                    seen['run'] += 1
+                    seen['servers'] += found.fits
+                    seen['fewer than without ports'] += (
+                        found.fits < capacity.Counting(
+                            state, 0).of(flavor).fits)
+
+        check()
+        print('capacity, clouds with ports: %s' % seen)
+        self.assertGreater(seen['servers'], seen['run'] // 2)
+        self.assertGreater(seen['fewer than without ports'],
                            seen['run'] // 10)

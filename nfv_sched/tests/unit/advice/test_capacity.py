@@ -543,8 +543,11 @@ class TestEmpty(CapacityTestCase):
         cloud = clouds.cloud(host, servers=(server,))
         flavor = clouds.flavor(hw__mem_page_size='1GB',
                                pci_passthrough__alias='nic:1')
-        self.assertEqual(0, self.count(cloud, flavor).fits)
-        self.assertEqual(1, self.count(cloud, flavor, empty=True).fits)
+        self.assertEqual(0, self.count(cloud, flavor, ports=1).fits)
+        self.assertEqual(
+            1, self.count(cloud, flavor, empty=True, ports=1).fits)
+        with self.subTest('a VF of the port beside that of the alias'):
+            self.assertEqual(0, self.count(cloud, flavor, empty=True).fits)
         empty = capacity.emptied(cloud)
         self.assertEqual((8, 6), (empty.hosts[0].network.vswitch_ports,
                                   empty.hosts[0].network.security_rules))

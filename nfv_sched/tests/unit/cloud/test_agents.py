@@ -53,10 +53,11 @@ class ReadTest(base.NeutronTestCase):
     def test_none(self):
         """Only guests: nothing else is asked for."""
         self.agent('Open vSwitch agent', 'h1')
-        self.assertEqual(((), ()), self.read())
-        self.assertEqual({'agents'}, {each for each, _ in self.api.requests})
+        self.assertEqual(((), (), ()), self.read())
+        self.assertEqual({'agents', 'networks'},
+                         {each for each, _ in self.api.requests})
         self.api.missing.add('agents')
-        self.assertEqual(((), ()), self.read())
+        self.assertEqual(((), (), ()), self.read())
 
     def test_dhcp(self):
         flat = self.network('flat', 'physnet0', 'flat',
@@ -126,6 +127,10 @@ class ReadTest(base.NeutronTestCase):
             [(services[name].ports, services[name].ha,
               services[name].distributed) for name in ('ha', 'spread')])
         self.assertEqual(3, len(found.services))
+        # Of several segments the first with a physical network, as in Nova.
+        self.assertEqual(
+            {'outer': 'physnet0', 'inner': None, 'other': 'a'},
+            {each.name: each.physnet for each in found.networks})
 
     def test_unknown_networks(self):
         """A router without some of its networks needs nobody knows what."""
@@ -159,7 +164,9 @@ class ReadTest(base.NeutronTestCase):
         found = self.read()
         self.assertEqual(((snapshot.NetworkAgent(
             id=agent, kind='ovn', host='h1', serves=('r1',),
-            physnets=frozenset({'physnet0', 'physnet1'})),), ()), found)
+            physnets=frozenset({'physnet0', 'physnet1'})),), (), (
+                snapshot.Network(id=outer['id'], name='outer',
+                                 physnet='physnet0'),)), found)
 
     def test_what_a_host_reaches(self):
         """What agents that report say of it, together."""

@@ -56,11 +56,14 @@ class CapacityTest(base.CommandTestCase):
     def test_list(self):
         self.assertEqual([
             {'Flavor': 'vrouter.4', 'Fits': 9, 'Placement says': 10,
-             'Hosts with room': 3, 'Lost to': 'pCPUs on one node 1'},
+             'Hosts with room': 3, 'Lost to': 'pCPUs on one node 1',
+             'Ports': '1 normal', 'Ports from': 'no_servers'},
             {'Flavor': 'fw.6', 'Fits': 2, 'Placement says': 5,
              'Hosts with room': 2,
              'Lost to': 'nfv:vswitch_numa_affinity=strict 2, '
-                        'pCPUs on one node 1'}], self.table('list'))
+                        'pCPUs on one node 1',
+             'Ports': '1 normal', 'Ports from': 'no_servers'}],
+            self.table('list'))
 
     def test_columns(self):
         row, = self.table('list', '--flavor', 'v*', '--survive', '1',
@@ -119,7 +122,8 @@ class CapacityTest(base.CommandTestCase):
 
     def test_mix(self):
         self.assertEqual(
-            [{'Mix': '1 x vrouter.4, 1 x fw.6', 'Fits': 2, 'If empty': 3}],
+            [{'Mix': '1 x vrouter.4, 1 x fw.6', 'Fits': 2, 'If empty': 3,
+              'Ports': 'vrouter.4: 1 normal; fw.6: 1 normal'}],
             self.table('list', '--mix', 'vrouter.4=1,fw.6=1', '--empty'))
 
     def test_mix_with_a_flavor_twice(self):
@@ -160,7 +164,70 @@ class CapacityTest(base.CommandTestCase):
         self.assertEqual({
             'Host': 'one', 'Fits': 1, 'Placement says': 2,
             'Free pCPUs': '3 + 5 of 8 + 8', 'Binding': 'pCPUs on one node',
-            'Why': '4 pCPUs on one node needed, 3 + 1 free'}, row)
+            'Why': '4 pCPUs on one node needed, 3 + 1 free',
+            'Ports': '1 normal', 'Ports from': 'no_servers'}, row)
+
+    def with_ports(self):
+        """A server of vrouter.4 has a VF, which no host has."""
+        server = dataclasses.replace(
+            SMALL, name='like', flavor=clouds.flavor(name='vrouter.4'),
+            ports=(snapshot.Port(id='p', network='n', vnic_type='direct',
+                                 physnet='data', rules=0),))
+        file.save(dataclasses.replace(
+            CLOUD, servers=(server,), networks=(snapshot.Network(
+                id='n', name='fast', physnet='data'),
+                snapshot.Network(id='m', name='mgmt'))), self.file)
+
+    def test_ports(self):
+        """As the servers of each flavor have them, or as is said."""
+        self.with_ports()
+        of_servers = ('1 direct@data', 'servers', 0)
+        for args, expected in (
+                ((), {'vrouter.4': of_servers,
+                      'fw.6': ('1 normal', 'no_servers', 2)}),
+                (('--flavor', 'v*', '--ports', '2'),
+                 {'vrouter.4': ('2 normal', 'number', 9)}),
+                (('--flavor', 'v*', '--network', 'mgmt', '--network', 'm'),
+                 {'vrouter.4': ('2 normal', 'networks', 9)}),
+                (('--flavor', 'f*', '--like', 'like'),
+                 {'fw.6': ('1 direct@data', 'server', 0)})):
+            self.assertEqual(expected, {
+                row['Flavor']: (row['Ports'], row['Ports from'], row['Fits'])
+                for row in self.table('list', *args)}, args)
+        for args, label, fits in (
+                (('vrouter.4',), '1 direct@data', 0),
+                (('vrouter.4', '--ports', '1'), '1 normal', 9)):
+            rows = self.table('show', *args)
+            self.assertEqual(fits, sum(row['Fits'] for row in rows))
+            self.assertEqual({label}, {row['Ports'] for row in rows})
+        row, = self.table('list', '--mix', 'vrouter.4=1,fw.6=1')
+        self.assertEqual((0, 'vrouter.4: 1 direct@data; fw.6: 1 normal'),
+                         (row['Fits'], row['Ports']))
+
+    def test_ports_for_people(self):
+        self.with_ports()
+        code, out, err = self.run_command('list')
+        self.assertEqual(0, code)
+        self.assertIn('| 1 direct@data |', out)
+        self.assertEqual(
+            'note: no server shows what ports guests have, for fw.6: one '
+            'port on the virtual switch is assumed; --network or --like says '
+            'otherwise\n', err)
+        code, out, err = self.run_command('show', 'vrouter.4')
+        self.assertEqual((0, ''), (code, err))
+        self.assertIn('Ports of each guest: 1 direct@data, as 1 of 1 servers '
+                      'of the flavor.\n', out)
+
+    def test_networks_that_are_not_there(self):
+        self.with_ports()
+        for args, word in ((('--network', 'fsat'), 'there are: fast'),
+                           (('--network', 'fast,vnic-type=x'), 'vNIC type'),
+                           (('--like', 'nobody'), "no server 'nobody'"),
+                           (('--like', 'like', '--network', 'fast'),
+                            'not allowed with')):
+            code, out, err = self.run_command('list', *args)
+            self.assertEqual((2, ''), (code, out))
+            self.assertIn(word, err)
 
     def test_next(self):
         """The server without which one more fits, where there is one."""
@@ -291,8 +358,8 @@ class APITest(base.CommandTestCase):
         self.assertEqual(0, code)
         self.assertEqual(
             'note: no more than this fits: pinning, pages, NUMA nodes, '
-            "devices and filters are not looked at, and Nova's options are "
-            'not known\n', err)
+            "devices, networks and filters are not looked at, and Nova's "
+            'options are not known\n', err)
         return json.loads(out)
 
     def test_list(self):
@@ -347,7 +414,8 @@ class APITest(base.CommandTestCase):
     def test_refused_options(self):
         for option, *args in (
                 ('--empty',), ('--survive', '0'), ('--mix', 'fw.6=1'),
-                ('--ports', '0'), ('--project', 'p')):
+                ('--ports', '0'), ('--project', 'p'), ('--network', 'n'),
+                ('--like', 's'), ('--image-property', 'a=b')):
             code, out, err = self.capacity(option, *args)
             self.assertEqual((2, ''), (code, out))
             self.assertIn(f'error: {option} does not go with --api: ', err)

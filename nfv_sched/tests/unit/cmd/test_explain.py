@@ -104,7 +104,9 @@ class ExplainTest(test_simulate.SimulateTestCase):
                 (('flavor', 'fast', '--count', '1001'), '1000 needed'),
                 (('flavor', 'fast', '--host', 'x*'), "no host matches 'x*'"),
                 (('flavor', 'fast', '--image-property', 'x'), 'KEY=VALUE'),
-                (('flavor', 'fast', '--network', 'n,x'), '--network n,x')):
+                (('flavor', 'fast', '--network', 'n,x'), '--network n,x'),
+                (('flavor', 'fast', '--network', 'tin'), 'there are: tun'),
+                (('server', 's-3', '--network', 'tin'), 'there are: tun')):
             code, out, err = self.explain(*args)
             self.assertEqual((2, ''), (code, out))
             self.assertIn(text, err)

@@ -84,8 +84,9 @@ class TextFileTest(MetricsTestCase):
         """What could be read, while something is missing."""
         found = self.write()
         for key, figure in (
-                (('nfv_sched_flavor_fits', '', 'vrouter.4'), 5),
-                (('nfv_sched_flavor_fits_placement', '', 'vrouter.4'), 6),
+                (('nfv_sched_flavor_fits', '', 'vrouter.4', '1 normal'), 5),
+                (('nfv_sched_flavor_fits_placement', '', 'vrouter.4',
+                  '1 normal'), 6),
                 (('openstack_free_capacity_by_flavor_total', 'fw.6', 'True'),
                  2),
                 (('nfv_sched_node_pcpus', 'one', '0', 'free'), 3),
@@ -209,7 +210,7 @@ class ListenTest(MetricsTestCase):
             time.sleep(0.1)
 
     def test_scraped(self):
-        fits = ('nfv_sched_flavor_fits', '', 'vrouter.4')
+        fits = ('nfv_sched_flavor_fits', '', 'vrouter.4', '1 normal')
         age = ('nfv_sched_snapshot_age_seconds',)
         taken = ('nfv_sched_snapshot_timestamp_seconds',)
         errors = ('nfv_sched_collection_errors_total',)

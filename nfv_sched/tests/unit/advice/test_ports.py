@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+import dataclasses
+
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nfv_sched.advice import capacity
+from nfv_sched.advice import ports
+from nfv_sched.cloud import snapshot
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.advice import clouds
+
+
+def server(*kinds, name='s', state='active', rules=None, flavor='fw',
+           **fields):
+    """A server with ports of (vNIC type, physical network) each."""
+    return snapshot.Server(
+        uuid=getattr(uuids, name), name=name, state=state, host='one',
+        flavor=clouds.flavor(name=flavor), ports=tuple(
+            snapshot.Port(id=getattr(uuids, f'{name}-{number}'),
+                          network=getattr(uuids, f'net-{physnet}'),
+                          vnic_type=vnic_type, physnet=physnet, rules=rules)
+            for number, (vnic_type, physnet) in enumerate(kinds)), **fields)
+
+
+NORMAL, DATA, VF = ('normal', None), ('normal', 'data'), ('direct', 'data')
+
+
+class ServersTest(base.TestCase):
+    """The ports that most servers have."""
+
+    def assertPorts(self, label, alike, *servers):
+        found = ports.of_servers(servers)
+        self.assertEqual((ports.Basis.SERVERS, label, alike, len(servers)), (
+            found.basis, found.label, found.alike, found.servers))
+        return found
+
+    def test_most(self):
+        self.assertPorts('1 normal', 2, server(NORMAL), server(NORMAL),
+                         server(VF))
+        self.assertPorts('1 direct@data, 1 normal', 2, server(NORMAL, VF),
+                         server(VF, NORMAL), server(NORMAL))
+        self.assertPorts('none', 1, server())
+
+    def test_ties(self):
+        """Rather too few servers are counted than too many."""
+        for label, *servers in (
+                ('1 direct@data', server(VF), server(NORMAL, NORMAL)),
+                ('2 normal', server(DATA), server(NORMAL, NORMAL)),
+                ('1 normal@data', server(DATA), server(NORMAL)),
+                ('1 normal', server(NORMAL), server())):
+            self.assertPorts(label, 1, *servers)
+            self.assertPorts(label, 1, *reversed(servers))
+
+    def test_rules(self):
+        """Those that most of them have; of two, the one with more."""
+        few, many = (server(NORMAL, name=name, rules=rules)
+                     for name, rules in (('a', 2), ('b', 9)))
+        self.assertEqual((('(9 rules)',),), tuple(
+            groups for _network, groups in ports.of_servers(
+                (few, many)).plugs))
+        self.assertEqual((('(2 rules)',),), tuple(
+            groups for _network, groups in ports.of_servers(
+                (few, many, few)).plugs))
+
+    def test_servers_that_do_not_count(self):
+        failed = server(state='error')
+        found = ports.of_servers((failed, server(state='building')))
+        self.assertEqual((ports.Basis.NO_SERVERS, '1 normal'),
+                         (found.basis, found.label))
+        self.assertEqual('1 direct@data', ports.of_servers(
+            (failed, server(VF, state='error'), failed)).label)
+        unread = dataclasses.replace(failed, ports=None, state='active')
+        found = ports.of_servers((unread, failed))
+        self.assertEqual((ports.Basis.UNREAD, '1 normal'),
+                         (found.basis, found.label))
+
+    def test_per_flavor(self):
+        cloud = clouds.cloud(servers=(
+            server(VF, flavor='a'), server(DATA, flavor='b')))
+        of_flavor = ports.per_flavor(cloud, None)
+        self.assertEqual(
+            ['1 direct@data', '1 normal@data', '1 normal'],
+            [of_flavor(clouds.flavor(name=name)).label for name in 'abc'])
+        for choice, label in ((3, '3 normal'), (0, 'none'), (
+                ports.of_server(server(VF)), '1 direct@data')):
+            self.assertEqual(label, ports.per_flavor(cloud, choice)(
+                clouds.flavor(name='a')).label)
+
+
+class NetworksTest(base.TestCase):
+    """Networks of the command line."""
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = clouds.cloud(clouds.host(), servers=(
+            server(VF, name='a'), server(NORMAL, DATA, name='b')))
+        self.cloud = dataclasses.replace(
+            self.cloud, networks=(
+                snapshot.Network(id=uuids.mgmt, name='mgmt'),
+                snapshot.Network(id=uuids.out, name='outside',
+                                 physnet='ext'),
+                snapshot.Network(id=uuids.same1, name='twins'),
+                snapshot.Network(id=uuids.same2, name='twins'),
+                snapshot.Network(id=uuids.one, name='two', physnet='a'),
+                snapshot.Network(id=uuids.two, name='two', physnet='b'),
+                snapshot.Network(id=uuids.file, name='sriov',
+                                 physnet='data', vnic_type='direct')),
+            network_services=(snapshot.NetworkService(
+                id=uuids.dhcp, kind='dhcp', name='leased',
+                physnets=frozenset({'ext'})),))
+
+    def plug(self, text):
+        """The network of a port."""
+        (network, _groups), = ports.of_networks(self.cloud, [text]).plugs
+        return (network.physical_network, network.tunneled,
+                network.vnic_type)
+
+    def test_names(self):
+        for text, expected in (
+                ('mgmt', (None, True, 'normal')),
+                (uuids.mgmt, (None, True, 'normal')),
+                ('outside', ('ext', False, 'normal')),
+                ('outside,vnic-type=direct', ('ext', False, 'direct')),
+                ('outside,physnet=data', ('data', False, 'normal')),
+                ('outside,physnet=', (None, True, 'normal')),
+                ('leased', ('ext', False, 'normal')),
+                ('twins', (None, True, 'normal')),
+                ('sriov', ('data', False, 'direct')),
+                ('sriov,vnic-type=normal', ('data', False, 'normal')),
+                ('unread,physnet=data', ('data', False, 'normal')),
+                ('unread,physnet=', (None, True, 'normal'))):
+            self.assertEqual(expected, self.plug(text), text)
+
+    def test_network_of_ports(self):
+        """Known by ports alone, that are of one kind or of two."""
+        cloud = dataclasses.replace(
+            self.cloud, servers=self.cloud.servers[:1])
+        text = getattr(uuids, 'net-data')
+        self.assertEqual(('data', False, 'normal'), self.plug(text))
+        found = ports.of_networks(cloud, [text])
+        self.assertEqual('1 direct@data', found.label)
+        self.assertEqual(1, len(found.notes))
+
+    def test_unknown(self):
+        for text, *words in (
+                ('mgnt', 'no such network', 'mgmt'),
+                ('data', 'no such network', 'physnet=NAME'),
+                (uuids.nowhere, 'no such network'),
+                ('two', '2 networks', uuids.one, uuids.two),
+                ('mgmt,vnic-type=dirct', 'vNIC type', 'direct'),
+                ('mgmt,phsnet=x', 'physnet=NAME'),
+                ('mgmt,physnet', 'physnet=NAME'), (',physnet=x', 'name')):
+            error = self.assertRaises(
+                ports.UnknownNetworkError, ports.of_networks, self.cloud,
+                [text])
+            for word in words:
+                self.assertIn(word, str(error))
+
+    def test_unknown_physical_network(self):
+        for text, notes in (('x,physnet=dta', 1), ('x,physnet=data', 0),
+                            ('x,physnet=', 0), ('outside', 0)):
+            self.assertEqual(notes, len(ports.of_networks(
+                self.cloud, [text]).notes), text)
+
+    def test_like(self):
+        self.assertEqual('1 normal, 1 normal@data',
+                         ports.of_server(self.cloud.servers[1]).label)
+        self.assertRaises(
+            ports.UnknownNetworkError, ports.of_server,
+            dataclasses.replace(self.cloud.servers[0], ports=None))
+
+
+class CountTest(base.TestCase):
+    """Counts on hosts with such ports."""
+
+    def count(self, cloud, flavor, choice=None, **kwargs):
+        found, = capacity.capacities(cloud, [flavor], ports=choice, **kwargs)
+        return found
+
+    def nodes(self, *physnets):
+        return tuple(dataclasses.replace(
+            clouds.node(number), physnets=clouds.node(
+                number).physnets | set(names))
+            for number, names in enumerate(physnets))
+
+    def test_vfs(self):
+        flavor = clouds.flavor(2, name='fw')
+        device = dataclasses.replace(clouds.device(1, 1), tags={
+            'remote_managed': 'false', 'physical_network': 'data'})
+        cloud = clouds.cloud(
+            clouds.host('one', devices=(device,)), clouds.host('two'),
+            servers=(dataclasses.replace(
+                server(VF, flavor='fw', state='error'), host=None),))
+        found = self.count(cloud, flavor)
+        self.assertEqual({'one': 1, 'two': 0}, {
+            name: host.fits for name, host in found.hosts.items()})
+        self.assertEqual('1 direct@data', found.ports.label)
+        self.assertEqual('VFs', found.hosts['two'].binding[0].kind)
+        self.assertEqual(16, self.count(cloud, flavor, 1).fits)
+        away = ports.of_networks(
+            cloud, ['x,physnet=away,vnic-type=direct'])
+        self.assertEqual(0, self.count(cloud, flavor, away).fits)
+        self.assertEqual(1, self.count(
+            cloud, flavor, empty=True).fits)
+
+    def test_switch_and_network_share_no_node(self):
+        """The hosts are empty, and still take none."""
+        flavor = clouds.flavor(
+            2, name='fw', nfv__vswitch_numa_affinity='strict')
+        cloud = clouds.cloud(clouds.host('one', *self.nodes((), ('data',))))
+        choice = ports.of_networks(cloud, ['x,physnet=data'])
+        self.assertEqual(0, self.count(cloud, flavor, choice).fits)
+        self.assertEqual(4, self.count(cloud, flavor).fits)
+        near = clouds.cloud(clouds.host('one', *self.nodes(('data',), ())))
+        self.assertEqual(4, self.count(near, flavor, choice).fits)
+
+    def test_rules(self):
+        """Security groups as servers of the flavor have them."""
+        flavor = clouds.flavor(1, name='fw')
+        cloud = clouds.cloud(
+            clouds.host('one', network=snapshot.HostNetwork(
+                vswitch_ports=3, security_rules=7)),
+            servers=(server(NORMAL, NORMAL, flavor='fw', rules=3),),
+            nfv_sched={'security_rules_per_node': 20})
+        self.assertEqual(2, self.count(cloud, flavor).fits)
+        self.assertEqual(3, self.count(cloud, flavor, empty=True).fits)
+        self.assertEqual(16, self.count(cloud, flavor, 2).fits)
