@@ -93,12 +93,14 @@ class Grants:
     :param found: Placement; not changed
     :param queries: those of the scheduler, in its order; guests are granted
         by the first as long as it finds the host, then by the next
+
+    :ivar queries: the queries
     """
 
     def __init__(self, found: placement.Placement,
                  queries: Sequence[placement.Query]):
         self._placement = found
-        self._queries = queries
+        self.queries = queries
 
     @property
     def simple(self) -> bool:
@@ -106,7 +108,7 @@ class Grants:
 
         Not if Placement says which device a guest gets.
         """
-        return not any(query.groups for query in self._queries)
+        return not any(query.groups for query in self.queries)
 
     def of(self, root: str) -> 'Granted':
         """How many guests are granted one after the other on a host.
@@ -115,9 +117,9 @@ class Grants:
         """
         scratch = self._scratch(root)
         counts = [self._count(scratch, root, query)
-                  for query in self._queries]
+                  for query in self.queries]
         believed = 0
-        for query, count in zip(self._queries, counts):
+        for query, count in zip(self.queries, counts):
             if self._has(root, query):
                 believed = count
                 break
@@ -134,7 +136,7 @@ class Grants:
         """A copy of the resource providers of a host that are asked."""
         tree = self._placement.tree(root)
         alone = self.simple and not any(
-            query.root.split(tree)[1] for query in self._queries)
+            query.root.split(tree)[1] for query in self.queries)
         return copied(tree[:1] if alone else tree)
 
     def _count(self, scratch: placement.Placement, root: str,
@@ -171,7 +173,7 @@ class Grants:
         :param scratch: of :meth:`start`
         :param root: UUID of the compute node
         """
-        for query in self._queries:
+        for query in self.queries:
             if not query.unsupported and root in scratch.providers:
                 yield from scratch.candidates(root, query)
 
@@ -202,8 +204,8 @@ class Grants:
         """
         if guests < granted.count:
             return []
-        best = next((query for query in self._queries
-                     if self._has(root, query)), self._queries[0])
+        best = next((query for query in self.queries
+                     if self._has(root, query)), self.queries[0])
         tree = self._placement.tree(root)
         if not tree:
             return [Lack('Placement', 'no resource provider in Placement')]

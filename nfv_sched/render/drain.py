@@ -66,8 +66,14 @@ def rows(plan: drain.Plan) -> list[Sequence[ty.Any]]:
     :param plan: the plan
     """
     return [(number if guest.kind else '-', guest.name, guest.flavor,
-             guest.kind or _STAYS, guest.destination or '-', guest.reason)
+             guest.kind or _STAYS, guest.destination or '-', _reason(guest))
             for number, guest in enumerate(plan.guests, 1)]
+
+
+def _reason(guest: drain.Guest) -> str:
+    if guest.kind is not None or guest.reason:
+        return guest.reason
+    return plans.lacking_text(guest.lacking)
 
 
 def document(plan: drain.Plan) -> ty.Any:
@@ -77,6 +83,8 @@ def document(plan: drain.Plan) -> ty.Any:
     """
     found = tables.plain(plan)
     del found['moves']
+    for guest, of_guest in zip(plan.guests, found['guests']):
+        of_guest['reason'] = _reason(guest)
     return found
 
 
@@ -91,6 +99,6 @@ def commands(plan: drain.Plan) -> Iterator[str]:
         plans.comment(f'no more servers for {plan.host}'),
         plans.disable(plan.host, _REASON)))
     for guest in plan.staying:
-        yield plans.comment(f'{guest.name} stays: {guest.reason}')
+        yield plans.comment(f'{guest.name} stays: {_reason(guest)}')
     for server in plan.unfinished:
         yield plans.comment(f'{server.name}: {server.reason}')

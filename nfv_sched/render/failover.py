@@ -56,7 +56,7 @@ def rows(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:
     :param losses: of the hosts
     """
     return [(loss.host, loss.guests, loss.evacuable, tables.Lines([
-        f'{guest.name} ({guest.flavor}): {guest.reason}'
+        f'{guest.name} ({guest.flavor}): {_reason(guest)}'
         for guest in loss.stranded] or ['-'])) for loss in losses]
 
 
@@ -65,5 +65,14 @@ def document(losses: Sequence[failover.Loss]) -> ty.Any:
 
     :param losses: of the hosts
     """
-    return [{**tables.plain(loss), 'evacuable': loss.evacuable}
-            for loss in losses]
+    documents = []
+    for loss in losses:
+        found = tables.plain(loss)
+        for guest, of_guest in zip(loss.stranded, found['stranded']):
+            of_guest['reason'] = _reason(guest)
+        documents.append({**found, 'evacuable': loss.evacuable})
+    return documents
+
+
+def _reason(guest: failover.Stranded) -> str:
+    return guest.reason or plans.lacking_text(guest.lacking)

@@ -19,6 +19,7 @@ import shlex
 import typing as ty
 
 from nfv_sched.advice.plans import gap
+from nfv_sched.advice.plans import lacks
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice.plans import trial
 from nfv_sched import text
@@ -29,6 +30,9 @@ _LIVE, _COLD = '2.30', '2.56'
 # Seconds in which Nova gives back the room that a server had on its old host:
 # the last step of a move, after the server is shown active on the new one.
 _PAUSE = 5
+
+#: Most kinds of hosts that the reason of one server names.
+_LACKS = 3
 
 #: Status of a server while it moves, and until a cold migration is confirmed.
 _MOVING, _TO_CONFIRM = 'MIGRATING', 'VERIFY_RESIZE'
@@ -103,6 +107,55 @@ def _arrived(move: trial.Move, status: str) -> str:
     :param status: that of the server meanwhile
     """
     return shlex.join(('arrived', move.uuid, move.destination, status))
+
+
+def lacking_text(lacking: Sequence[lacks.Lack]) -> str:
+    """Return what keeps a server off the hosts, as a clause.
+
+    :param lacking: one for each kind of hosts
+    """
+    if not lacking:
+        return 'there is no other host'
+    parts = [_lack_text(each) for each in lacking[:_LACKS]]
+    if len(lacking) > _LACKS:
+        more = sum(each.hosts for each in lacking[_LACKS:])
+        parts.append(f'other causes on {text.count(more, "host")}')
+    return f'no host has room: {"; ".join(parts)}'
+
+
+def _lack_text(lack: lacks.Lack) -> str:
+    what = _lack_cause(lack)
+    if not lack.text:
+        return f'{what} on {text.count(lack.hosts, "host")}'
+    # The figures are those of one host.
+    nearest = '' if lack.hosts == 1 else (
+        f', the nearest of {lack.hosts} hosts')
+    return f'{what}: {lack.text} on {lack.host}{nearest}'
+
+
+def _lack_cause(lack: lacks.Lack) -> str:
+    names = ', '.join(lack.names)
+    match lack.kind:
+        case lacks.Kind.CELL:
+            return 'another cell'
+        case lacks.Kind.GROUP:
+            return f'the server group ({names})'
+        case lacks.Kind.HINT:
+            return f'the hint {names}'
+        case lacks.Kind.PLACEMENT:
+            return 'Placement'
+        case lacks.Kind.FILTERS:
+            return ', '.join([
+                name.removesuffix('Filter') for name in lack.names])
+        case lacks.Kind.CLAIM:
+            return 'the claim on the compute node'
+        case lacks.Kind.POLICIES:
+            return f'{names} kept less'
+        case lacks.Kind.SIMULATOR:
+            return 'refused in the simulator'
+        case lacks.Kind.GUESTS:
+            return 'room that others from there take'
+    ty.assert_never(lack.kind)
 
 
 def gap_text(missing: gap.Gap) -> str:

@@ -18,6 +18,7 @@ with the allocation candidate that it would have if it had all it lacks there.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -123,7 +124,7 @@ class _Asked:
     def _told(self, said: reasons.Lazy) -> values.Refusal:
         reason = refusals.resolve(said)
         return values.Refusal(filter=self._name, text=stock.text(reason),
-                              rank=reason.rank)
+                              policy=reason.policy, rank=reason.rank)
 
     def _one_by_one(self) -> dict[str, values.Refusal]:
         """The same for a filter that raises: each host by itself."""
@@ -181,7 +182,8 @@ def _copied(candidate: Mapping[str, Mapping]) -> dict[str, dict]:
 def alone(
     state: states.State, spec: objects.RequestSpec,
     queries: Sequence[placement.Query],
-    progress: Callable[[int, int], None],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    hosts: Collection[str] | None = None,
 ) -> Verdicts:
     """Ask every enabled filter about every host.
 
@@ -189,13 +191,15 @@ def alone(
     :param spec: the request; not changed
     :param queries: its queries to Placement
     :param progress: called with (filters done, filters in all)
+    :param hosts: names of the hosts that matter; None for all
     """
     enabled = state.manager.enabled_filters
     candidates = {host.uuid: _candidates(state.placement, host.uuid, queries)
-                  for host in state.hosts.values()}
+                  for name, host in state.hosts.items()
+                  if hosts is None or name in hosts}
     unreadable = dict(_unreadable(state, spec))
     for name in unreadable:
-        del candidates[state.hosts[name].uuid]
+        candidates.pop(state.hosts[name].uuid, None)
     summaries = state.placement.summaries()
     verdicts: dict[str, dict[str, values.Refusal]] = {}
     for number, inner in enumerate(enabled):

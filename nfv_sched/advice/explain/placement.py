@@ -31,6 +31,7 @@ Query = placement.Query
 _Drop = Callable[[Query, bool], Query]
 _Misses = Callable[[placement.Provider, Sequence[placement.Provider]],
                    str | None]
+_Free = Callable[[placement.Provider, Sequence[placement.Provider]], int]
 
 
 class _Requirement(ty.NamedTuple):
@@ -41,11 +42,13 @@ class _Requirement(ty.NamedTuple):
         asks for VCPU in place of PCPU
     :ivar misses: what a compute node, with the providers of its tree, misses
         of it; None if it meets it
+    :ivar free: how much of it there is, of an amount
     """
 
     text: str
     drop: _Drop
     misses: _Misses
+    free: _Free | None = None
 
 
 class Answer(ty.NamedTuple):
@@ -54,11 +57,16 @@ class Answer(ty.NamedTuple):
     :ivar stage: for the explanation
     :ivar found: names of the hosts in the answers
     :ivar misses: name of each other host -> what it misses
+    :ivar required: name of each other host -> the requirements that it misses
+    :ivar free: name of each other host -> how much it has of those that are
+        amounts, in sum; of two that miss the same, more is nearer
     """
 
     stage: values.Placement
     found: frozenset[str]
     misses: Mapping[str, tuple[str, ...]]
+    required: Mapping[str, tuple[str, ...]]
+    free: Mapping[str, int]
 
 
 def explain(state: states.State, queries: Sequence[Query]) -> Answer:
@@ -83,6 +91,12 @@ def explain(state: states.State, queries: Sequence[Query]) -> Answer:
     missed = {
         name: _misses(model, root, queries, required)
         for root, name in roots.items() if name not in fitting}
+    amounts = {each.text: each.free for requirements in required
+               for each in requirements if each.free is not None}
+    free = {
+        name: sum(amounts[text](model.providers[root], model.tree(root))
+                  for text in missed[name] if text in amounts)
+        for root, name in roots.items() if name in missed}
     removed = collections.Counter(
         text for of_host in missed.values() for text in of_host)
     misses = {name: tuple(of_host.values())
@@ -101,7 +115,8 @@ def explain(state: states.State, queries: Sequence[Query]) -> Answer:
             limit=queries[0].limit if queries else None, cut=len(cut),
             unsupported=tuple(dict.fromkeys(
                 text for query in queries for text in query.unsupported))),
-        frozenset(found), misses)
+        frozenset(found), misses,
+        {name: tuple(of_host) for name, of_host in missed.items()}, free)
 
 
 def _dropped(
@@ -197,17 +212,22 @@ def _of_class(name: str, amount: int) -> _Requirement:
             amounts.pop(name, None)
         return _root(query, amounts=amounts)
 
-    def misses(provider, tree):
-        givers = [provider] if name in provider.inventories else [
+    def givers(provider, tree):
+        return [provider] if name in provider.inventories else [
             each for each in tree if name in each.inventories]
-        if not givers:
-            return f'{name} {amount} needed, has none'
-        if any(each.lacks({name: amount}) is None for each in givers):
-            return None
-        free = max(each.free(name) for each in givers)
-        return f'{name} {amount} needed, {max(free, 0)} free'
 
-    return _Requirement(f'{name}={amount}', drop, misses)
+    def free(provider, tree):
+        return max([0, *(each.free(name) for each in givers(provider, tree))])
+
+    def misses(provider, tree):
+        if not givers(provider, tree):
+            return f'{name} {amount} needed, has none'
+        if any(each.lacks({name: amount}) is None
+               for each in givers(provider, tree)):
+            return None
+        return f'{name} {amount} needed, {free(provider, tree)} free'
+
+    return _Requirement(f'{name}={amount}', drop, misses, free)
 
 
 def _of_trait(trait: str, group: placement.Group) -> _Requirement:

@@ -29,6 +29,8 @@ class Refusal:
     :ivar filter: class name of the filter
     :ivar text: what was needed and what there was; empty if the filter does
         not say
+    :ivar policy: the extra spec with its value, or what else was not kept;
+        empty if the filter does not say
     :ivar rank: how close the host came; higher is closer
     :ivar raised: whether the filter failed with an exception
     :ivar kind: :data:`UNMAPPED`, or empty for all else
@@ -36,6 +38,7 @@ class Refusal:
 
     filter: str
     text: str = ''
+    policy: str = ''
     rank: int = 0
     raised: bool = False
     kind: str = ''

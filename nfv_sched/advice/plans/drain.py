@@ -57,7 +57,10 @@ class Guest:
     :ivar flavor: name of its flavor
     :ivar kind: ``live`` or ``cold``; None if it stays
     :ivar destination: name of the host to which it goes; None if it stays
-    :ivar reason: why it stays, or why it is moved cold; else empty
+    :ivar reason: why it is moved cold, or stays wherever there is room; else
+        empty
+    :ivar lacking: if it stays for another reason, what keeps it off the other
+        hosts
     """
 
     uuid: str
@@ -66,6 +69,7 @@ class Guest:
     kind: str | None = None
     destination: str | None = None
     reason: str = ''
+    lacking: tuple[lacks.Lack, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +215,7 @@ class _Search:
             key=known.free_cpus)
         #: Servers that may move to the host of each only after it.
         self._partners = {
-            uuid: frozenset(known.hinted('same_host', uuid))
+            uuid: frozenset(known.hinted(positions.SAME_HOST, uuid))
             & self._kinds.keys() - {uuid} for uuid in self._kinds}
         self._leading = frozenset().union(*self._partners.values())
         #: Names of the hosts to which each can go.
@@ -459,15 +463,14 @@ class _Search:
         for uuid in known.on_host[self._host]:
             if uuid in gone:
                 continue
-            reason = self._reasons[uuid]
+            guest = self._guest(uuid)
             if uuid in self._kinds:
-                reason = why.of(
+                guest = dataclasses.replace(guest, reason='', lacking=why.of(
                     uuid, frozenset({self._host}), known.degrees(uuid),
                     {name: text for (refused, kind, name), text
                      in self._forbidden.items()
-                     if (refused, kind) == (uuid, self._kinds[uuid])})
-            guests.append(dataclasses.replace(
-                self._guest(uuid), reason=reason))
+                     if (refused, kind) == (uuid, self._kinds[uuid])}))
+            guests.append(guest)
         return Plan(host=self._host, guests=tuple(guests),
                     unfinished=self._pending, moves=tuple(moves),
                     failed=tuple(failed),

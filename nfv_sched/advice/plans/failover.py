@@ -47,8 +47,6 @@ _AWAY = ('shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building')
 _KEEPERS = {'affinity': 'ServerGroupAffinityFilter',
             'anti-affinity': 'ServerGroupAntiAffinityFilter'}
 _PCI = 'PciPassthroughFilter'
-#: A hint by which a server that was evacuated makes room for another.
-_SAME_HOST = 'same_host'
 #: So many guests on one host are considered to find that it still takes one.
 _DEPTH = 2
 
@@ -62,13 +60,15 @@ class Stranded:
     :ivar uuid: its UUID
     :ivar name: its name
     :ivar flavor: name of its flavor
-    :ivar reason: why
+    :ivar reason: why, if that does not depend on the hosts; else empty
+    :ivar lacking: what keeps it off the other hosts
     """
 
     uuid: str
     name: str
     flavor: str
-    reason: str
+    reason: str = ''
+    lacking: tuple[lacks.Lack, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,47 +194,46 @@ class Check:
             (uuid for name in lost for uuid in known.on_host[name]
              if known.servers[uuid].state not in _AWAY),
             key=self._order.__getitem__)
-        reasons = self._reasons(guests, frozenset(lost))
+        stranded = self._stranded(guests, frozenset(lost))
         losses = []
         for name in lost:
             own = [uuid for uuid in guests
                    if known.servers[uuid].host == name]
             losses.append(Loss(host=name, guests=len(own), stranded=tuple([
-                self._stranded(uuid, reasons[uuid]) for uuid in own
-                if uuid in reasons]),
+                stranded[uuid] for uuid in own if uuid in stranded]),
                 gaps=gap.of_cloud(self._found, (name,))))
         return losses
 
-    def _stranded(self, uuid: str, reason: str) -> Stranded:
-        server = self._known.servers[uuid]
-        return Stranded(uuid=uuid, name=server.name,
-                        flavor=server.flavor.name, reason=reason)
-
-    def _reasons(self, guests: Iterable[str],
-                 lost: frozenset[str]) -> dict[str, str]:
-        """Why guests find no place, of those that find none.
+    def _stranded(self, guests: Iterable[str],
+                  lost: frozenset[str]) -> dict[str, Stranded]:
+        """The guests that find no place, by UUID.
 
         :param guests: UUIDs, in the order of their evacuation
         """
         known = self._known
-        reasons: dict[str, str] = {}
+        stranded: dict[str, Stranded] = {}
         going: list[str] = []
         unsure = 0
+
+        def strand(uuid: str, reason: str) -> None:
+            server = known.servers[uuid]
+            stranded[uuid] = Stranded(
+                uuid=uuid, name=server.name, flavor=server.flavor.name,
+                reason=reason,
+                lacking=() if reason else self._lacks.of(uuid, lost))
+
         for uuid in guests:
             reason = known.why_not(movable.EVACUATE, uuid)
-            if reason is not None:
-                reasons[uuid] = reason
-                continue
-            sure = self._finds(uuid, going, lost)
+            sure = reason is None and self._finds(uuid, going, lost)
             if sure is False:
-                reasons[uuid] = self._lacks.of(uuid, lost)
+                strand(uuid, reason or '')
                 continue
             going.append(uuid)
             if sure is None:
                 unsure = len(going)
         for uuid, reason in self.tried(going[:unsure], lost).items():
-            reasons[uuid] = reason or self._lacks.of(uuid, lost)
-        return reasons
+            strand(uuid, reason)
+        return stranded
 
     # -- what is sure
 
@@ -247,7 +246,8 @@ class Check:
         takers = list(itertools.islice(
             self._that_take(uuid, lost), len(before) + 1))
         if not takers:
-            return None if self._known.hinted(_SAME_HOST, uuid) else False
+            return None if self._known.hinted(
+                positions.SAME_HOST, uuid) else False
         if not self._claims(uuid):
             return None
         if len(takers) > len(before):
@@ -284,7 +284,7 @@ class Check:
         keeper = _KEEPERS.get(known.policy(uuid) or '')
         for name in takers:
             if name not in lost and known.of_name[name].cell == cell and (
-                    known.keeps_hints(_AS_IS, uuid, name)) and (
+                    known.broken_hint(_AS_IS, uuid, name) is None) and (
                     keeper not in self._filters
                     or known.together(_AS_IS, uuid, name)):
                 yield name
@@ -302,7 +302,8 @@ class Check:
         if group is not None and any(
                 known.servers[each].group == group for each in before):
             return 1
-        if not frozenset(known.hinted('different_host', uuid)).isdisjoint(
+        if not frozenset(known.hinted(
+                positions.DIFFERENT_HOST, uuid)).isdisjoint(
                 before):
             return 1
         guest = known.guest(uuid)

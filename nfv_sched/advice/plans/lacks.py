@@ -1,33 +1,72 @@
-#    Licensed under the Apache License, Version 2.0 (the "License"); you may
-#    not use this file except in compliance with the License. You may obtain
-#    a copy of the License at
-#
-#         http://www.apache.org/licenses/LICENSE-2.0
-#
-#    Unless required by applicable law or agreed to in writing, software
-#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
-#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
-#    License for the specific language governing permissions and limitations
-#    under the License.
-"""Why a server of a host finds no other place."""
+# SPDX-License-Identifier: Apache-2.0
+"""Why a server of a host finds no other place.
 
-import collections
+Placement and the filters are asked as :mod:`nfv_sched.advice.explain` asks
+them, about hosts as they are.
+"""
+
 from collections.abc import Iterator
 from collections.abc import Mapping
+import dataclasses
+import enum
 import types
+import typing as ty
 
-from nfv_sched.advice import binding as bindings
-from nfv_sched.advice import capacity
 from nfv_sched.advice.plans import positions
-from nfv_sched import text
 
 _AS_IS = positions.Arrangement()
 _NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
 _NONE_REFUSED: Mapping[str, str] = types.MappingProxyType({})
-_OTHERS = 'room that others from there take'
-_REFUSED = 'refused in the simulator'
-#: Kinds that are told at most.
-_TOLD = 3
+
+
+class Kind(enum.StrEnum):
+    """What keeps a server off a host."""
+
+    #: The compute services of one cell do not reach the other.
+    CELL = 'cell'
+    #: The policy of its server group.
+    GROUP = 'group'
+    #: A hint of the scheduler that names servers.
+    HINT = 'hint'
+    #: Requirements that Placement does not find met.
+    PLACEMENT = 'placement'
+    #: Filters.
+    FILTERS = 'filters'
+    #: The claim on the compute node.
+    CLAIM = 'claim'
+    #: Policies that are kept where it is would be kept less.
+    POLICIES = 'policies'
+    #: A move there failed in the simulator.
+    SIMULATOR = 'simulator'
+    #: Other servers that leave the same host take the room.
+    GUESTS = 'guests'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Lack:
+    """What keeps a server off hosts.
+
+    :ivar kind: what it is
+    :ivar names: the filters, requirements, policies or hints
+    :ivar host: name of the host that comes nearest
+    :ivar text: what was needed, and what that host has; may be empty
+    :ivar hosts: number of hosts of the same kind and names
+    """
+
+    kind: Kind
+    names: tuple[str, ...] = ()
+    host: str
+    text: str = ''
+    hosts: int = 1
+
+
+class _OnHost(ty.NamedTuple):
+    """What keeps a server off one host; a higher rank is nearer."""
+
+    kind: Kind
+    names: tuple[str, ...] = ()
+    text: str = ''
+    rank: int = 0
 
 
 class Lacks:
@@ -38,13 +77,12 @@ class Lacks:
 
     def __init__(self, known: positions.Positions):
         self._known = known
-        self._counted: dict[
-            positions.Guest, Mapping[str, capacity.HostCapacity]] = {}
+        self._refusals: dict[positions.Guest, positions.Refusals] = {}
 
     def of(self, uuid: str, gone: frozenset[str],
            degrees: Mapping[str, float] = _NO_DEGREES,
-           refused: Mapping[str, str] = _NONE_REFUSED) -> str:
-        """Why a server finds no other place; the most usual cause first.
+           refused: Mapping[str, str] = _NONE_REFUSED) -> tuple[Lack, ...]:
+        """Return why a server finds no other place, the commonest first.
 
         :param uuid: UUID of the server
         :param gone: names of the hosts to which it cannot go anyway
@@ -52,61 +90,74 @@ class Lacks:
         :param refused: names of the hosts to which a move failed in the
             simulator -> why
         """
-        kinds: collections.Counter[str] = collections.Counter()
-        examples: dict[str, str] = {}
+        alike: dict[tuple, list[tuple[int, str, str]]] = {}
         for name in self._known.hosts:
             if name in gone:
                 continue
-            kind, example = (
-                (_REFUSED, refused[name]) if name in refused else
-                self._on(uuid, name, degrees))
-            kinds[kind] += 1
-            examples.setdefault(kind, example)
-        if not kinds:
-            return 'there is no other host'
-        parts = list(self._parts(kinds, examples))
-        return 'no host has room: ' + '; '.join(parts)
-
-    def _parts(self, kinds: collections.Counter[str],
-               examples: Mapping[str, str]) -> Iterator[str]:
-        for kind, count in kinds.most_common(_TOLD):
-            example = f' ({examples[kind]})' if examples[kind] else ''
-            yield f'{kind}{example} on {text.count(count, "host")}'
-        if len(kinds) > _TOLD:
-            more = sum(kinds.values()) - sum(
-                count for _kind, count in kinds.most_common(_TOLD))
-            yield f'other causes on {text.count(more, "host")}'
+            kind, names, text, rank = (
+                _OnHost(Kind.SIMULATOR, (), refused[name])
+                if name in refused else self._on(uuid, name, degrees))
+            alike.setdefault((kind, names), []).append((rank, name, text))
+        found = []
+        for (kind, names), hosts in alike.items():
+            # Of equal ones the first.
+            _rank, host, text = max(hosts, key=lambda each: each[0])
+            found.append(Lack(kind=kind, names=names, host=host, text=text,
+                              hosts=len(hosts)))
+        return tuple(sorted(found, key=lambda lack: -lack.hosts))
 
     def _on(self, uuid: str, name: str,
-            degrees: Mapping[str, float]) -> tuple[str, str]:
-        """Why a host does not take it: kind, and an example or nothing."""
+            degrees: Mapping[str, float]) -> _OnHost:
+        """What keeps a server off a host."""
         known = self._known
-        server = known.servers[uuid]
-        source = known.of_name.get(server.host or '')
+        source = known.of_name.get(known.servers[uuid].host or '')
         if source is not None and known.of_name[name].cell != source.cell:
-            return 'another cell', ''
+            return _OnHost(Kind.CELL)
+        hint = known.broken_hint(_AS_IS, uuid, name)
+        if hint is not None:
+            return _OnHost(Kind.HINT, (hint,))
         if not known.together(_AS_IS, uuid, name, soft=False):
-            return f'the server group ({known.policy(uuid)})', ''
+            return _OnHost(Kind.GROUP, (known.policy(uuid) or '',))
         guest = known.guest(uuid)
-        bound = self._bound(guest, name)
-        if bound is not None:
-            return bound
-        if degrees and known.put(known.position(name), guest, uuid,
-                                 degrees) is None:
-            return 'policies kept less', ''
-        return _OTHERS, ''
+        refusal = self._refusal(guest, name)
+        if refusal is not None:
+            return refusal
+        position = known.position(name)
+        if known.put(position, guest, uuid) is None:
+            return _OnHost(Kind.CLAIM)
+        if degrees and known.put(position, guest, uuid, degrees) is None:
+            return _OnHost(Kind.POLICIES, tuple(degrees))
+        return _OnHost(Kind.GUESTS)
 
-    def _bound(self, guest: positions.Guest,
-               name: str) -> tuple[str, str] | None:
-        """What binds on a host as it is; None if it takes the guest."""
-        counted = self._counted.get(guest)
-        if counted is None:
-            counted = self._counted[guest] = guest.counted.count(
-                list(self._known.hosts.values()))
-        host = counted[name]
-        if host.fits > 0:
-            return None
-        if not host.binding:
-            return bindings.SEVERAL, ''
-        first = host.binding[0]
-        return first.kind, first.text
+    def _refusal(self, guest: positions.Guest, name: str) -> _OnHost | None:
+        """Why Placement or filters refuse a host as it is."""
+        refusals = self._refusals.get(guest)
+        if refusals is None:
+            refusals = self._refusals[guest] = self._known.refusals(guest)
+        answer = refusals.placement
+        if name in answer.misses:
+            return _OnHost(
+                Kind.PLACEMENT, answer.required.get(name, ()),
+                ', '.join(answer.misses[name]), answer.free.get(name, 0))
+        return _by_filters([hosts[name] for hosts
+                            in refusals.filters.values() if name in hosts])
+
+
+def _by_filters(refused: list) -> _OnHost | None:
+    """What filters say of a host.
+
+    :param refused: ``explain.values.Refusal`` of each that refuses it
+    """
+    if not refused:
+        return None
+    # Several filters say the same of NUMA nodes.
+    return _OnHost(
+        Kind.FILTERS, tuple([each.filter for each in refused]),
+        '; '.join(dict.fromkeys(_sentences(refused))),
+        max(each.rank for each in refused))
+
+
+def _sentences(refused: list) -> Iterator[str]:
+    for each in refused:
+        if each.text:
+            yield f'{each.policy}: {each.text}' if each.policy else each.text

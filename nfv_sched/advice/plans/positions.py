@@ -27,6 +27,8 @@ import types
 import typing as ty
 
 from nfv_sched.advice import capacity
+from nfv_sched.advice.explain import filters as explain_filters
+from nfv_sched.advice.explain import placement as explain_placement
 from nfv_sched.advice import grants
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice import ports as assumed_ports
@@ -49,9 +51,12 @@ _NOBODY: frozenset[str] = frozenset()
 _NEAR = {'local': 1.0, 'partial': 0.5, 'remote': 0.0}
 _SOFT = 'soft-'
 _AFFINITY = 'affinity'
-#: Hints of the scheduler that name servers -> the filters that obey them.
-_HINTS = {'same_host': 'SameHostFilter',
-          'different_host': 'DifferentHostFilter'}
+#: Hints of the scheduler that name servers.
+SAME_HOST = 'same_host'
+DIFFERENT_HOST = 'different_host'
+#: These -> the filters that obey them.
+_HINTS = {SAME_HOST: 'SameHostFilter',
+          DIFFERENT_HOST: 'DifferentHostFilter'}
 _NO_HINT: tuple[str, ...] = ()
 
 
@@ -172,6 +177,17 @@ class Guest:
         return self._refused[key]
 
 
+class Refusals(ty.NamedTuple):
+    """Why hosts do not take a guest.
+
+    :ivar placement: the answer of Placement
+    :ivar filters: what each filter says of the hosts in that
+    """
+
+    placement: explain_placement.Answer
+    filters: explain_filters.Verdicts
+
+
 class Positions:
     """The hosts and servers of a cloud, for plans; changes nothing.
 
@@ -275,6 +291,19 @@ class Positions:
         if kind == movable.LIVE and guest.fixed:
             return 'it has PCI devices of an alias that is not live_migratable'
         return None
+
+    def refusals(self, guest: Guest) -> Refusals:
+        """Explain which hosts do not take a guest, as they are.
+
+        Server groups and hints are left out; see :meth:`together`.
+
+        :param guest: the guest
+        """
+        grants = guest.counted.grants
+        answer = explain_placement.explain(self._state, grants.queries)
+        return Refusals(answer, explain_filters.alone(
+            self._state, guest.counted.spec, grants.queries,
+            hosts=answer.found))
 
     # -- hosts
 
@@ -467,7 +496,7 @@ class Positions:
         :param soft: whether soft policies must not be kept less than where it
             is; otherwise they do not matter
         """
-        if not self.keeps_hints(arrangement, uuid, name):
+        if self.broken_hint(arrangement, uuid, name) is not None:
             return False
         group = self._members.get(uuid)
         if group is None or not soft and group.policy.startswith(_SOFT):
@@ -485,23 +514,26 @@ class Positions:
         most = group.rules.get('max_server_per_host', '')
         return there < (int(most) if most.isdigit() else 1)
 
-    def keeps_hints(self, arrangement: Arrangement, uuid: str,
-                    name: str) -> bool:
-        """Whether the hints of a server that name servers allow a host.
+    def broken_hint(self, arrangement: Arrangement, uuid: str,
+                    name: str) -> str | None:
+        """Return the hint of a server by which a host is refused.
 
         :param arrangement: the cloud as it would be
         :param uuid: UUID of the server
         :param name: name of the host
+        :returns: a hint that names servers; None if there is none
         """
-        same = self.hinted('same_host', uuid)
-        return (not same or self._any_on(name, same, arrangement)) and (
-            not self._any_on(
-                name, self.hinted('different_host', uuid), arrangement))
+        for hint in _HINTS:
+            uuids = self.hinted(hint, uuid)
+            if uuids and (hint == SAME_HOST) != self._any_on(
+                    name, uuids, arrangement):
+                return hint
+        return None
 
     def hinted(self, hint: str, uuid: str) -> tuple[str, ...]:
         """UUIDs of the servers in a hint; empty if no filter obeys it.
 
-        :param hint: ``same_host`` or ``different_host``
+        :param hint: :data:`SAME_HOST` or :data:`DIFFERENT_HOST`
         :param uuid: UUID of the server that has the hint
         """
         if hint not in self._hints:

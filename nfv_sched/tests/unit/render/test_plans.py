@@ -24,6 +24,7 @@ from cliff import commandmanager
 import fixtures
 from openstackclient import shell
 
+from nfv_sched.advice.plans import lacks
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice.plans import trial
 from nfv_sched.render import plans
@@ -232,3 +233,32 @@ class CommandsTest(base.TestCase):
         self.assertFalse([line for line in lines if '\n' in line])
         (_version, args), = parsed(lines)
         self.assertEqual(odd, args.host)
+
+
+class LackingTest(base.TestCase):
+
+    def test_text(self):
+        """Figures of several hosts are those of one that is named."""
+        policy = 'nfv:vswitch_numa_affinity=strict'
+        filters = lacks.Lack(
+            kind=lacks.Kind.FILTERS, host='two', hosts=2,
+            names=('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter'),
+            text=f'{policy}: 8 needed, 2 free')
+        placement = lacks.Lack(kind=lacks.Kind.PLACEMENT, names=('PCPU=8',),
+                               text='PCPU 8 needed, 6 free', host='one')
+        group = lacks.Lack(kind=lacks.Kind.GROUP, host='four', hosts=3,
+                           names=('anti-affinity',))
+        hint = lacks.Lack(kind=lacks.Kind.HINT, host='five',
+                          names=('same_host',))
+        self.assertEqual(
+            'no host has room: the server group (anti-affinity) on 3 hosts; '
+            f'NFVTopology, VSwitchNUMAAffinity: {policy}: 8 needed, 2 free on '
+            'two, the nearest of 2 hosts; Placement: PCPU 8 needed, 6 free on '
+            'one; other causes on 1 host',
+            plans.lacking_text((group, filters, placement, hint)))
+        self.assertEqual('there is no other host', plans.lacking_text(()))
+
+    def test_all_kinds(self):
+        for kind in lacks.Kind:
+            self.assertNotEqual('', plans.lacking_text(
+                [lacks.Lack(kind=kind, host='one')]))

@@ -17,6 +17,7 @@ from nfv_sched.advice import capacity
 from nfv_sched.advice.explain import explanation
 from nfv_sched.advice.explain import subject
 from nfv_sched.advice.plans import drain
+from nfv_sched.advice.plans import lacks
 from nfv_sched.simulator import record
 from nfv_sched.simulator import start
 from nfv_sched.tests.unit.advice.plans import running
@@ -155,8 +156,12 @@ class ProjectTest(running.RunningTestCase):
                               projects={'a': 'alpha'})
         guest, = drain.plan(cloud, 'one').guests
         self.assertIsNone(guest.kind)
-        self.assertIn('aggregate (not in the aggregates asked for) on 1 host',
-                      guest.reason)
+        # One is for other projects, and the other one is full.
+        self.assertEqual(
+            [(lacks.Kind.PLACEMENT, 1)] * 2,
+            [(each.kind, each.hosts) for each in guest.lacking])
+        self.assertEqual(1, len([each for each in guest.lacking
+                                 if each.names[0].startswith('aggregate ')]))
 
 
 class ZoneTest(running.RunningTestCase):

@@ -13,6 +13,7 @@
 
 import textwrap
 
+from nfv_sched.advice.plans import lacks
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import record
 from nfv_sched.tests.unit.simulator import base
@@ -63,6 +64,12 @@ flavors:
       hw:cpu_policy: dedicated
       nfv:vswitch_numa_affinity: prefer
 """
+
+
+def causes(guest) -> str | dict[lacks.Kind, int]:
+    """Why a guest stays: a reason, or a kind for each number of hosts."""
+    return guest.reason or {
+        each.kind: each.hosts for each in guest.lacking}
 
 
 class RunningTestCase(base.SimulatorTestCase):

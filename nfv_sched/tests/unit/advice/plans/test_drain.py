@@ -15,6 +15,7 @@ import dataclasses
 import fixtures
 
 from nfv_sched.advice.plans import drain
+from nfv_sched.advice.plans import lacks
 from nfv_sched.advice.plans import trial
 from nfv_sched.cloud import snapshot
 from nfv_sched.nova import scheduler
@@ -24,7 +25,7 @@ from nfv_sched.tests.unit.advice.plans import running
 class DrainTest(running.RunningTestCase):
 
     def plan(self, *servers, host='one', steps='', **changes):
-        """The plan as name -> (kind, destination, reason).
+        """The plan as name -> (kind, destination, reason or causes).
 
         :param changes: name of a server -> fields that are otherwise
         """
@@ -33,7 +34,9 @@ class DrainTest(running.RunningTestCase):
             dataclasses.replace(each, **changes.get(each.name, {}))
             for each in cloud.servers]))
         self.found = drain.plan(cloud, host)
-        return {each.name: (each.kind, each.destination, each.reason)
+        return {each.name: (each.kind, each.destination,
+                            each.reason if each.kind else
+                            running.causes(each))
                 for each in self.found.guests}
 
     def test_all_go(self):
@@ -81,8 +84,23 @@ class DrainTest(running.RunningTestCase):
         found = self.plan('a p4 one', 'b p3 one', 'c p4 two', 'd p2 two',
                           'e p4 three', 'f p1 three')
         self.assertEqual('live', found['b'][0])
-        self.assertIn('no host has room: Placement PCPU (4 PCPU needed, 2 '
-                      'free) on', found['a'][2])
+        self.assertEqual({lacks.Kind.PLACEMENT: 2}, found['a'][2])
+        lack, = self.found.guests[-1].lacking
+        self.assertEqual(
+            (('PCPU=4',), 'PCPU 4 needed, 3 free', 'three'),
+            (lack.names, lack.text, lack.host))
+
+    def test_strict(self):
+        """CPUs are free, but not where the policy wants them."""
+        self.plan('a strict one', 'b strict two', 'c strict two',
+                  'd strict three', 'e strict three')
+        guest, = self.found.guests
+        self.assertEqual([(lacks.Kind.FILTERS, 2)], [
+            (each.kind, each.hosts) for each in guest.lacking])
+        lack, = guest.lacking
+        self.assertIn('VSwitchNUMAAffinityFilter', lack.names)
+        self.assertIn('nfv:vswitch_numa_affinity=strict', lack.text)
+        self.assertNotIn('4', lack.text)  # those that are free elsewhere
 
     def test_policies(self):
         """A guest that has what it prefers goes only where it is kept."""
@@ -120,8 +138,9 @@ class DrainTest(running.RunningTestCase):
         refused = 'cold'
         found = self.plan('a p1 one', 'b p4 three', a={'state': 'stopped'})
         self.assertEqual(
-            (None, None, 'no host has room: refused in the simulator (the '
-             'disk is full) on 2 hosts'), found['a'])
+            (None, None, {lacks.Kind.SIMULATOR: 2}), found['a'])
+        self.assertEqual(['the disk is full'], [
+            each.text for each in self.found.guests[0].lacking])
         self.assertEqual(2, len(self.found.failed))
 
     def test_live_elsewhere(self):
@@ -164,8 +183,7 @@ class DrainTest(running.RunningTestCase):
         found = self.plan('a p3 one', 'b fat3 one', 'c p4 two', 'd p4 three')
         self.assertEqual('two', found['b'][1])
         self.assertEqual(
-            (None, 'no host has room: room that others from there take on 1 '
-             'host; refused in the simulator (no) on 1 host'),
+            (None, {lacks.Kind.GUESTS: 1, lacks.Kind.SIMULATOR: 1}),
             found['a'][::2])
 
     def test_cold_if_live_fails_everywhere(self):
@@ -249,12 +267,13 @@ class DrainTest(running.RunningTestCase):
         found = self.plan('a prefer one', 'w strict two', 'x strict two',
                           'y strict three', 'z strict three')
         self.assertEqual(
-            (None, None, 'no host has room: policies kept less on 2 hosts'),
+            (None, None, {lacks.Kind.POLICIES: 2}),
             found['a'])
 
     def hinted(self, *servers, hints, **kwargs):
-        """The plan as the API hints at: name -> (hint, names).
+        """Plan with hints that name servers.
 
+        :param hints: name of a server -> hint -> names
         :returns: the servers that move, in order, and their destinations
         """
         cloud = self.running(*servers, **kwargs)
@@ -293,6 +312,8 @@ class DrainTest(running.RunningTestCase):
         self.assertEqual([], self.hinted(
             'a p4 one', 'b p1 one', 'c p4 two', 'd p1 two', 'e p4 three',
             'f p1 three', hints={'b': {'same_host': 'a'}}))
+        self.assertEqual({lacks.Kind.HINT: 2}, running.causes(
+            next(each for each in self.found.guests if each.name == 'b')))
         # Neither can be the first.
         self.assertEqual([], self.hinted('a p1 one', 'b p1 one', hints={
             'a': {'same_host': 'b'}, 'b': {'same_host': 'a'}}))
@@ -314,7 +335,7 @@ class DrainTest(running.RunningTestCase):
         found = self.plan('a p1 one apart', 'b p1 two apart',
                           'c p1 three apart')
         self.assertEqual(
-            'no host has room: the server group (anti-affinity) on 2 hosts',
+            {lacks.Kind.GROUP: 2},
             found['a'][2])
 
     def test_affinity(self):

@@ -14,6 +14,7 @@ import dataclasses
 from unittest import mock
 
 from nfv_sched.advice.plans import failover
+from nfv_sched.advice.plans import lacks
 from nfv_sched.cloud import snapshot
 from nfv_sched.tests.unit.advice.plans import running
 
@@ -42,7 +43,7 @@ class FailoverTest(running.RunningTestCase):
             self.losses = failover.check(cloud, hosts, together=together)
         self.simulated = [
             len(call.args[1]) for call in tried.call_args_list]
-        return {each.name: each.reason for loss in self.losses
+        return {each.name: running.causes(each) for loss in self.losses
                 for each in loss.stranded}
 
     def test_all_find_a_place(self):
@@ -63,8 +64,7 @@ class FailoverTest(running.RunningTestCase):
                            'e p4 three', a={'created': '2026-01-01'},
                            b={'created': '2026-02-01'})
         self.assertEqual(['a'], list(found))
-        self.assertIn('room that others from there take on 1 host',
-                      found['a'])
+        self.assertEqual(1, found['a'][lacks.Kind.GUESTS])
         self.assertEqual([2], self.simulated)
 
     def test_same_age(self):
@@ -102,7 +102,7 @@ class FailoverTest(running.RunningTestCase):
         found = self.check(*servers, hosts=('one', 'two', 'three'),
                            together=True)
         self.assertEqual({'a', 'b', 'c', 'd'}, set(found))
-        self.assertEqual({'there is no other host'}, set(found.values()))
+        self.assertEqual([{}] * 4, list(found.values()))
         self.assertEqual(['one', 'two', 'three'],
                          [loss.host for loss in self.losses])
 
@@ -145,8 +145,7 @@ class FailoverTest(running.RunningTestCase):
     def test_groups(self):
         self.assertEqual({}, self.check('a p1 one apart', 'b p1 two apart'))
         self.assertEqual(
-            {'a': 'no host has room: the server group (anti-affinity) on 2 '
-                  'hosts'},
+            {'a': {lacks.Kind.GROUP: 2}},
             self.check('a p1 one apart', 'b p1 two apart',
                        'c p1 three apart'))
         self.assertEqual({'a', 'b'}, set(self.check(
