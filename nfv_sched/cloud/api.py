@@ -38,6 +38,7 @@ from nfv_sched.cloud import codec
 from nfv_sched.cloud import places
 from nfv_sched.cloud import snapshot
 from nfv_sched.cloud import sound
+from nfv_sched import http_limits
 from nfv_sched.ledger import client as placement_client
 from nfv_sched.network import neutron
 from nfv_sched import text
@@ -77,8 +78,6 @@ _Progress = Callable[[str, int, int], None]
 
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
            OSError)
-# What an answer raises that is not as Nova writes it.
-_MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 
 
 class APIError(Exception):
@@ -105,13 +104,14 @@ def read(
     taken = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
     if connection.session.timeout is None:
         connection.session.timeout = TIMEOUT
+    http_limits.limit(connection.session)
     try:
         # What a file could not have, no tool expects either.
         cloud = codec.decode(snapshot.Cloud, codec.encode(snapshot.Cloud(
             taken=taken, source=_SOURCE,
             **_parts(connection, parts, progress))))
         sound.check(cloud)
-    except _MALFORMED as exc:
+    except http_limits.MALFORMED as exc:
         raise APIError(f'the API cannot be read: malformed answer: '
                        f'{exc.__class__.__name__}: {exc}') from exc
     return cloud
@@ -163,12 +163,13 @@ def _all(connection: sdk_connection.Connection, resource: str,
         return [parse(row)
                 for row in rows(connection, resource, query, version)]
     # First: what is no JSON is an OSError, too.
-    except _MALFORMED as exc:
+    except http_limits.MALFORMED as exc:
         raise APIError(f'the compute API cannot be read: malformed '
                        f'{_words(resource)}: {exc.__class__.__name__}: {exc}'
                        ) from exc
     except _ERRORS as exc:
-        raise APIError(f'the compute API cannot be read: {exc}') from exc
+        raise APIError(f'the compute API cannot be read: '
+                       f'{http_limits.reason(exc)}') from exc
 
 
 def _rows(connection: sdk_connection.Connection, resource: str,
@@ -250,8 +251,9 @@ def _negotiated(connection: sdk_connection.Connection) -> str:
     try:
         found = sdk_utils.maximum_supported_microversion(
             connection.compute, _LAST_MICROVERSION) or _MICROVERSION
-    except (*_MALFORMED, *_ERRORS) as exc:
-        raise APIError(f'the compute API cannot be read: {exc}') from exc
+    except (*http_limits.MALFORMED, *_ERRORS) as exc:
+        raise APIError(f'the compute API cannot be read: '
+                       f'{http_limits.reason(exc)}') from exc
     return max(found, _MICROVERSION, key=_numbers)
 
 
@@ -495,7 +497,8 @@ def _places(connection: sdk_connection.Connection, computes: list[str],
         return places.read(
             placement_client.Client(adapter=connection.placement), _THREADS,
             computes, aggregates, progress)
-    except (placement_client.PlacementError, *_MALFORMED, *_ERRORS) as exc:
+    except (placement_client.PlacementError, *http_limits.MALFORMED,
+            *_ERRORS) as exc:
         told = 'the Placement API cannot be read: ' + ' '.join(
             str(exc).split())
         if getattr(exc, 'status', None) == 403:
@@ -512,7 +515,7 @@ def _agents(connection: sdk_connection.Connection,
     try:
         found = agents.read(
             neutron.Reader(network=connection.network), progress)
-    except (neutron.NeutronError, *_ERRORS) as exc:
+    except (neutron.NeutronError, *http_limits.MALFORMED, *_ERRORS) as exc:
         raise APIError(f'the network API cannot be read: {exc}') from exc
     if not found.agents:
         # To other accounts it shows none, and says nothing of it.

@@ -25,8 +25,8 @@ import typing as ty
 from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import loading as ks_loading
-from keystoneauth1 import session as ks_session
 
+from nfv_sched import http_limits
 from nfv_sched.ledger import names
 from nfv_sched import text
 
@@ -36,14 +36,13 @@ _MICROVERSION = '1.38'
 _UNTYPED = '1.37'
 _TIMEOUT = 30.0  # seconds, unless [placement] timeout says otherwise
 _IN_USE = ('placement.resource_provider.inuse', 'placement.inventory.inuse')
+# Errors of connections and Keystone, and of URLs and version documents that
+# are malformed.
+_ERRORS = (ks_exceptions.ClientException, OSError, *http_limits.MALFORMED)
 _NAME_LENGTH = 200
 _SUFFIX = '_nfv_ledger'
 
 Found = ty.TypeVar('Found')
-
-
-# ValueError: of a malformed URL.
-_ERRORS = (ks_exceptions.ClientException, OSError, ValueError)
 
 
 class PlacementError(Exception):
@@ -140,7 +139,7 @@ class Client:
     :param conf: configuration object with ``[placement]``
     :param threads: number of these threads
     :param adapter: what to reach Placement by, instead of ``[placement]``; it
-        is the caller's, and stays open
+        is the caller's, who limits its answers, and stays open
     :raises UnavailableError: if ``[placement]`` cannot be used
     """
 
@@ -148,12 +147,8 @@ class Client:
                  adapter: ks_adapter.Adapter | None = None):
         self._own = adapter is None
         self._adapter = connect(conf) if adapter is None else adapter
-        if not self._own:
-            return
-        session = self._adapter.session
-        for scheme in ('http://', 'https://'):
-            session.session.mount(scheme, ks_session.TCPKeepAliveAdapter(
-                pool_connections=1, pool_maxsize=threads))
+        if self._own:
+            http_limits.limit(self._adapter.session, connections=threads)
 
     def close(self) -> None:
         """Close all connections."""
@@ -416,7 +411,8 @@ class Client:
                 microversion=version or _MICROVERSION,
                 headers={'Accept': 'application/json'})
         except _ERRORS as exc:
-            raise UnavailableError(f'{method} {path}: {exc}') from exc
+            raise UnavailableError(
+                f'{method} {path}: {http_limits.reason(exc)}') from exc
         if response.status_code not in (200, 201, 204):
             raise _error(method, path, response)
         if read is None:
@@ -428,7 +424,7 @@ class Client:
                 f'{method} {path}: the answer is no JSON') from exc
         try:
             return read(answer)
-        except (AttributeError, KeyError, TypeError) as exc:
+        except http_limits.MALFORMED as exc:
             raise MalformedError(
                 f'{method} {path}: the answer is malformed') from exc
 
@@ -513,8 +509,7 @@ def _error(method: str, path: str, response) -> PlacementError:
         code = error.get('code', '')
         # Placement wraps its messages in lines.
         detail = ' '.join(error.get('detail', '').split()) or detail
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError,
-            RecursionError):
+    except http_limits.MALFORMED:
         pass
     kind = PlacementError
     if status == 404:

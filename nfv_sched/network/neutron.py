@@ -42,10 +42,10 @@ from openstack import connection as sdk_connection
 from openstack import exceptions as sdk_exceptions
 from openstack import proxy as sdk_proxy
 from oslo_log import log as logging
-import urllib3
 
 from nfv_sched import background
 from nfv_sched import conf as nfv_conf
+from nfv_sched import http_limits
 from nfv_sched.network import demand
 from nfv_sched.network import recent
 from nfv_sched.network import usage
@@ -58,9 +58,6 @@ CONF = scheduler.CONF
 nfv_conf.register_opts(CONF)
 
 _GROUP = 'neutron'  # section of nova.conf
-_CHUNK_BYTES = 65536
-#: Most bytes of one answer; a longer one is an error.
-ANSWER_BYTES = 64 * 2 ** 20
 #: Most pages of one resource; more are an error.
 PAGES = 10000
 # How many of the last items of a page are tried as the marker of the next one:
@@ -74,11 +71,10 @@ _DEFAULT_GROUP_RULES = 4
 # Most ports, networks and so on that are read for one request.
 _LOOKED_UP = 50
 
-# Errors of connections, Keystone and Neutron. The exceptions of requests are
-# OSErrors.
+# Errors of connections, Keystone and Neutron, and of malformed URLs and
+# version documents. The exceptions of requests are OSErrors.
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
-           urllib3.exceptions.HTTPError, OSError,
-           ValueError)  # of a malformed URL
+           OSError, *http_limits.MALFORMED)
 
 _HIDDEN_GROUPS = (
     'Neutron does not show the security groups of other projects to the user '
@@ -257,6 +253,7 @@ class Reader:
                 auth=ks_loading.load_auth_from_conf_options(conf, _GROUP))
             if session.timeout is None:
                 session.timeout = conf.nfv_sched.neutron_request_timeout
+            http_limits.limit(session)
             self._session = session
             connection = sdk_connection.Connection(
                 session=session, oslo_conf=conf, service_types={'network'})
@@ -569,44 +566,24 @@ class Reader:
         """
         if self._stopped is not None and self._stopped.is_set():
             raise background.Stopped()
-        began = time.monotonic()
         timeout = min(self._conf.nfv_sched.neutron_request_timeout,
-                      self._deadline - began)
+                      self._deadline - time.monotonic())
         if timeout <= 0:
             raise NeutronError(
                 f'GET {resource}: there is no time left for it')
-        deadline = began + timeout
         try:
-            # Not logged: debug logs would hold every port, every minute. No
-            # redirects are followed: the token would go with them.
-            with contextlib.closing(self._network.get(
-                f'/{resource}', params=query, timeout=timeout, stream=True,
-                log=False, redirect=False,
-                headers={'Accept': 'application/json',
-                         'Accept-Encoding': 'identity'},
-            )) as response:
-                if response.status_code != 200:
-                    raise _StatusError(
-                        f'GET {resource}: {response.status_code} '
-                        f'{response.reason}', response.status_code)
-                chunks, size = [], 0
-                # read1 returns what has come; read would wait for a whole
-                # chunk, for ever if the bytes only trickle.
-                while chunk := response.raw.read1(
-                        _CHUNK_BYTES, decode_content=True):
-                    chunks.append(chunk)
-                    size += len(chunk)
-                    if size > ANSWER_BYTES:
-                        raise NeutronError(
-                            f'GET {resource}: the answer is longer than '
-                            f'{ANSWER_BYTES} bytes')
-                    if time.monotonic() > deadline:
-                        raise NeutronError(
-                            f'GET {resource}: the answer was not complete '
-                            f'after {timeout:g} s')
+            # Not logged: debug logs would hold every port, every minute.
+            response = self._network.get(
+                f'/{resource}', params=query, timeout=timeout, log=False,
+                redirect=False, headers={'Accept': 'application/json'})
         except _ERRORS as exc:
-            raise NeutronError(f'GET {resource}: {exc}') from exc
-        return b''.join(chunks)
+            raise NeutronError(
+                f'GET {resource}: {http_limits.reason(exc)}') from exc
+        if response.status_code != 200:
+            raise _StatusError(
+                f'GET {resource}: {response.status_code} {response.reason}',
+                response.status_code)
+        return response.content
 
 
 def _parse(body: bytes, resource: str) -> tuple[list[dict], bool]:

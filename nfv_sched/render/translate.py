@@ -138,7 +138,7 @@ def _limits(flavor: snapshot.Flavor) -> Iterator[str]:
             'disabled in the file; the API cannot create it so')
 
 
-def _create(found: translate.Translated,
+def _create(after: translate.Translated,
             flavor: snapshot.Flavor) -> Iterator[str]:
     """Return the commands that create a flavor unless it exists.
 
@@ -152,15 +152,15 @@ def _create(found: translate.Translated,
                '--public' if flavor.public else '--private']
     if flavor.id:
         options.insert(0, f'--id={flavor.id}')
-    show = shlex.join((*_CLIENT, 'show', *_named(found)))
+    show = shlex.join((*_CLIENT, 'show', *_named(after)))
     create = shlex.join((
-        *_CLIENT, 'create', *map(str, options), *_named(found)))
+        *_CLIENT, 'create', *map(str, options), *_named(after)))
     yield f'if ! {show} > /dev/null 2>&1; then'
     yield f'  {create}'
     yield 'fi'
-    if found.extra_specs:
-        yield shlex.join((*_CLIENT, 'set', *_properties(found.extra_specs),
-                          *_named(found)))
+    if after.extra_specs:
+        yield shlex.join((*_CLIENT, 'set', *_properties(after.extra_specs),
+                          *_named(after)))
 
 
 def _flavor(found: translate.Translated) -> Iterator[str]:

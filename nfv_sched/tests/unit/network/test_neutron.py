@@ -485,7 +485,7 @@ class UnsoundTest(base.NeutronTestCase):
     def test_endless_answer(self):
         """An answer without end is given up, and not kept."""
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron.ANSWER_BYTES', 10 ** 6))
+            'nfv_sched.http_limits.ANSWER_BYTES', 10 ** 6))
         sent = []
 
         def endless(handler, query, body):

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limit the size and duration of the answers of HTTP services.
+
+:func:`limit` applies to all requests of a session of keystoneauth1: those of
+the service, of version discovery, and of Keystone.  An answer is then complete
+and in memory when the caller gets it, or the request fails.
+"""
+
+import http.client
+import io
+import math
+import socket
+import threading
+import time
+import typing as ty
+import urllib.parse
+import zlib
+
+from keystoneauth1 import exceptions as ks_exceptions
+from keystoneauth1 import session as ks_session
+import requests
+import urllib3
+
+#: Most bytes of an answer, also after it is decompressed.
+ANSWER_BYTES = 64 * 2 ** 20
+#: Seconds from the request to the end of the answer, if it has no timeout.
+ANSWER_SECONDS = 60.0
+#: Most redirects of a request, all of them to the same server.
+REDIRECTS = 3
+#: Errors of code that takes an answer to be as an API describes it.
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError,
+             TypeError, ValueError)
+
+_CHUNK_BYTES = 65536
+_REDIRECT_STATUSES = (301, 302, 303, 305, 307, 308)
+_PORTS = {'http': 80, 'https': 443}
+# Errors of reading a body. TLS errors are OSErrors.
+_READ_ERRORS = (urllib3.exceptions.HTTPError, http.client.HTTPException,
+                OSError, ValueError, zlib.error)
+
+
+class LimitError(requests.exceptions.RequestException):
+    """An answer that is too long, too slow, malformed or redirected away."""
+
+
+def limit(session: ks_session.Session, connections: int = 10) -> None:
+    """Limit all answers that a session gets.
+
+    :param connections: number of connections to a server that are kept open
+    """
+    session.redirect = REDIRECTS
+    for scheme in _PORTS:
+        session.session.mount(f'{scheme}://', _Adapter(
+            pool_connections=10, pool_maxsize=connections))
+
+
+def reason(error: BaseException) -> str:
+    """Return why a request failed.
+
+    :param error: exception of keystoneauth1, or one that it did not expect
+    """
+    if isinstance(error, ks_exceptions.UnknownConnectionError) and isinstance(
+            error.original, LimitError):
+        return str(error.original)  # without the URL
+    if isinstance(error, MALFORMED) and not isinstance(error, OSError):
+        return (f'malformed URL or answer: {error.__class__.__name__}: '
+                f'{error}')
+    return str(error)
+
+
+class _Current(threading.local):
+    """Time by which a thread must have read its answer."""
+
+    deadline = math.inf
+
+
+_current = _Current()
+
+
+class _Reader(io.RawIOBase):
+    """Reads from a socket until the deadline of the answer.
+
+    The timeout of a socket is for each read: headers that come byte by byte
+    never exceed it.
+    """
+
+    def __init__(self, sock: socket.socket):
+        super().__init__()
+        self._sock = sock
+        self._raw = sock.makefile('rb', buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: ty.Any) -> int | None:
+        if _current.deadline < math.inf:
+            seconds = _current.deadline - time.monotonic()
+            if seconds <= 0:
+                raise TimeoutError('timed out')
+            self._sock.settimeout(seconds)
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Socket:
+    """A connected socket, with or without TLS, that keeps deadlines."""
+
+    def __init__(self, sock: socket.socket):
+        self._sock = sock
+
+    def __getattr__(self, name: str) -> ty.Any:
+        return getattr(self._sock, name)
+
+    def makefile(self, mode: str, buffering: int = -1) -> io.BufferedReader:
+        """Return what ``http.client`` reads an answer from."""
+        return io.BufferedReader(_Reader(self._sock))
+
+
+class _Deadlines:
+    """A connection of urllib3 whose answers have a deadline."""
+
+    def connect(self) -> None:
+        """Connect; a TLS handshake has a deadline anyway."""
+        super().connect()  # type: ignore[misc]
+        self.sock = _Socket(self.sock)
+
+
+class _Connection(_Deadlines, urllib3.connection.HTTPConnection):
+    pass
+
+
+class _TLSConnection(_Deadlines, urllib3.connection.HTTPSConnection):
+    pass
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TLSPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TLSConnection
+
+
+_POOLS = {'http': _Pool, 'https': _TLSPool}
+
+
+class _Adapter(ks_session.TCPKeepAliveAdapter):
+    """Reads answers as a whole, within limits."""
+
+    def init_poolmanager(self, *args: ty.Any, **kwargs: ty.Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, proxy: str, **kwargs: ty.Any) -> ty.Any:
+        manager = super().proxy_manager_for(proxy, **kwargs)
+        if not proxy.lower().startswith('socks'):
+            manager.pool_classes_by_scheme = _POOLS
+        return manager
+
+    def send(self, request: requests.PreparedRequest, stream: bool = False,
+             timeout: ty.Any = None, **kwargs: ty.Any) -> requests.Response:
+        """Return the answer to a request, with its body.
+
+        :param stream: has no effect
+        :param timeout: seconds for the whole answer
+        :raises LimitError: if the answer breaks a limit
+        """
+        request.headers['Accept-Encoding'] = 'identity'
+        seconds = (timeout if isinstance(timeout, (int, float))
+                   else ANSWER_SECONDS)
+        _current.deadline = time.monotonic() + seconds
+        try:
+            response = super().send(
+                request, stream=True, timeout=seconds, **kwargs)
+            try:
+                _check_redirect(request, response)
+                body = _body(response)
+                if response.ok:
+                    body.decode()
+            except BaseException:
+                response.raw.close()
+                raise
+        except _READ_ERRORS as exc:
+            if isinstance(exc, requests.exceptions.RequestException):
+                raise
+            if time.monotonic() >= _current.deadline:
+                raise LimitError(f'the answer was not complete after '
+                                 f'{seconds:g} s') from exc
+            raise LimitError(f'the answer is malformed: {exc}') from exc
+        finally:
+            _current.deadline = math.inf
+        response._content = body
+        response._content_consumed = True
+        # Otherwise requests guesses, which takes minutes for large bodies.
+        response.encoding = 'utf-8'
+        return response
+
+
+def _check_redirect(request: requests.PreparedRequest,
+                    response: requests.Response) -> None:
+    """Refuse a redirect that takes the token to another server."""
+    location = response.headers.get('Location')
+    if response.status_code not in _REDIRECT_STATUSES or location is None:
+        return
+    try:
+        same = _origin(urllib.parse.urljoin(request.url, location)) == (
+            _origin(request.url))
+    except ValueError:
+        same = False
+    if not same:
+        raise LimitError(f'{response.status_code} {response.reason}: '
+                         'redirected to another server')
+
+
+def _origin(url: str) -> tuple[str | None, str | None, int | None]:
+    """Return scheme, host and port; raise ValueError for a bad URL."""
+    # By the parser that is used for requests.
+    parsed = urllib3.util.parse_url(url)
+    return parsed.scheme, parsed.host, parsed.port or _PORTS.get(
+        parsed.scheme or '')
+
+
+def _body(response: requests.Response) -> bytes:
+    """Read the body of an answer.
+
+    :raises LimitError: if it is too long or incomplete
+    """
+    length = response.headers.get('Content-Length', '')
+    if length.isdecimal() and (
+            len(length) > 19 or int(length) > ANSWER_BYTES):
+        if response.request.method != 'HEAD':
+            raise _too_long()
+    decompress = _decompressor(response.headers.get('Content-Encoding', ''))
+    chunks, received, size = [], 0, 0
+    while chunk := response.raw.read(_CHUNK_BYTES, decode_content=False):
+        received += len(chunk)
+        if decompress is not None:
+            chunk = decompress.decompress(chunk, ANSWER_BYTES - size + 1)
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > ANSWER_BYTES or received > ANSWER_BYTES:
+            raise _too_long()
+    # urllib3 before 2.0 does not check it.
+    if response.raw.length_remaining:
+        raise LimitError('the answer is incomplete: '
+                         f'{response.raw.length_remaining} bytes are missing')
+    if decompress is not None and received and not decompress.eof:
+        raise LimitError('the answer is incomplete: its end is missing')
+    return b''.join(chunks)
+
+
+def _decompressor(encoding: str) -> ty.Any:
+    """Return what decompresses a body; None if it is not compressed.
+
+    :param encoding: header ``Content-Encoding``
+    :raises LimitError: if it is not supported
+    """
+    encoding = encoding.strip().lower()
+    if encoding in ('', 'identity'):
+        return None
+    if encoding in ('gzip', 'x-gzip', 'deflate'):
+        return zlib.decompressobj(zlib.MAX_WBITS | 32)
+    raise LimitError('the answer has a content encoding that was not '
+                     'requested')
+
+
+def _too_long() -> LimitError:
+    return LimitError(f'the answer is longer than {ANSWER_BYTES} bytes')
