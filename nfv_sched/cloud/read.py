@@ -381,7 +381,7 @@ def _server(row: records.ServerRow, flavor, group: str | None,
         emulator_threads=topology and topology.get(
             'emulator_threads_policy'),
         devices=tuple(devices),
-        pci_requests=_pci_requests(columns.pci_requests),
+        pci_requests=_stored_requests(columns.pci_requests),
         shares=row.shares, group=group,
         zone=asked.zone,
         hints=asked.hints)
@@ -464,7 +464,7 @@ def _guest_node(cell: Mapping) -> snapshot.GuestNode:
         reserved=frozenset(cell.get('cpuset_reserved') or ()))
 
 
-def _pci_requests(
+def _stored_requests(
     text: str | None,
 ) -> tuple[snapshot.PCIRequest, ...] | None:
     """Return the PCI requests of a server.

@@ -34,18 +34,19 @@ Columns of a NUMA node:
 
 - Switch: whether the virtual switch is there: yes, no, or nothing if no node
   of the host has the label
-- pCPUs: CPUs for pinned guests: taken and all
+- pCPUs used: CPUs for pinned guests: used and total
 - Largest fit: most vCPUs of a pinned guest with one NUMA node and no thread
   policy that Nova would accept there, whatever its memory
-- Shared: shared vCPUs, and how many the shared CPUs take at the CPU allocation
-  ratio
-- 2M, 1G: pages that are free, and all but reserved ones; small pages in MiB
-- VFs: free ones near it, and all
+- Shared used: shared vCPUs, and how many the shared CPUs take at the CPU
+  allocation ratio
+- 2M used, 1G used: pages used, and all but reserved ones; small pages in MiB
+- VFs used: used ones near it, and all
 
 A row without a node is for what has none: a host that reports no NUMA nodes,
-and guests without NUMA topology, which float over all its shared CPUs. Ports,
-of the virtual switch and with their limit, are those of the host. With -f
-csv, json, value or yaml, used and all are columns of their own.
+and guests without NUMA topology, which float over all its shared CPUs; their
+memory is small pages, of those that are left beyond the platform's. Ports
+used, of the virtual switch and with their limit, are those of the host. With
+-f csv, json, value or yaml, used and all are columns of their own.
 
 examples:
   nfv-sched host list --sort worst
@@ -145,9 +146,10 @@ def _table(views: Iterable['values.HostView'],
            sizes: Sequence[int]) -> Table:
     """Columns and rows for people."""
     from nfv_sched.render import hosts
-    columns = ('Host', 'State', 'Node', 'Switch', 'pCPUs', 'Largest fit',
-               'Shared', *map(hosts.page_column, sizes),
-               'VFs', 'Ports', 'Guests')
+    columns = ('Host', 'State', 'Node', 'Switch', 'pCPUs used',
+               'Largest fit', 'Shared used',
+               *(f'{hosts.page_column(size)} used' for size in sizes),
+               'VFs used', 'Ports used', 'Guests')
     rows = []
     for view in views:
         # In each row: a row has to be right wherever it is sorted to.
@@ -161,13 +163,13 @@ def _table(views: Iterable['values.HostView'],
                 f'{node.node.shared_used}/{node.shared_limit}',
                 *(hosts.page_cell(pages[size]) if size in pages else '-'
                   for size in sizes),
-                '{}/{}'.format(*node.devices_of('VF')), ports,
+                '{2}/{1}'.format(*node.devices_of('VF')), ports,
                 ', '.join(hosts.guest_on(guest, node)
                           for guest in node.guests)))
         if view.floating or not view.nodes:
             rows.append((
                 *host, '-', '', '', '', _whole_shared(view),
-                *('' for _size in sizes), '', ports,
+                *(_floating_memory(view, size) for size in sizes), '', ports,
                 ', '.join(guest.label for guest in view.floating)))
     return columns, rows
 
@@ -179,6 +181,14 @@ def _yes(value: bool | None) -> str:
 def _of(used: int | None, limit: int | None) -> str:
     return f'{"?" if used is None else used}/' \
            f'{"unlimited" if limit is None else limit}'
+
+
+def _floating_memory(view: 'values.HostView', size: int) -> str:
+    """Return the small pages of servers without NUMA topology, and all."""
+    small = view.small_pages
+    if small is None or small.size != size:
+        return ''
+    return f'{small.floating}/{small.available}'
 
 
 def _whole_shared(view: 'values.HostView') -> str:
@@ -201,8 +211,9 @@ def _machine(views: Iterable['values.HostView'],
         'Largest fit', 'Shared vCPUs', 'Shared vCPU limit', 'Memory used MiB',
         'Memory MiB',
         *(f'{hosts.page_size(size)} pages{text}' for size in sizes
-          for text in (' free', '')),
-        'VFs free', 'VFs', 'Ports', 'Port limit', 'Networks', 'Guests')
+          for text in (' free', '', ' used')),
+        'VFs free', 'VFs', 'VFs used', 'Ports', 'Port limit', 'Networks',
+        'Guests')
     rows: list[tuple] = []
     for view in views:
         ports = (view.ports, view.port_limit)
@@ -215,7 +226,8 @@ def _machine(views: Iterable['values.HostView'],
                 node.node.memory_used, node.node.memory,
                 *(count(pages[size]) if size in pages else None
                   for size in sizes
-                  for count in (hosts.free_pages, hosts.usable_pages)),
+                  for count in (hosts.free_pages, hosts.usable_pages,
+                                hosts.used_pages)),
                 *node.devices_of('VF'), *ports, names(node.networks),
                 names([guest.label for guest in node.guests])))
         if view.floating or not view.nodes:
@@ -227,9 +239,10 @@ def _machine(views: Iterable['values.HostView'],
                 view.shared_limit if whole else None,
                 view.host.memory_used if whole else
                 sum(guest.memory for guest in view.floating),
-                view.host.memory if whole else None,
-                *(None for _size in sizes for _count in range(2)),
-                None, None, *ports, names([]),
+                view.host.memory if whole else
+                view.small_pages and view.small_pages.available,
+                *(None for _size in sizes for _count in range(3)),
+                None, None, None, *ports, names([]),
                 names([guest.label for guest in view.floating])))
     return columns, rows
 
@@ -344,6 +357,12 @@ def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
         wholeness=view.wholeness)
     yield 'Memory MiB', _numbers(f'{host.memory_used} of {host.memory} used',
                                  used=host.memory_used, total=host.memory)
+    small = view.small_pages
+    if small is not None:
+        yield 'Small pages MiB', _numbers(
+            hosts.small_pages(small), size_kib=small.size, total=small.total,
+            reserved=small.reserved, used_on_nodes=small.on_nodes,
+            used_without_nodes=small.floating, free=small.free)
     yield 'Ports', _numbers(_of(view.ports, view.port_limit),
                             used=view.ports, limit=view.port_limit)
     network = host.network

@@ -14,6 +14,7 @@
 from collections.abc import Iterator
 from collections.abc import Sequence
 
+from nfv_sched.advice.hosts import memory
 from nfv_sched.advice.hosts import values
 from nfv_sched.cloud import snapshot
 from nfv_sched import text as words
@@ -50,8 +51,13 @@ def usable_pages(pages: snapshot.Pages) -> int:
     return max(pages.total - pages.reserved, 0)
 
 
+def used_pages(pages: snapshot.Pages) -> int:
+    """Return the usable pages that guests have."""
+    return usable_pages(pages) - free_pages(pages)
+
+
 def page_column(size: int) -> str:
-    """Title of a column of :func:`page_cell`.
+    """Return what :func:`page_cell` counts, such as ``4K MiB`` or ``1G``.
 
     :param size: KiB
     """
@@ -59,11 +65,20 @@ def page_column(size: int) -> str:
 
 
 def page_cell(pages: snapshot.Pages) -> str:
-    """Pages of a NUMA node, free and all; small ones in MiB."""
-    numbers = free_pages(pages), usable_pages(pages)
+    """Return used and usable pages of a NUMA node; small ones in MiB."""
+    numbers = used_pages(pages), usable_pages(pages)
     if pages.size < _MIB:
         numbers = tuple(number * pages.size // _MIB for number in numbers)
     return '{}/{}'.format(*numbers)
+
+
+def small_pages(found: memory.SmallPages) -> str:
+    """Return the small pages of a host in a line."""
+    text = (f'{found.floating} of {found.available} used by servers without '
+            f'NUMA topology, {found.on_nodes} by others; {found.reserved} '
+            'reserved')
+    return text if found.free >= 0 else (
+        f'{text}, {min(-found.free, found.reserved)} of it used')
 
 
 def guest_on(guest: values.Guest, view: values.NodeView) -> str:
@@ -108,9 +123,9 @@ def guest(found: values.Guest) -> str:
 
 
 def pages(found: snapshot.Pages) -> str:
-    """Pages of a NUMA node, free and all."""
+    """Return used and usable pages of a NUMA node."""
     text = page_cell(found).replace('/', ' of ')
-    text += ' MiB free' if found.size < _MIB else ' free'
+    text += ' MiB used' if found.size < _MIB else ' used'
     if found.reserved:
         text += f', {found.reserved} more reserved'
     return text
@@ -118,7 +133,7 @@ def pages(found: snapshot.Pages) -> str:
 
 def devices(found: values.Devices) -> str:
     """Devices that belong together, in a line."""
-    text = f'{found.kind} {found.name}, {found.free} of {found.total} free'
+    text = f'{found.kind} {found.name}, {found.used} of {found.total} used'
     if found.guests:
         text += f', used by {", ".join(found.guests)}'
     return text

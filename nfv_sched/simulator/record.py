@@ -174,7 +174,7 @@ def _server(state: states.State, server: simulated.Server,
         emulator_threads=topology and topology.emulator_threads_policy,
         devices=tuple(device.address for device in claimed.devices)
         if claimed is not None else (),
-        pci_requests=_pci_requests(instance.pci_requests),
+        pci_requests=_stored_requests(instance.pci_requests),
         ports=tuple(_ports(state.cloud, server.ports)),
         group=group, zone=spec and spec.availability_zone,
         hints={name: tuple(values)
@@ -183,7 +183,7 @@ def _server(state: states.State, server: simulated.Server,
             state.placement.allocations.get(server.uuid, {})))
 
 
-def _pci_requests(
+def _stored_requests(
     found: objects.InstancePCIRequests,
 ) -> tuple[snapshot.PCIRequest, ...]:
     return tuple(snapshot.PCIRequest(

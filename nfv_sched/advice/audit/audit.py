@@ -29,7 +29,8 @@ from nfv_sched.cloud import snapshot
 #: Each looks at one host.
 CHECKS: tuple[Callable[[sites.Site], Iterator[values.Finding]], ...] = (
     policies.check, records.check, records.mapping, guests.floating,
-    guests.pages, devices.check, placement.check, ledger.check, moves.check)
+    guests.pages, guests.reserve, devices.check, placement.check,
+    ledger.check, moves.check)
 
 
 def findings(

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from nfv_sched.advice.audit import records
 from nfv_sched.advice.audit import site as sites
 from nfv_sched.advice.audit import values
+from nfv_sched.advice.hosts import memory
 from nfv_sched.cloud import snapshot
 
 _PAGE_SIZE = 'hw:mem_page_size'
@@ -52,6 +53,24 @@ def floating(site: sites.Site) -> Iterator[values.Finding]:
                 values.FLOATING, site.title,
                 'floats over the CPUs that guests are pinned to, on node '
                 + ', '.join(map(str, shown)), server)
+
+
+def reserve(site: sites.Site) -> Iterator[values.Finding]:
+    """Yield a finding if floating servers use memory of the platform.
+
+    Placement counts huge pages as memory for them, too. Where memory is
+    overcommitted on purpose, they may use as many times as much.
+    """
+    small = memory.small_pages(site.host, site.servers)
+    if small is None or not site.host.providers:
+        return  # what is reserved is not known
+    most = small.available * max(site.host.memory_ratio or 1.0, 1.0)
+    if small.floating > most:
+        yield values.of(
+            values.RESERVE, site.title,
+            f'servers without NUMA topology use {small.floating} MiB of '
+            f'small pages, {int(most)} MiB are there beyond the reserve of '
+            f'{small.reserved} MiB')
 
 
 def pages(site: sites.Site) -> Iterator[values.Finding]:

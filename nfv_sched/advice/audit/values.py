@@ -36,6 +36,7 @@ INVENTORY = 'inventory-differs'
 LEDGER = 'ledger-differs'
 STALE_MOVE = 'stale-move'
 UNMAPPED = 'host-not-mapped'
+RESERVE = 'reserve-used'
 
 _RESTART = 'restart nova-compute on the host, which writes its record anew'
 _HEAL = ('openstack server show; then nova-manage placement '
@@ -71,6 +72,8 @@ KINDS: Mapping[str, str] = {
                 'on both hosts',
     UNMAPPED: 'nova-manage cell_v2 discover_hosts; disable the compute '
               'service until then',
+    RESERVE: 'migrate servers without NUMA topology, or reserve fewer huge '
+             'pages on the host; give their flavors hw:mem_page_size',
 }
 
 

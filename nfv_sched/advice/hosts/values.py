@@ -14,6 +14,7 @@
 import dataclasses
 import enum
 
+from nfv_sched.advice.hosts import memory
 from nfv_sched.cloud import snapshot
 
 
@@ -154,12 +155,12 @@ class NodeView:
         """CPUs for pinned guests that are taken."""
         return len(self.node.dedicated & self.node.pinned)
 
-    def devices_of(self, kind: str) -> tuple[int, int]:
-        """Devices of a kind near it: (free, all)."""
-        return (sum(found.free for found in self.devices
-                    if found.kind == kind),
-                sum(found.total for found in self.devices
-                    if found.kind == kind))
+    def devices_of(self, kind: str) -> tuple[int, int, int]:
+        """Return the devices of a kind near it: free, all, used."""
+        groups = [each for each in self.devices if each.kind == kind]
+        return (sum(each.free for each in groups),
+                sum(each.total for each in groups),
+                sum(each.used for each in groups))
 
     def part_of(self, guest: Guest) -> Part:
         """What a guest has here; it has something."""
@@ -183,6 +184,7 @@ class HostView:
     :ivar rules: security-group rules of these ports; None if not known
     :ivar rule_limit: None if there is none
     :ivar shared_limit: shared vCPUs that it takes, if it reports no nodes
+    :ivar small_pages: None if it reports none
     :ivar hidden: CPUs that are not for guests; None if not known
     :ivar notes: what is odd about it, a sentence each
     """
@@ -198,6 +200,7 @@ class HostView:
     rules: int | None
     rule_limit: int | None
     shared_limit: int
+    small_pages: memory.SmallPages | None
     hidden: int | None
     notes: tuple[str, ...]
 

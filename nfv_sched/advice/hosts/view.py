@@ -22,6 +22,7 @@ from nfv_sched.advice.hosts import cores
 from nfv_sched.advice.hosts import devices
 from nfv_sched.advice.hosts import guests
 from nfv_sched.advice.hosts import machines
+from nfv_sched.advice.hosts import memory
 from nfv_sched.advice.hosts import values
 from nfv_sched.cloud import snapshot
 from nfv_sched import conf
@@ -159,6 +160,7 @@ def _view(
     ratio = _cpu_ratio(cloud, host)
     most = limits_of(cloud, host, metadata)
     network = host.network
+    small_pages = memory.small_pages(host, servers)
     return values.HostView(
         host=host, title=title, state=_state(host),
         nodes=tuple(
@@ -176,9 +178,9 @@ def _view(
         rules=None if network is None else network.security_rules,
         rule_limit=None if math.isinf(most.security_rules_per_node)
         else int(most.security_rules_per_node),
-        shared_limit=int(host.vcpus * ratio),
+        shared_limit=int(host.vcpus * ratio), small_pages=small_pages,
         hidden=_hidden(host, machine), notes=(
-            *_notes(host, tenancies, found.values()),
+            *_notes(host, tenancies, found.values(), small_pages),
             *machines.notes(host, machine)))
 
 
@@ -281,12 +283,19 @@ def _hidden(host: snapshot.Host,
 
 
 def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
-           found: Iterable[values.Guest]) -> list[str]:
+           found: Iterable[values.Guest],
+           small_pages: memory.SmallPages | None) -> list[str]:
     """What is odd about a host."""
     notes = []
     if not host.mapped:
         notes.append('no host mapping: nothing that is scheduled there starts '
                      'until nova-manage cell_v2 discover_hosts is run')
+    if small_pages is not None and small_pages.floating and (
+            small_pages.free < 0):
+        notes.append(
+            f'servers without NUMA topology use {small_pages.floating} MiB '
+            f'of small pages, {small_pages.available} MiB are there beyond '
+            f'the reserve of {small_pages.reserved} MiB')
     if host.nodes is None:
         notes.append('it reports no NUMA nodes: no guest with pinned CPUs, '
                      'huge pages or NUMA nodes fits')

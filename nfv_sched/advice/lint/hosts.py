@@ -17,6 +17,7 @@ import re
 
 from nfv_sched.advice import binding as bindings
 from nfv_sched.advice import grants
+from nfv_sched.advice.hosts import memory
 from nfv_sched.advice.lint import keys
 from nfv_sched.advice.lint import values
 from nfv_sched.advice.lint import whole
@@ -82,6 +83,30 @@ def pages(subject: values.Subject) -> Iterator[values.Finding]:
             f'no host has pages of {whole.size(asked)}; there are: '
             f'{have or "none"}', 'take one of these sizes, or reserve such '
             'pages on the hosts')
+
+
+def small_pages(subject: values.Subject) -> Iterator[values.Finding]:
+    """Yield a finding if its memory would be the reserve of a host.
+
+    Nova counts huge pages as memory for a guest without a page size.
+    """
+    hosts, guest = subject.hosts, subject.guest
+    if hosts is None or guest is not None and guest.cells[0].pagesize:
+        return
+    needed = subject.flavor.memory
+    lacking = [
+        host.name for host in hosts.that_fit
+        if (small := memory.small_pages(host, [
+            server for server in hosts.cloud.servers
+            if server.host == host.name])) is not None
+        and small.total - small.reserved < needed]
+    if lacking:
+        yield values.Finding(
+            values.WARNING, 'hw:mem_page_size',
+            f'without a page size its {needed} MiB are small pages, which '
+            f'{text.count(len(lacking), "host")} that Nova takes have only '
+            f'for the platform: {text.some(lacking)}',
+            'set hw:mem_page_size, or reserve fewer huge pages there')
 
 
 def threads(subject: values.Subject) -> Iterator[values.Finding]:

@@ -58,6 +58,7 @@ RULES = (
     values.Rule('unknown alias', hosts.alias),
     values.Rule('page size of no host', hosts.pages),
     values.Rule('threads of no host', hosts.threads),
+    values.Rule('memory of the platform', hosts.small_pages),
     values.Rule('label of no host', hosts.labels),
     values.Rule('node of no host', hosts.nodes),
     values.Rule('no host', hosts.no_host),
@@ -269,7 +270,8 @@ def in_service(cloud: snapshot.Cloud) -> snapshot.Cloud:
     """
     disabled = 'COMPUTE_STATUS_DISABLED'
     return dataclasses.replace(cloud, hosts=tuple([dataclasses.replace(
-        host, enabled=True, up=True, disabled_reason=None, network=None,
+        host, enabled=True, up=True, mapped=True, disabled_reason=None,
+        network=None,
         providers=tuple([dataclasses.replace(
             provider, traits=provider.traits - {disabled})
             for provider in host.providers])) for host in cloud.hosts]))

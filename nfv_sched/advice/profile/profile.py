@@ -138,7 +138,7 @@ def derive(machine: values.Machine,
         vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen.ceph),
         vendor=machine.vendor, warnings=())
     return dataclasses.replace(found, warnings=tuple(warnings.of(
-        machine, chosen, deal, near, found.settings)))
+        machine, chosen, deal, near, found.settings, shares)))
 
 
 def _shared(chosen: choices.Choices, deal: cpus.Deal) -> frozenset[int]:

@@ -26,6 +26,8 @@ from nfv_sched import text
 # The least that the carrier-grade guide wants of a compute node.
 _SOCKETS, _CORES, _MEMORY = 2, 8, 32 * 1024
 _MOST_SWITCH_CORES = 8
+#: MiB of small pages on each NUMA node; less is what no page of 1 GiB took.
+_LEAST = 1024
 #: A part of the memory by which NUMA nodes may differ: firmware keeps some.
 _UNEVEN = 0.02
 
@@ -44,7 +46,8 @@ class Warning:
 
 def of(machine: values.Machine, chosen: choices.Choices, deal: cpus.Deal,
        near: Mapping[str, int | None],
-       found: settings.Settings) -> Iterator[Warning]:
+       found: settings.Settings,
+       shares: Mapping[int, memory.NodeMemory]) -> Iterator[Warning]:
     """All warnings.
 
     :param machine: the machine
@@ -52,9 +55,11 @@ def of(machine: values.Machine, chosen: choices.Choices, deal: cpus.Deal,
     :param deal: which CPU does what
     :param near: NICs of the switch -> their NUMA nodes
     :param found: what the nova.conf is to have
+    :param shares: NUMA node -> how its memory is shared
     """
     yield from _machine(machine)
     yield from _memory(machine, chosen)
+    yield from _small_pages(machine, shares, found)
     yield from _switch(machine, chosen, deal, near)
     yield from _cpus(machine, deal, chosen, found)
     yield from _ceph(chosen, found)
@@ -121,6 +126,22 @@ def _memory(machine: values.Machine,
                 'the CPUs have no pages of 1 GiB (flag pdpe1gb), so pages '
                 'of 2 MiB are used', 'nothing, if flavors ask for 2 MiB '
                 'pages, or for large ones')
+
+
+def _small_pages(machine: values.Machine,
+                 shares: Mapping[int, memory.NodeMemory],
+                 found: settings.Settings) -> Iterator[Warning]:
+    """Warn if guests that share CPUs have no memory but the platform's."""
+    left = sum(node.memory - shares[node.number].kept
+               - sum(size * count for size, count
+                     in shares[node.number].pages.items()) // 1024
+               for node in machine.usable)
+    if found.shared and left < _LEAST * len(machine.usable):
+        yield Warning(
+            f'{max(left, 0)} MiB of small pages are left beyond what is kept: '
+            'guests on the shared CPUs without huge pages take memory of the '
+            'platform', 'leave some, such as --pages 1G:80%, or have their '
+            'flavors ask for hw:mem_page_size')
 
 
 def _switch(machine: values.Machine, chosen: choices.Choices,

@@ -160,7 +160,7 @@ def node(view: values.NodeView, letters: Mapping[str, str],
         tabs.append(Tab(
             MARGIN + column * _TAB_PITCH, box + row * (TAB_HEIGHT + 3),
             shortened(shown.name.removeprefix('0000:'), _TAB),
-            f'{shortened(shown.kind, _KIND)} {shown.free}/{shown.total}',
+            f'{shortened(shown.kind, _KIND)} {shown.used}/{shown.total}',
             _length(shown.used, shown.total, TAB_WIDTH - 12),
             '; '.join(map(hosts.devices, groups))))
     height = tabs[-1].y + TAB_HEIGHT + 1 if tabs else box + 1
@@ -196,9 +196,9 @@ def _amounts(
     for pages in view.node.pages:
         total = hosts.usable_pages(pages)
         if total:
-            free = hosts.free_pages(pages)
-            yield (hosts.page_column(pages.size), total - free, total,
-                   f'{hosts.page_cell(pages)} free')
+            yield (hosts.page_column(pages.size),
+                   hosts.used_pages(pages), total,
+                   f'{hosts.page_cell(pages)} used')
     if view.node.shared:
         yield ('shared', view.node.shared_used, view.shared_limit,
                f'{view.node.shared_used}/{view.shared_limit} vCPUs')

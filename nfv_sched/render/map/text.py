@@ -55,10 +55,10 @@ def _host(view: values.HostView) -> Iterator[str]:
         yield from _wrapped(cells)
         facts = [f'{hosts.page_column(pages.size)} {hosts.page_cell(pages)}'
                  for pages in node.node.pages if pages.total]
-        facts += [f'{group.kind} {group.name} {group.free}/{group.total}'
+        facts += [f'{group.kind} {group.name} {group.used}/{group.total}'
                   for group in node.devices]
         if facts:
-            yield f'    free: {", ".join(facts)}'
+            yield f'    used: {", ".join(facts)}'
         if node.node.shared:
             yield (f'    shared: {node.node.shared_used}/'
                    f'{node.shared_limit} vCPUs')

@@ -29,6 +29,10 @@ def of_host(view: values.HostView) -> Iterator[str]:
     if view.ports is not None:
         limit = '' if view.port_limit is None else f'/{view.port_limit}'
         yield f'{view.ports}{limit} switch ports'
+    small = view.small_pages
+    if small is not None and small.floating:
+        yield (f'{small.floating}/{small.available} MiB of small pages used '
+               'without NUMA topology')
     network = view.host.network
     if network is not None:
         for number, what in ((network.dhcp_servers, 'DHCP server'),

@@ -66,22 +66,25 @@ class ListTest(_CommandTest):
         code, out, err = self.host('list')
         self.assertEqual((0, ''), (code, err))
         self.assertEqual([
-            ['Host', 'State', 'Node', 'Switch', 'pCPUs', 'Largest fit',
-             'Shared', '4K MiB', '1G', 'VFs', 'Ports', 'Guests'],
-            ['a', 'up', '0', 'yes', '2/3', '1', '0/2', '8192/8192',
-             '119/119', '0/0', '10/254', 'db (half), router'],
+            ['Host', 'State', 'Node', 'Switch', 'pCPUs used', 'Largest fit',
+             'Shared used', '4K MiB used', '1G used', 'VFs used',
+             'Ports used', 'Guests'],
+            ['a', 'up', '0', 'yes', '2/3', '1', '0/2', '0/8192',
+             '0/119', '0/0', '10/254', 'db (half), router'],
             ['a', 'up', '1', 'no', '1/3', '2', '0/2', '-', '-', '0/0',
              '10/254', 'db (half)'],
-            ['a', 'up', '-', '', '', '', '1', '', '', '', '10/254', 'web'],
-            ['b', 'disabled', '0', '', '0/3', '3', '0/1', '8192/8192',
-             '119/119', '0/0', '?/254', ''],
+            ['a', 'up', '-', '', '', '', '1', '1024/8192', '', '', '10/254',
+             'web'],
+            ['b', 'disabled', '0', '', '0/3', '3', '0/1', '0/8192',
+             '0/119', '0/0', '?/254', ''],
             ['c', 'down', '-', '', '', '', '1/16', '', '', '', '?/254',
              'mail'],
         ], [[cell.strip() for cell in line.split('|')[1:-1]]
             for line in out.splitlines() if '|' in line])
 
     def test_sorted_rows_keep_their_host(self):
-        for column in ('pCPUs', 'Shared', 'Ports', 'Guests'):
+        for column in ('pCPUs used', 'Shared used', 'Ports used',
+                       'Guests'):
             code, out, err = self.host('list', '--sort-column', column)
             self.assertEqual((0, ''), (code, err))
             hosts = {cells[11]: cells[0] for cells in (
@@ -99,8 +102,11 @@ class ListTest(_CommandTest):
                 'Port limit', 'Networks')))
         self.assertEqual((1, None, ['db']), (
             second['Node'], second['1G pages'], second['Guests']))
-        self.assertEqual((None, 1, ['web']), (
-            third['Node'], third['Shared vCPUs'], third['Guests']))
+        self.assertEqual((None, 1, ['web'], 1024, 8192), (
+            third['Node'], third['Shared vCPUs'], third['Guests'],
+            third['Memory used MiB'], third['Memory MiB']))
+        self.assertEqual((119, 0), (
+            first['1G pages free'], first['1G pages used']))
         self.assertEqual(('down', 16, None), (
             last['State'], last['Shared vCPU limit'], last['Ports']))
 
@@ -156,7 +162,7 @@ class ShowTest(_CommandTest):
         for text in ('pCPUs: 2 of 3 used; largest fit 1',
                      'here: virtual switch; networks physnet0',
                      'CPU 0  shared', 'CPU 1  router vCPU 0',
-                     'CPU 3  free', '1G pages: 119 of 119 free, 1 more',
+                     'CPU 3  free', '1G pages: 0 of 119 used, 1 more',
                      'web: 1 vCPU, 1024 MiB, floats over the host',
                      'db: 2 vCPUs, 2048 MiB, node 0: 1 pinned; node 1: 1 p',
                      'not known'):
@@ -166,6 +172,10 @@ class ShowTest(_CommandTest):
         code, out, err = self.host('show', 'a', '-f', 'json')
         found = json.loads(out)
         self.assertEqual({'used': 10, 'limit': 254}, found['Ports'])
+        self.assertEqual({
+            'size_kib': 4, 'total': 8192, 'reserved': 0, 'used_on_nodes': 0,
+            'used_without_nodes': 1024, 'free': 7168},
+            found['Small pages MiB'])
         self.assertEqual(
             {'used': 3, 'total': 6, 'largest_fit': 2, 'wholeness': 2 / 3},
             found['pCPUs'])

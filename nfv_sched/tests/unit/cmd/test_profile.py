@@ -54,6 +54,11 @@ pmd-cpu-mask = 0x60000006
 dpdk-socket-mem = 1024,1024
 labels: nfv_vswitch = 0, nfv_node0 = 0, nfv_node1 = 1
 
+Warning: 0 MiB of small pages are left beyond what is kept: guests on the \
+shared CPUs without huge pages take memory of
+the platform. Do: leave some, such as --pages 1G:80%, or have their flavors \
+ask for hw:mem_page_size.
+
 Warning: cores have several threads: Nova refuses guests with \
 hw:cpu_thread_policy=isolate here. Do: have flavors ask
 for require and twice the vCPUs, or turn threads off in the firmware where \

@@ -17,6 +17,7 @@ import typing as ty
 
 from nfv_sched.advice.audit import site as sites
 from nfv_sched.advice.audit import values
+from nfv_sched.advice.hosts import memory
 from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import names
 
@@ -329,6 +330,24 @@ def _add_floating(spot: Spot) -> snapshot.Cloud:
     return spot.change(servers=(*spot.cloud.servers, server))
 
 
+def _small_free(spot: Spot) -> int | None:
+    small = memory.small_pages(spot.host, [
+        server for server in spot.cloud.servers
+        if server.host == spot.host.name])
+    return None if small is None else small.free
+
+
+def _use_reserve(spot: Spot) -> snapshot.Cloud:
+    """A server without NUMA nodes that takes 1 MiB more than there is."""
+    needed = _small_free(spot) + 1
+    cloud = _add_floating(spot)
+    server = cloud.servers[-1]
+    return dataclasses.replace(cloud, servers=(
+        *cloud.servers[:-1], dataclasses.replace(
+            server, flavor=dataclasses.replace(server.flavor, memory=needed),
+            allocations={spot.host.uuid: {'VCPU': 2, 'MEMORY_MB': needed}})))
+
+
 def _has_pinned(spot: Spot) -> bool:
     return any(server.host == spot.host.name and server.task is None
                and any(part.pins for part in server.nodes or ())
@@ -462,6 +481,10 @@ FAULTS: dict[str, Fault] = {
     'stale move': Fault(
         values.STALE_MOVE, _of_servers(
             lambda spot: spot.server.state != 'resized'), _stale),
+    'reserve': Fault(
+        values.RESERVE, _of_hosts(lambda spot: _small_free(spot) is not None),
+        _use_reserve, False, allowed=(values.INVENTORY, values.FLOATING,
+                                      values.ALLOCATION_DIFFERS)),
     'no host mapping': Fault(
         values.UNMAPPED, _of_hosts(lambda spot: True),
         lambda spot: spot.change(host={'mapped': False}), False),

@@ -32,6 +32,15 @@ from nfv_sched.tests.unit import test_example_rule
 CLOUD = clouds.cloud(
     clouds.host('one', devices=(clouds.device(1, 0), clouds.device(2, 0))),
     clouds.host('two'))
+#: Its hosts, whose small pages are all for the platform.
+HUGE = dataclasses.replace(CLOUD, hosts=tuple(
+    dataclasses.replace(host, providers=tuple(
+        dataclasses.replace(provider, inventories={
+            **provider.inventories, 'MEMORY_MB': dataclasses.replace(
+                provider.inventories['MEMORY_MB'], reserved=sum(
+                    pages.total * pages.size // 1024 for node in host.nodes
+                    for pages in node.pages if pages.size == 4))})
+        for provider in host.providers)) for host in CLOUD.hosts))
 PLACES = clouds.cloud(
     *CLOUD.hosts, filters=(*clouds.FILTERS, 'PlaceNUMAAffinityFilter'))
 STOCK = clouds.cloud(
@@ -252,6 +261,10 @@ CASES = {
             **PINNED, 'hw:cpu_thread_policy': 'require'}, cloud=SINGLE),
         fine({**PINNED, 'hw:cpu_thread_policy': 'isolate'}, cloud=BOTH),
         fine({**PINNED, 'hw:cpu_thread_policy': 'require'}, cloud=CLOUD)),
+    'memory of the platform': (
+        broken(W, 'hw:mem_page_size', PINNED, cloud=HUGE),
+        fine({**PINNED, 'hw:mem_page_size': '1GB'}, cloud=HUGE),
+        fine(PINNED, cloud=CLOUD)),
     'label of no host': (
         broken(E, 'nfv:vswitch_numa_affinity', STRICT,
                cloud=without_labels()),

@@ -90,7 +90,7 @@ class NodeTest(base.TestCase):
             snapshot.Pages(size=1048576, total=11, used=5, reserved=1)))
         width = drawing.BAR_WIDTH
         self.assertEqual(
-            [('4K MiB', 1, '3/3 free'), ('1G', width // 2, '5/10 free'),
+            [('4K MiB', 1, '0/3 used'), ('1G', width // 2, '5/10 used'),
              ('shared', width, '16/2 vCPUs')],
             [(bar.label, bar.used, bar.text) for bar in drawn(node).bars])
 
@@ -109,7 +109,7 @@ class NodeTest(base.TestCase):
             device(5, 'type-VF', 4, status='unavailable'),
             device(6, 'type-PF')])
         self.assertEqual(
-            [('01', 'VF 1/2'), ('04', 'PF 0/1'), ('06', 'PF 1/1')],
+            [('01', 'VF 1/2'), ('04', 'PF 1/1'), ('06', 'PF 0/1')],
             [(tab.name, tab.text) for tab in found.tabs])
 
     def test_many_devices(self):
