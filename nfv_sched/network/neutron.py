@@ -35,6 +35,7 @@ import json
 import math
 import threading
 import time
+import typing as ty
 
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import loading as ks_loading
@@ -110,6 +111,37 @@ class _StatusError(NeutronError):
         self.status = status
 
 
+class _Doubt(ty.NamedTuple):
+    """Why figures are doubted.
+
+    :ivar project: UUID of the project whose figures they are; empty for all
+    :ivar resource: ``'ports'`` or ``'rules'``
+    :ivar reason: what suggests that they are incomplete
+    :ivar contradicted: whether Nova has ports of servers for which the
+        reading has none; of all figures only, as a project can make it look
+        so by what its ports say
+    """
+
+    project: str
+    resource: str
+    reason: str
+    contradicted: bool = False
+
+
+class _Open(ty.NamedTuple):
+    """A doubt that is not settled yet.
+
+    :ivar readings: number of readings in a row that raise it
+    :ivar since: when the first of them was taken, seconds of
+        ``time.monotonic()``
+    :ivar before: the snapshot before that
+    """
+
+    readings: int
+    since: float
+    before: usage.Snapshot | None
+
+
 class Doubts:
     """Decides whether a reading that lacks most ports or rules is accepted.
 
@@ -121,6 +153,10 @@ class Doubts:
     first and Nova has no ports of these servers.  The first reading of a
     process is not accepted if it shows no bound port of a server although
     Nova's database has some.
+
+    If few projects alone have lost so much, only their figures stay for that
+    time as they were before, so that no project can keep those of the others
+    from being brought up to date.
 
     To be used by one thread at a time.  It is kept when a :class:`Reader` is
     replaced.
@@ -146,68 +182,92 @@ class Doubts:
         self._conf = conf
         self._deleted = deleted or scheduler.deleted_servers
         self._connected = connected or scheduler.has_connected_servers
-        self._readings = 0
-        self._since = 0.0
+        # By project, empty for all, and resource.
+        self._open: dict[tuple[str, str], _Open] = {}
         self._forgotten = False
 
     def check(self, previous: usage.Snapshot | None,
-              snapshot: usage.Snapshot) -> None:
+              snapshot: usage.Snapshot) -> list[
+                  tuple[str, str, usage.Snapshot]]:
         """Check whether a reading can be accepted.
 
         :param previous: the last reading that was accepted; None if there is
             none
         :param snapshot: the new reading
-        :raises ImplausibleError: if it is not accepted yet
+        :returns: (UUID of a project, ``'ports'`` or ``'rules'``, snapshot)
+            of the figures that are not accepted yet; those of the snapshot
+            have to be used
+        :raises ImplausibleError: if none is accepted yet
         """
-        doubts, contradicted = ('', False) if self._forgotten else (
+        doubts = [] if self._forgotten else (
             self._doubts_of_first(snapshot) if previous is None
             else self._doubts(previous, snapshot))
         self._forgotten = False
-        if not doubts:
-            self._readings = 0
-            return
-        if not self._readings:
-            self._since = snapshot.taken
-        self._readings += 1
-        seconds = snapshot.taken - self._since
-        wanted = self._conf.nfv_sched.max_snapshot_age / 2
-        if contradicted:
-            raise ImplausibleError(
-                f'{doubts}, but Nova has servers with ports')
-        if self._readings < self.READINGS or seconds <= wanted:
-            raise ImplausibleError(
-                f'{doubts}. That is believed if it is still so after '
-                f'{max(wanted - seconds, 0):.0f} s')
-        LOG.warning('Neutron has shown the same for %.0f s, and is believed: '
-                    '%s', seconds, doubts)
-        self._readings = 0
+        opened, self._open = self._open, {}
+        replaced = []
+        for doubt in doubts:
+            # All figures are doubted for one reason at a time.
+            key = doubt.project, doubt.resource if doubt.project else ''
+            state = opened.get(key, _Open(0, snapshot.taken, previous))
+            state = state._replace(readings=state.readings + 1)
+            seconds = snapshot.taken - state.since
+            pause = self._conf.nfv_sched.max_snapshot_age / 2
+            whose = f'Project {doubt.project}: ' if doubt.project else ''
+            if not (doubt.contradicted or seconds <= pause
+                    or state.readings < self.READINGS):
+                LOG.warning('Neutron has shown the same for %.0f s, and is '
+                            'believed: %s%s', seconds, whose, doubt.reason)
+                continue
+            self._open[key] = state
+            text = whose + doubt.reason + (
+                ', but Nova has servers with ports' if doubt.contradicted else
+                '. That is believed if it is still so after '
+                f'{max(pause - seconds, 0):.0f} s')
+            if not doubt.project:
+                raise ImplausibleError(text)
+            LOG.log(
+                logging.DEBUG if key in opened else logging.WARNING,
+                'What Neutron shows of a project is not believed, and what it '
+                'had before stays in use: %s', text)
+            replaced.append((doubt.project, doubt.resource, state.before))
+        return replaced
 
-    def _doubts_of_first(self, snapshot: usage.Snapshot) -> tuple[str, bool]:
-        """Why the first reading is doubted; see :meth:`_doubts`."""
+    def _doubts_of_first(self, snapshot: usage.Snapshot) -> list[_Doubt]:
+        """Return why the first reading is doubted."""
         if snapshot.bound_ports() or not self._has_ports(None):
-            return '', False
-        return 'no port of a server is bound to any host', True
+            return []
+        return [_Doubt('', 'ports', 'no port of a server is bound to any host',
+                       True)]
 
     def _doubts(self, previous: usage.Snapshot,
-                snapshot: usage.Snapshot) -> tuple[str, bool]:
-        """Why a reading is doubted, and whether Nova contradicts it.
-
-        :returns: (text, empty if it is not doubted; whether Nova has ports of
-            servers for which the reading has none)
-        """
+                snapshot: usage.Snapshot) -> list[_Doubt]:
+        """Return why a reading is doubted; of all projects or of some."""
         found = usage.doubts(previous, snapshot)
-        if not found.ports:
-            return found.rules, False
-        servers = found.servers[:self.SERVERS]
-        if not servers:
-            return found.ports, False
+        if found.ports and not found.ports_of:
+            # Fewer rules need no other explanation.
+            return [] if self._are_deleted(found.servers) else [_Doubt(
+                '', 'ports', found.ports,
+                bool(found.servers)
+                and self._has_ports(found.servers[:self.SERVERS]))]
+        if found.rules and not found.rules_of:
+            return [_Doubt('', 'rules', found.rules)]
+        return [
+            _Doubt(project, 'ports', found.ports)
+            for project in found.ports_of if not self._are_deleted([
+                server for server in found.servers
+                if any(port.project == project
+                       for port in previous.instances[server])])
+        ] + [_Doubt(project, 'rules', found.rules)
+             for project in found.rules_of]
+
+    def _are_deleted(self, servers: Sequence[str]) -> bool:
+        """Whether there are servers and Nova has deleted the first of them."""
+        servers = servers[:self.SERVERS]
         try:
-            # Fewer rules need no other explanation then.
-            if self._deleted(servers).issuperset(servers):
-                return '', False
+            return bool(servers) and self._deleted(servers).issuperset(servers)
         except Exception as exc:
             LOG.debug('Nova does not say which servers are deleted: %s', exc)
-        return found.ports, self._has_ports(servers)
+            return False
 
     def _has_ports(self, servers: Sequence[str] | None) -> bool:
         try:
@@ -343,7 +403,13 @@ class Reader:
                         _HIDDEN_GROUPS)
         self._hidden_told = hidden
         snapshot = builder.build()
-        self._doubts.check(previous, snapshot)
+        replaced = self._doubts.check(previous, snapshot)
+        if replaced:
+            for project, resource, before in replaced:
+                if resource == 'ports':
+                    builder.keep_ports(before, project)
+                builder.keep_rules(before, project)
+            snapshot = builder.build()
         return snapshot
 
     def look_up(self, lacking: demand.Lacking,

@@ -21,6 +21,7 @@ A snapshot can be out of date: a port that was created after it is missing, one
 that was deleted is still counted.
 """
 
+import collections
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
@@ -68,6 +69,9 @@ OVN_GATEWAY_AGENT = 'OVN Controller Gateway agent'
 
 # If there were so many and less than half are left, a reading is doubted.
 _MANY = 20
+# At most so many projects, and a quarter of all, can be doubted alone: what
+# more of them have lost looks like a defect of Neutron.
+_SINGLED_OUT = 3
 
 _GUEST_OWNER = 'compute:'
 _NETWORK_OWNER = 'network:'
@@ -328,13 +332,18 @@ class Doubts(ty.NamedTuple):
 
     :ivar ports: why bound ports may be missing; empty if nothing suggests it
     :ivar rules: why security-group rules may be missing; empty as above
-    :ivar servers: UUIDs of servers that had bound ports before and now have
-        none
+    :ivar servers: UUIDs of servers that had bound ports before of which none
+        is bound now
+    :ivar ports_of: UUIDs of the projects without whose ports nothing suggests
+        that any are missing; empty if there are no such projects
+    :ivar rules_of: the same for security-group rules
     """
 
     ports: str
     rules: str
     servers: tuple[str, ...]
+    ports_of: tuple[str, ...]
+    rules_of: tuple[str, ...]
 
 
 def doubts(previous: Snapshot, snapshot: Snapshot) -> Doubts:
@@ -347,25 +356,86 @@ def doubts(previous: Snapshot, snapshot: Snapshot) -> Doubts:
     :param previous: the snapshot before
     :param snapshot: the new one
     """
-    ports = ''
-    if previous.bound_ports() and not snapshot.bound_ports():
-        ports = 'no port of a server is bound to any host'
+    bound = {port.id for port in snapshot.ports.values() if port.host}
+    lost = tuple(
+        server for server, ports in previous.instances.items()
+        if bound.isdisjoint(port.id for port in ports))
+    port_counts = [_bound_by_project(figures)
+                   for figures in (previous, snapshot)]
+    # Those of the whole cloud. A port keeps its place if it changes its owner.
+    none_left = bool(previous.instances) and not snapshot.instances and (
+        len(lost) == len(previous.instances))
+    ports = ('no port of a server is bound to any host' if none_left else
+             _lacks('bound ports', *(
+                 counts.total() for counts in port_counts)))
     both = [port for port in previous.ports
             if previous.ports[port].host and port in snapshot.ports]
+    rule_counts = [_rules_by_project(both, previous, figures)
+                   for figures in (previous, snapshot)]
+    rules = _lacks('security-group rules', *(
+        counts.total() for counts in rule_counts))
+    most = min(max(len(port_counts[0].keys() - {''}) // 4, 1), _SINGLED_OUT)
+    ports_of = () if none_left or not ports else _projects_that_lack(
+        *port_counts, most)
+    if not any(count for project, count in port_counts[1].items()
+               if project not in ports_of):
+        ports_of = ()  # nothing shows that Neutron has the others
     return Doubts(
-        ports or _lacks('bound ports', *(
-            sum(host.vswitch_ports + host.sriov_ports
-                for host in figures.hosts.values())
-            for figures in (previous, snapshot))),
-        _lacks('security-group rules', *(
-            _rules_on(both, figures) for figures in (previous, snapshot))),
-        tuple(previous.instances.keys() - snapshot.instances.keys()))
+        ports, rules, lost, ports_of,
+        _projects_that_lack(*rule_counts, most) if rules else ())
 
 
-def _rules_on(ports: Iterable[str], figures: Snapshot) -> int:
+def _bound_by_project(figures: Snapshot) -> collections.Counter[str]:
+    """Return the number of bound ports by project; '' for those of none."""
+    counts = collections.Counter(
+        port.project for port in figures.ports.values() if port.host)
+    # Not all ports of Neutron itself are among these.
+    counts[''] += sum(host.vswitch_ports + host.sriov_ports
+                      for host in figures.hosts.values()) - counts.total()
+    return counts
+
+
+def _rules_by_project(
+    ports: Iterable[str], previous: Snapshot, figures: Snapshot,
+) -> collections.Counter[str]:
+    """Return the number of rules on some ports by project.
+
+    :param ports: UUIDs of ports of both snapshots
+    :param previous: the snapshot that says whose they are
+    :param figures: the snapshot that says which rules they have
+    """
     rules_of = functools.cache(figures.rules_of)
-    return sum(rules_of(figures.ports[port].security_groups)
-               for port in ports)
+    counts: collections.Counter[str] = collections.Counter()
+    for port in ports:
+        counts[previous.ports[port].project] += rules_of(
+            figures.ports[port].security_groups)
+    return counts
+
+
+def _projects_that_lack(
+    before: collections.Counter[str], now: collections.Counter[str],
+    most: int,
+) -> tuple[str, ...]:
+    """Return the projects that alone make a total look too small.
+
+    :param before: project -> number in the snapshot before
+    :param now: project -> number in the new one
+    :param most: number of projects to return at most
+    :returns: those that have lost most; empty if without them too few are
+        left as well
+    """
+    losses = collections.Counter({
+        project: count - now[project] for project, count in before.items()
+        if project and count > now[project]})
+    total, left = before.total(), now.total()
+    singled_out: list[str] = []
+    for project, _loss in losses.most_common(most):
+        singled_out.append(project)
+        total -= before[project]
+        left -= now[project]
+        if not total or left and left >= total / 2:
+            return tuple(singled_out)
+    return ()
 
 
 def _lacks(what: str, before: int, now: int) -> str:
@@ -537,6 +607,58 @@ class SnapshotBuilder:
         else:
             self._count(owner, device, tally, vnic_type, port.security_groups,
                         project)
+
+    def keep_ports(self, previous: Snapshot, project: str) -> None:
+        """Add bound ports of a project that are not bound any more.
+
+        To be called after all else was added, and before :meth:`keep_rules`.
+
+        :param previous: the snapshot that has them
+        :param project: UUID of the project
+        """
+        for port in previous.ports.values():
+            if port.host and port.project == project and not (
+                    port.id in self._ports and self._ports[port.id].host):
+                self.add_port(
+                    port.id, _GUEST_OWNER if port.guest else '',
+                    port.instance, port.host, port.vnic_type,
+                    port.security_groups, port.project)
+
+    def keep_rules(self, previous: Snapshot, project: str) -> None:
+        """Count no fewer rules for bound ports of a project than before.
+
+        To be called after all else was added.
+
+        :param previous: the snapshot before
+        :param project: UUID of the project
+        """
+        ports = [port for port in previous.ports.values()
+                 if port.host and port.project == project]
+        for group in {group for port in ports
+                      for group in port.security_groups}:
+            if self._rules.get(group, 0) < previous.rules.get(group, 0):
+                self._rules[group] = previous.rules[group]
+        for before in ports:
+            port = self._ports.get(before.id)
+            if port is not None and port.host and (
+                    sum(self._rules.get(group, 0)
+                        for group in port.security_groups)
+                    < previous.rules_of(before.security_groups)):
+                self._regroup(port, before.security_groups)
+
+    def _regroup(self, port: Port, groups: tuple[str, ...]) -> None:
+        """Give a bound port other security groups."""
+        changed = dataclasses.replace(port, security_groups=groups)
+        self._ports[port.id] = changed
+        tally = self._tally(port.host)
+        if port.guest:
+            of_server = [self._instances[port.instance]]
+            if not bypasses_vswitch(port.vnic_type):
+                of_server.append(tally.guests[port.instance])
+            for ports in of_server:
+                ports[ports.index(port)] = changed
+        elif not bypasses_vswitch(port.vnic_type):
+            tally.others[tally.others.index(port.security_groups)] = groups
 
     def _tally(self, host: str) -> _Tally:
         tally = self._tallies.get(host)

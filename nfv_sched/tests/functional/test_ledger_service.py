@@ -420,6 +420,35 @@ class PublicationTest(LedgerTestCase):
         self.publish(made)
         self.assertEqual((20, 7), self.inventory('host1'))
 
+    def test_much_of_one_project(self):
+        """What it removes delays its own figures, and nobody else's."""
+        self.start_host('host1')
+        self.start_host('host2')
+        self.flags(security_rules_per_node=1000, group='nfv_sched')
+        large, small = self.group(60), self.group(5)
+        owned = self.bind('host1', 10, groups=[large], project=uuids.large)
+        self.bind('host2', 2, groups=[small], project=uuids.small)
+        made = self.publisher()
+        self.publish(made)
+        del self.neutron_api.rules[:55]
+        self.bind('host2', 1, groups=[small], project=uuids.small)
+        self.assertFalse(made.round().failed)
+        self.assertEqual((1000, 600), self.inventory('host1', names.RULES))
+        self.assertEqual((1000, 15), self.inventory('host2', names.RULES))
+        self.assertEqual((20, 5), self.inventory('host2'))
+        # So do all limits and the ports of Neutron itself.
+        self.bind('host1', 1, owner='network:dhcp')
+        self.unbind(owned[:1])
+        self.flags(security_rules_per_node=900, group='nfv_sched')
+        self.assertFalse(made.round().failed)
+        self.assertEqual((900, 540), self.inventory('host1', names.RULES))
+        self.assertEqual((20, 12), self.inventory('host1'))
+        # It is believed in the end.
+        self.flags(max_snapshot_age=4.0, group='nfv_sched')
+        time.sleep(2.1)
+        self.assertFalse(made.round().failed)
+        self.assertEqual((900, 45), self.inventory('host1', names.RULES))
+
     def test_without_allocation(self):
         """Ports attached after boot, and guests from before, are reserved."""
         self.start_host('host1')
