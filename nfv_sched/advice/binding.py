@@ -33,6 +33,9 @@ SEVERAL = 'several'
 #: Kind of what a host does not have even without other guests.
 TOO_SMALL = 'host too small'
 
+#: Kind of a thread policy.
+THREADS = 'threads'
+
 _PAGES = {4: '4 KiB', 2048: '2 MiB', 1048576: '1 GiB',
           topology.PAGES_SMALL: 'the smallest size',
           topology.PAGES_LARGE: 'a large size',
@@ -209,7 +212,7 @@ def _of_cells(
         need = f'{_sum(dedicated)} pCPUs'
         if policy:
             yield _Trial(
-                'threads', f'{need} with thread policy {policy} on {nodes} '
+                THREADS, f'{need} with thread policy {policy} on {nodes} '
                 f'needed, {_sum(free)} free', _any_threads, True)
         kind = 'pCPUs'
         if sum(free) >= sum(dedicated):

@@ -75,7 +75,13 @@ UNMAPPED = 'no host mapping'
 NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 _NO_MORE: Mapping[str, int] = types.MappingProxyType({})
 _NO_PORTS = assumed_ports.Ports(basis=assumed_ports.Basis.NUMBER)
-_NOT_FREE = ('claimed', 'allocated', 'unavailable')
+#: Nova requires this trait for the thread policy require, and forbids it for
+#: isolate, unless it asks for VCPU in place of PCPU.
+_HYPERTHREADING = 'HW_CPU_HYPERTHREADING'
+_ACCELERATOR = 'accel:device_profile'
+#: Nova has a PF as unclaimable while one of its VFs is claimed, and as
+#: unavailable when that is allocated; VFs of a PF alike.
+_NOT_FREE = ('claimed', 'allocated', 'unavailable', 'unclaimable')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,6 +108,11 @@ class FlavorCapacity:
     :ivar hosts: the same by name of the host
     :ivar error: why Nova takes no server of this flavor; None if it does
     :ivar ports: the ports that each guest has
+    :ivar unknown: names in the request that Placement does not know
+    :ivar uncounted: extra specs that may let fewer guests fit, and that could
+        not be counted; see :func:`uncounted`
+    :ivar unverified: forbidden traits of which it was not read whether
+        Placement knows them; if not, Nova takes no server of this flavor
     """
 
     flavor: snapshot.Flavor
@@ -110,6 +121,9 @@ class FlavorCapacity:
     hosts: Mapping[str, HostCapacity]
     error: str | None = None
     ports: assumed_ports.Ports = _NO_PORTS
+    unknown: tuple[placement.Unknown, ...] = ()
+    uncounted: tuple[str, ...] = ()
+    unverified: tuple[placement.Unknown, ...] = ()
 
     @property
     def with_room(self) -> int:
@@ -326,18 +340,19 @@ class Counting:
         chosen = self.hosts(hosts)
         ports = self._ports_of(flavor)
         try:
-            found = self.guest(flavor, image).count(chosen)
+            guest = self.guest(flavor, image)
+            found = guest.count(chosen)
         except servers.Refused as exc:
-            kind = 'aggregate' if isinstance(
-                exc, granted.NoAggregateError) else 'flavor'
-            refused = HostCapacity(0, 0, (Binding(kind, str(exc)),))
+            refused = HostCapacity(0, 0, (Binding(_refusal(exc), str(exc)),))
             return FlavorCapacity(
                 flavor, 0, 0, {host.name: refused for host in chosen},
-                str(exc), ports)
+                str(exc), ports, unknown=exc.names if isinstance(
+                    exc, granted.UnknownNameError) else ())
         return FlavorCapacity(
             flavor, sum(host.fits for host in found.values()),
             sum(host.placement for host in found.values()), found,
-            ports=ports)
+            ports=ports, uncounted=uncounted(flavor),
+            unverified=guest.grants.unverified)
 
     def hosts(self, names: Collection[str] | None = None) -> list[Host]:
         """The hosts.
@@ -397,6 +412,21 @@ class Counting:
                 for _ in range(ports.unplugged)])
         spec.num_instances = 1
         return spec
+
+
+def uncounted(flavor: snapshot.Flavor) -> tuple[str, ...]:
+    """Return the extra specs of a flavor that are left out of the count."""
+    # Cyborg knows what a device profile needs; it is not read.
+    return tuple([key for key in flavor.extra_specs if key == _ACCELERATOR])
+
+
+def _refusal(exc: servers.Refused) -> str:
+    """Return the kind of what binds if Nova takes no server at all."""
+    if isinstance(exc, granted.NoAggregateError):
+        return 'aggregate'
+    if isinstance(exc, granted.UnknownNameError):
+        return f'unknown {exc.names[0].kind}'
+    return 'flavor'
 
 
 def _kind(name: str, host_state: ty.Any) -> str:
@@ -489,7 +519,22 @@ class Guest:
             if changed[host.name]:
                 # Some filter looks at how many guests there are.
                 found[host.name] = self._fewer(host, found[host.name])
+        self._bind_filters(found, [
+            host for host in hosts
+            if found[host.name].fits and not changed.get(host.name)])
         return found
+
+    def _bind_filters(self, counts: dict[str, HostCapacity],
+                      hosts: Sequence[Host]) -> None:
+        """Add the filters that refuse one more guest on full hosts."""
+        refusals = self.refusals([
+            (host, self._load(counts[host.name].fits)) for host in hosts])
+        for host in hosts:
+            counted = counts[host.name]
+            if refusals[host.name]:
+                counts[host.name] = dataclasses.replace(counted, binding=tuple(
+                    each._replace(alone=False) for each in (
+                        *refusals[host.name], *counted.binding)))
 
     def _count(self, host: Host,
                refusals: Sequence[Binding]) -> HostCapacity:
@@ -509,14 +554,25 @@ class Guest:
         else:
             counted = self._count_granted(host, ratios, limit)
         fits = counted.fits
+        lacks = self.grants.lacks(host.root, allowed, fits)
         outside = [*refusals,
                    *(each for count, each in limits if count <= fits),
-                   *(Binding(*lack)
-                     for lack in self.grants.lacks(
-                         host.root, allowed, fits))]
+                   *(Binding(lack.kind, lack.text) for lack in lacks
+                     if not self._is_of_threads(lack))]
         inside: Sequence[Binding] = ()
         if not counted.more:
             inside = self._binding(counted.left, ratios)
+        for lack in filter(self._is_of_threads, lacks):
+            # The trait is not asked for without the policy, but more of other
+            # things does not do either.
+            policy = [each for each in inside
+                      if each.kind == bindings.THREADS]
+            if policy:
+                inside = policy
+            else:
+                outside.append(Binding(
+                    bindings.THREADS, f'the thread policy: {lack.text}'))
+        if not counted.more:
             if not inside and not outside:
                 inside = [Binding(
                     bindings.SEVERAL, 'the PCI devices that Placement grants '
@@ -527,6 +583,13 @@ class Guest:
         # What fits is granted, too, if by another query.
         return HostCapacity(
             fits, max(fits, allowed.believed), tuple(found))
+
+    def _is_of_threads(self, lack: granted.Lack) -> bool:
+        """Whether Nova asks for a trait because of the thread policy."""
+        # Nova takes the trait in a flavor for the policy of a pinned guest.
+        guest = self._request.guest
+        return lack.trait == _HYPERTHREADING and guest is not None and (
+            guest.isolates or guest.requires_siblings)
 
     def _binding(self, room: rooms.Room,
                  ratios: fit.Ratios) -> tuple[Binding, ...]:

@@ -41,6 +41,14 @@ class NoAggregateError(servers.Refused):
     """No aggregate is for the project, and Nova wants one."""
 
 
+class UnknownNameError(servers.Refused):
+    """Placement does not know some names in the request."""
+
+    def __init__(self, names: tuple[placement.Unknown, ...]):
+        super().__init__(placement.refusal(names))
+        self.names = names
+
+
 def queries(state: states.State,
             spec: objects.RequestSpec) -> list[placement.Query]:
     """What Nova's scheduler asks Placement for a request.
@@ -49,8 +57,8 @@ def queries(state: states.State,
     :param spec: the request; Nova's request filters change it
     :returns: the query, and for pinned guests the one for VCPU in place of
         PCPU
-    :raises Refused: if Nova's scheduler fails on the request, or has no hosts
-        for the project
+    :raises Refused: if Nova's scheduler fails on the request, Placement does
+        not know a name in it, or Nova has no hosts for the project
     """
     try:
         requests = nova_api.placement_requests(
@@ -60,8 +68,12 @@ def queries(state: states.State,
     except (exception.NovaException, ValueError) as exc:
         raise servers.Refused(
             f"Nova's scheduler refuses the flavor: {exc}") from exc
-    return [placement.Query.parse(request.to_querystring())
-            for request in requests]
+    parsed = [placement.Query.parse(request.to_querystring())
+              for request in requests]
+    unknown = state.placement.unknown(parsed[0])
+    if unknown:
+        raise UnknownNameError(unknown)
+    return parsed
 
 
 class Lack(ty.NamedTuple):
@@ -69,10 +81,12 @@ class Lack(ty.NamedTuple):
 
     :ivar kind: such as ``Placement PCPU``
     :ivar text: the same with numbers
+    :ivar trait: the trait that the host lacks, or must not have
     """
 
     kind: str
     text: str
+    trait: str = ''
 
 
 class Granted(ty.NamedTuple):
@@ -101,6 +115,11 @@ class Grants:
                  queries: Sequence[placement.Query]):
         self._placement = found
         self.queries = queries
+
+    @property
+    def unverified(self) -> tuple[placement.Unknown, ...]:
+        """Forbidden traits that Placement may not know."""
+        return self._placement.unverified(self.queries[0])
 
     @property
     def simple(self) -> bool:
@@ -214,9 +233,10 @@ class Grants:
                          + ', '.join(best.unsupported))]
         provider = tree[0]
         group, nested = best.root.split(tree)
-        found = [Lack(f'trait {trait}', f'without the trait {trait}')
+        found = [Lack(f'trait {trait}', f'without the trait {trait}', trait)
                  for trait in sorted(group.required - provider.traits)]
-        found += [Lack(f'trait {trait}', f'with the forbidden trait {trait}')
+        found += [Lack(f'trait {trait}', f'with the forbidden trait {trait}',
+                       trait)
                   for trait in sorted(group.forbidden & provider.traits)]
         if any(not members & provider.aggregates
                for members in group.members_of):

@@ -227,7 +227,9 @@ class _Anonymizer:
                 key=lambda service: service.id)),
             networks=None if cloud.networks is None else tuple(sorted(
                 map(self._whole_network, cloud.networks),
-                key=lambda network: network.id)))
+                key=lambda network: network.id)),
+            traits=None if cloud.traits is None else frozenset(
+                map(self._trait, cloud.traits)))
 
     def _sentence(self, text: str) -> str:
         """What is missing, without the error: that may have any name in it."""

@@ -333,7 +333,8 @@ def _with_hosts(connection: sdk_connection.Connection, servers: bool,
             key=lambda server: server.uuid))
         found['consumers'] = placed.others(
             server.uuid for server in found['servers'])
-    return {**found, 'missing': tuple(missing),
+    return {**found, 'missing': tuple(missing), 'traits': placed.traits,
+            'resource_classes': placed.resource_classes,
             'aggregates': tuple(aggregates), 'hosts': tuple(sorted(
                 (_provided(host, placed.providers.get(host.uuid, ()))
                  for host in hosts),

@@ -33,11 +33,16 @@ class Places(ty.NamedTuple):
     :ivar providers: UUID of a compute node -> its providers
     :ivar allocations: UUID of a consumer -> provider -> class -> amount
     :ivar failed: UUID of a compute node that could not be read -> why
+    :ivar traits: all traits; None if they could not be read
+    :ivar resource_classes: all resource classes; None if they could not be
+        read
     """
 
     providers: dict[str, tuple[snapshot.Provider, ...]]
     allocations: dict[str, dict[str, dict[str, int]]]
     failed: dict[str, str]
+    traits: frozenset[str] | None = None
+    resource_classes: frozenset[str] | None = None
 
     def missing(self) -> tuple[str, ...]:
         """What could not be read, a sentence each."""
@@ -94,7 +99,16 @@ def read(client: placement_client.Client, threads: int,
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     progress('resource providers', len(readings), len(readings))
-    return places
+    return places._replace(
+        traits=_names(client.traits),
+        resource_classes=_names(client.resource_classes))
+
+
+def _names(read_names: Callable[[], list[str]]) -> frozenset[str] | None:
+    try:
+        return frozenset(read_names())
+    except placement_client.PlacementError:
+        return None
 
 
 def _start(

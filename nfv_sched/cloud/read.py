@@ -106,7 +106,10 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
         network_agents=None if agents_found is None else agents_found.agents,
         network_services=() if agents_found is None
         else agents_found.services,
-        networks=None if agents_found is None else agents_found.networks)
+        networks=None if agents_found is None else agents_found.networks,
+        traits=None if placed is None else placed.traits,
+        resource_classes=None if placed is None
+        else placed.resource_classes)
 
 
 def _silent(what: str, done: int, total: int) -> None:

@@ -573,6 +573,9 @@ class Cloud:
     :ivar network_agents: agents of Neutron; None if they were not read
     :ivar network_services: what these serve
     :ivar networks: networks of Neutron; None if they were not read
+    :ivar traits: all traits that Placement knows, also those that no provider
+        has; None if they were not read
+    :ivar resource_classes: the same of resource classes
     """
 
     taken: str
@@ -593,3 +596,5 @@ class Cloud:
     network_agents: tuple[NetworkAgent, ...] | None = None
     network_services: tuple[NetworkService, ...] = ()
     networks: tuple[Network, ...] | None = None
+    traits: frozenset[str] | None = None
+    resource_classes: frozenset[str] | None = None

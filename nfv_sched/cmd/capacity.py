@@ -169,7 +169,7 @@ class _Capacity(source.Looking, cli.Lister):
                 note for each in ports.values() for note in each.notes):
             self.app.stderr.write(f'note: {note}\n')
         if parsed_args.formatter != _TABLE:
-            return  # there is a column for it
+            return  # there are columns for it
         for basis, why in (
                 (assumed_ports.Basis.UNREAD, 'the ports of servers were not '
                  'read'),
@@ -182,6 +182,21 @@ class _Capacity(source.Looking, cli.Lister):
                     f'note: {why}, for {_some(names)}: one port on the '
                     'virtual switch is assumed; --network or --like says '
                     'otherwise\n')
+
+    def _tell_not_known(self, parsed_args: argparse.Namespace,
+                        counted: Sequence[ty.Any]) -> None:
+        """Tell of which flavors fewer guests may fit."""
+        if parsed_args.formatter != _TABLE:
+            return  # there is a column for it
+        for each in counted:
+            for key in each.uncounted:
+                self.app.stderr.write(
+                    f'note: {each.flavor.name}: accelerators are not '
+                    f'counted, as Cyborg is not read: {key}\n')
+            for name in each.unverified:
+                self.app.stderr.write(
+                    f'note: {each.flavor.name}: whether Placement knows the '
+                    f'{name} was not read; if not, Nova takes no server\n')
 
 
 class List(_Capacity):
@@ -254,9 +269,10 @@ class List(_Capacity):
             columns.insert(0, parsed_args.by.capitalize())
         self._tell_assumed(parsed_args, {
             each.flavor.name: each.ports for each in counted})
+        self._tell_not_known(parsed_args, counted)
         columns += _assumed_columns(parsed_args)
         return columns, [
-            [*row, *_assumed_values(parsed_args, found.ports)]
+            [*row, *_assumed_values(parsed_args, found)]
             for found, if_empty in zip(counted, empty)
             for row in _rows(parsed_args, cloud, hosts, found, if_empty)]
 
@@ -352,13 +368,14 @@ class Show(_Capacity):
                 server = leaving.get(row[0])
                 row.append('' if server is None else _held(server))
         self._tell_assumed(parsed_args, {flavor.name: found.ports})
+        self._tell_not_known(parsed_args, [found])
         if parsed_args.formatter == _TABLE:
             self.app.stdout.write(f'Ports of each guest: {found.ports.label}, '
                                   f'{found.ports.reason}.\n')
         else:
             columns += _assumed_columns(parsed_args)
             for row in rows:
-                row += _assumed_values(parsed_args, found.ports)
+                row += _assumed_values(parsed_args, found)
         return columns, rows
 
     def _leaving(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
@@ -379,14 +396,20 @@ class Show(_Capacity):
 def _assumed_columns(parsed_args: argparse.Namespace) -> list[str]:
     """Return the columns of what was assumed about ports."""
     return ['Ports'] if parsed_args.formatter == _TABLE else [
-        'Ports', 'Ports from']
+        'Ports', 'Ports from', 'Not known']
 
 
 def _assumed_values(parsed_args: argparse.Namespace,
-                    ports: ty.Any) -> list[str]:
-    """Return the values of :func:`_assumed_columns`."""
-    return [ports.label, ports.basis.value][
-        :len(_assumed_columns(parsed_args))]
+                    counted: ty.Any) -> list[str]:
+    """Return the values of :func:`_assumed_columns` for a flavor."""
+    return [counted.ports.label, counted.ports.basis.value,
+            ', '.join(_not_known(counted))][
+                :len(_assumed_columns(parsed_args))]
+
+
+def _not_known(counted: ty.Any) -> list[str]:
+    """Return what may let fewer guests of a flavor fit and is not known."""
+    return [*counted.uncounted, *map(str, counted.unverified)]
 
 
 def _some(names: Sequence[str]) -> str:

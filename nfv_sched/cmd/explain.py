@@ -159,7 +159,8 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
         with progress.shown() as update:
             return explanation.explain(
                 state, subject.text, subject.asked, assumed=subject.assumed,
-                present=subject.present, progress=update,
+                present=subject.present, read_at=subject.taken,
+                progress=update,
                 relax_seconds=_TRY_SECONDS if seconds is None else seconds)
 
     def produce_output(self, parsed_args: argparse.Namespace,

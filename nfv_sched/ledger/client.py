@@ -267,6 +267,17 @@ class Client:
             'GET', '/traits?associated=true', read=lambda answer: [
                 _text(trait) for trait in _list(answer['traits'])])
 
+    def traits(self) -> list[str]:
+        """Return all traits, also those that no provider has."""
+        return self._request('GET', '/traits', read=lambda answer: [
+            _text(trait) for trait in _list(answer['traits'])])
+
+    def resource_classes(self) -> list[str]:
+        """Return all resource classes, also those without inventory."""
+        return self._request('GET', '/resource_classes', read=lambda answer: [
+            _text(each['name'])
+            for each in _list(answer['resource_classes'])])
+
     def with_trait(self, trait: str) -> list[str]:
         """UUIDs of all providers that have a trait.
 

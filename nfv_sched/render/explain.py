@@ -22,6 +22,8 @@ from nfv_sched.render import tables
 #: Hosts that are shown if not more are asked for.
 SHOWN = 20
 _WEIGHED = 3
+#: Seconds after which weights may have changed.
+_OLD = 60
 _CHANGES = 10
 _UNKNOWN = ('Not known by the API: filters, weights, the nearest hosts, and '
             'what would make filters take it.\n')
@@ -217,6 +219,10 @@ def _weighing(explanation: values.Explanation) -> str:
     found = tables.table(
         ('Weigher', *(weighing.hosts[i] for i in columns), 'Decides'), rows)
     found += 'Each: weight, normalised x multiplier = what counts.\n'
+    if (weighing.age or 0) >= _OLD:
+        found += ('The hosts are weighed as they were '
+                  f'{_duration(weighing.age)} ago, at {weighing.taken}: '
+                  'figures such as io_workload change meanwhile.\n')
     if weighing.equal > 1:
         found += (f'{weighing.equal} hosts are equal; which of them Nova '
                   'takes is not determined.\n')
@@ -224,6 +230,14 @@ def _weighing(explanation: values.Explanation) -> str:
         found += (f'Nova takes one of the first {weighing.subset} at random '
                   '([filter_scheduler] host_subset_size).\n')
     return found
+
+
+def _duration(seconds: int) -> str:
+    """Return a duration in the largest unit that it has one of."""
+    for unit, length in (('day', 86400), ('hour', 3600), ('minute', 60)):
+        if seconds >= length:
+            return tables.count(seconds // length, unit)
+    return tables.count(seconds, 'second')
 
 
 def _weight(weight: values.Weight) -> str:

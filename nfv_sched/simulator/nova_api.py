@@ -57,6 +57,8 @@ with warnings.catch_warnings():
     from nova import servicegroup
     from nova.virt import hardware
     from nova import weights
+    import os_resource_classes
+    import os_traits
     import oslo_messaging as messaging
     from oslo_serialization import jsonutils
 
@@ -88,6 +90,10 @@ get_alias_from_config = pci_request.get_alias_from_config
 numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
+
+#: What Placement knows from the beginning.
+STANDARD_TRAITS = frozenset(os_traits.get_traits())
+STANDARD_CLASSES = frozenset(os_resource_classes.STANDARDS)
 
 #: Microversion of Placement for the allocation requests.
 ALLOCATION_REQUEST_VERSION = '1.36'

@@ -33,12 +33,17 @@ import re
 import typing as ty
 from urllib import parse
 
+from nova import exception
+
 from nfv_sched.simulator import nova_api
 from nfv_sched import text as words
 
 _ANOTHER = 'not the host asked for'
 _TOO_LITTLE = 'without enough '
 _NESTED = 'without devices that together give '
+#: Kinds of names.
+TRAIT = 'trait'
+RESOURCE_CLASS = 'resource class'
 # Stands for a suffix: traits that the compute node itself must have or lack.
 _ROOT = '/'
 _KEY = re.compile(r'(resources|required|member_of|in_tree)([\w-]*)')
@@ -331,6 +336,36 @@ class Query:
             texts.append(f'{count} times {text}' if count > 1 else text)
         return ', '.join(texts)
 
+    @property
+    def names(self) -> tuple[frozenset[str], frozenset[str]]:
+        """All traits and resource classes that it names."""
+        groups = (self.root, *self.groups.values())
+        traits = frozenset().union(*(
+            names for group in groups for names in (
+                group.required, group.forbidden, group.root_required,
+                group.root_forbidden)))
+        return traits, frozenset().union(*(
+            group.amounts for group in groups))
+
+
+class Unknown(ty.NamedTuple):
+    """A name that Placement does not know.
+
+    :ivar kind: ``trait`` or ``resource class``
+    """
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f'{self.kind} {self.name}'
+
+
+def refusal(unknown: Iterable[Unknown]) -> str:
+    """Return why Placement refuses a query, for people."""
+    return ('Placement refuses the request, so that Nova takes no host: it '
+            f'knows no {" and no ".join(map(str, unknown))}')
+
 
 class Placement:
     """The resource providers and allocations.
@@ -341,6 +376,9 @@ class Placement:
     :ivar providers: UUID -> provider
     :ivar allocations: UUID of a consumer -> UUID of a provider -> resource
         class -> amount
+    :ivar traits: traits that it knows beside those of its providers; None if
+        it is not known which
+    :ivar classes: the same of resource classes
     :ivar shuffled: whether the allocation candidates of a host come in random
         order; otherwise in that of :meth:`candidates`
     """
@@ -349,6 +387,8 @@ class Placement:
         self.providers: dict[str, Provider] = {}
         self._trees: dict[str, list[Provider]] = {}
         self.allocations: dict[str, dict[str, dict[str, int]]] = {}
+        self.traits: frozenset[str] | None = None
+        self.classes: frozenset[str] | None = None
         self.shuffled = True
         #: (query, number of hosts found) of each query of this request.
         self.queries: list[tuple[Query, int]] = []
@@ -359,6 +399,8 @@ class Placement:
         :param provider: the provider
         """
         self.providers[provider.uuid] = provider
+        if self.traits is not None:
+            self.traits = self.traits.union(provider.traits)
         self._trees.setdefault(provider.root, []).append(provider)
 
     def tree(self, root: str) -> list[Provider]:
@@ -379,6 +421,10 @@ class Placement:
         :returns: (allocation requests, provider summaries, version)
         """
         query = Query.parse(resources.to_querystring())
+        unknown = self.unknown(query)
+        if unknown:
+            self.queries.append((query, 0))
+            raise exception.NoValidHost(reason=refusal(unknown))
         requests: list[dict] = []
         summaries: dict[str, dict] = {}
         answer = self.answer(query)
@@ -499,7 +545,7 @@ class Placement:
         :returns: UUID of each compute node that has some -> its candidates
         """
         answer: dict[str, list[dict]] = {}
-        if query.unsupported:
+        if query.unsupported or self.unknown(query):
             return answer
         count = 0
         for root in self._trees:
@@ -515,13 +561,48 @@ class Placement:
                     break
         return answer
 
+    def unknown(self, query: Query) -> tuple[Unknown, ...]:
+        """Return the names in a query that Placement does not know.
+
+        It refuses the query then, with status 400, and Nova takes no host:
+        also for a trait that is forbidden.
+        """
+        traits, classes = query.names
+        return tuple([
+            Unknown(kind, name) for kind, names, present in (
+                (TRAIT, traits, self.traits),
+                (RESOURCE_CLASS, classes, self.classes))
+            if present is not None and not names <= present
+            for name in sorted(names - present - self._carried(kind))])
+
+    def unverified(self, query: Query) -> tuple[Unknown, ...]:
+        """Return the forbidden traits that Placement may not know.
+
+        Whether it does was not read.  A host without a name that is required
+        is none in either case.
+        """
+        if self.traits is not None:
+            return ()
+        forbidden = query.root.forbidden.union(
+            query.root.root_forbidden,
+            *(group.forbidden for group in query.groups.values()))
+        return tuple([
+            Unknown(TRAIT, name) for name in sorted(
+                forbidden - self._carried(TRAIT)
+                - nova_api.STANDARD_TRAITS)])
+
+    def _carried(self, kind: str) -> set[str]:
+        """Return the traits, or resource classes, of all providers."""
+        return {name for provider in self.providers.values() for name in (
+            provider.traits if kind == TRAIT else provider.inventories)}
+
     def finds(self, root: str, query: Query) -> bool:
         """Whether a query finds a host, if it has no limit.
 
         :param root: UUID of the compute node
         :param query: the query
         """
-        return (not query.unsupported and
+        return (not query.unsupported and not self.unknown(query) and
                 self._misses_root(self.providers[root], query) is None and
                 next(self._choices(root, query), None) is not None)
 
@@ -605,6 +686,9 @@ class Placement:
 
         :param query: the query
         """
+        unknown = self.unknown(query)
+        if unknown:
+            return refusal(unknown)
         if query.unsupported:
             return ('not simulated in a Placement request: ' +
                     ', '.join(query.unsupported))

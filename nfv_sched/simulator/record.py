@@ -72,7 +72,8 @@ def cloud(state: states.State) -> snapshot.Cloud:
                    if uuid not in servers},
         network_agents=tuple(_agents(state)),
         network_services=tuple(_services(state)),
-        networks=tuple(_networks(state.cloud)))
+        networks=tuple(_networks(state.cloud)),
+        **_names(state.placement))
 
 
 # Hosts
@@ -240,6 +241,16 @@ def _ports(found: model.Cloud,
             physnet=port.network.physical_network,
             rules=sum(found.security_groups[name].rules
                       for name in port.security_groups))
+
+
+def _names(service: placement.Placement) -> dict[str, frozenset[str] | None]:
+    """Return what Placement knows by name, as fields of a snapshot."""
+    providers = service.providers.values()
+    return {
+        'traits': service.traits and service.traits.union(
+            *(provider.traits for provider in providers)),
+        'resource_classes': service.classes and service.classes.union(
+            *(provider.inventories for provider in providers))}
 
 
 def _networks(cloud: model.Cloud) -> Iterator[snapshot.Network]:

@@ -31,7 +31,8 @@ from nfv_sched.simulator import placement
 _OWN_TAGS = ('address', 'dev_type')
 _KEPT_TAGS = ('rp_uuid', 'parent_ifname')
 _AVAILABLE = 'available'
-_UNAVAILABLE = 'unavailable'
+#: Of a PF with VFs that are taken, and of VFs whose PF is.
+_BLOCKED = ('unavailable', 'unclaimable')
 _TAKEN = ('claimed', 'allocated')
 # Of the stats, what Nova's scheduler reads.
 _NUMBERS = ('num_instances', 'io_workload', 'failed_builds')
@@ -166,7 +167,7 @@ def pools_without(
     without = dataclasses.replace(host, devices=tuple([
         dataclasses.replace(
             device, status=_AVAILABLE, server=None, request=None)
-        if device.address in freed or device.status == _UNAVAILABLE and (
+        if device.address in freed or device.status in _BLOCKED and (
             device.parent in freed
             or device.address in parents - busy) else device
         for device in host.devices]))

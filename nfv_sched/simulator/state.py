@@ -57,6 +57,9 @@ class State:
         self.cloud = cloud
         self.context = nova_api.admin_context()
         self.placement = placement.Placement()
+        if hosts is None:
+            self.placement.traits = nova_api.STANDARD_TRAITS
+            self.placement.classes = nova_api.STANDARD_CLASSES
         self.hosts: dict[str, compute.ComputeHost] = {}
         self.servers: dict[str, servers.Server] = {}
         self.groups: dict[str, list[str]] = {}

@@ -19,7 +19,10 @@ import contextlib
 import dataclasses
 import time
 
+from oslo_utils import timeutils
+
 from nfv_sched.advice import by_api
+from nfv_sched.advice import capacity
 from nfv_sched.advice.explain import course
 from nfv_sched.advice.explain import filters
 from nfv_sched.advice.explain import placement
@@ -28,6 +31,7 @@ from nfv_sched.advice.explain import request
 from nfv_sched.advice.explain import subject as subjects
 from nfv_sched.advice.explain import values
 from nfv_sched.advice.explain import weights
+from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import request as simulated
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
@@ -49,7 +53,7 @@ _Progress = Callable[[int, int, str], None]
 def explain(
     state: states.State, subject: str, asked: request.Asked, *,
     assumed: tuple[str, ...] = (), present: str | None = None,
-    relax_seconds: float = RELAX_SECONDS,
+    read_at: str = '', relax_seconds: float = RELAX_SECONDS,
     progress: _Progress = lambda done, total, what: None,
 ) -> values.Explanation:
     """Explain where a request fits.
@@ -59,6 +63,7 @@ def explain(
     :param asked: what is asked for
     :param assumed: what was assumed of it
     :param present: host on which the server runs that is explained
+    :param read_at: when the cloud was read
     :param relax_seconds: no change is tried after these; 0 for none
     :param progress: called with (done, in all, of what)
     :raises RequestError: if there can be no such request
@@ -78,9 +83,13 @@ def explain(
             verdicts = filters.alone(
                 state, spec, queries,
                 lambda done, total: progress(done, total, 'filters'))
+    assumed += _uncertain(asked.flavor, answer.stage)
     first = ran.rounds[0] if ran.rounds else course.Round()
     with _timed(seconds, 'weights'):
         weighing = weights.explain(first)
+        if weighing is not None:
+            weighing = dataclasses.replace(
+                weighing, taken=read_at, age=_age(read_at))
     hosts = tuple(_hosts(state, answer, verdicts, first, weighing, present))
     outcome = relax.Outcome((), 0, 0)
     with _timed(seconds, 'changes'):
@@ -116,7 +125,7 @@ def explain_placement(state: states.State,
         ran = course.ask(state, wanted)
         answer = placement.explain(
             state, [query for query, _found in ran.queries])
-    assumed = [_DEFAULTS]
+    assumed = [_DEFAULTS, *_uncertain(asked.flavor, answer.stage)]
     if by_api.ALIAS in asked.flavor.extra_specs:
         assumed.append(_NO_DEVICES)
     return values.Explanation(
@@ -129,6 +138,25 @@ def explain_placement(state: states.State,
                 found=name in answer.found, refusals=None, passed=None)
             for name in state.hosts]),
         wanted=asked.count, seconds=seconds)
+
+
+def _age(read_at: str) -> int | None:
+    """Return how long ago a cloud was read, in seconds; None if unknown."""
+    try:
+        read = timeutils.normalize_time(timeutils.parse_isotime(read_at))
+    except ValueError:
+        return None
+    return max(0, int(timeutils.delta_seconds(read, timeutils.utcnow())))
+
+
+def _uncertain(flavor: snapshot.Flavor,
+               stage: values.Placement) -> tuple[str, ...]:
+    """Return what matters of a request and is not known, a sentence each."""
+    return tuple([
+        f'Placement knows the {each.kind} {each.name}, which was not read: '
+        'otherwise it refuses the request' for each in stage.unverified] + [
+        f'accelerators are not looked at: Cyborg is not read, so that {key} '
+        'is left out' for key in capacity.uncounted(flavor)])
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@
 
 import collections
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -91,6 +92,11 @@ def explain(state: states.State, queries: Sequence[Query]) -> Answer:
     missed = {
         name: _misses(model, root, queries, required)
         for root, name in roots.items() if name not in fitting}
+    unknown = model.unknown(queries[0]) if queries else ()
+    if unknown:
+        # What else they miss does not matter as long as it is refused.
+        text = placement.refusal(unknown)
+        missed = dict.fromkeys(roots.values(), {text: text})
     amounts = {each.text: each.free for requirements in required
                for each in requirements if each.free is not None}
     free = {
@@ -114,9 +120,18 @@ def explain(state: states.State, queries: Sequence[Query]) -> Answer:
             fallback=len(queries) > 1,
             limit=queries[0].limit if queries else None, cut=len(cut),
             unsupported=tuple(dict.fromkeys(
-                text for query in queries for text in query.unsupported))),
+                text for query in queries for text in query.unsupported)),
+            unknown=_unknown(unknown),
+            unverified=_unknown(
+                model.unverified(queries[0]) if queries else ())),
         frozenset(found), misses,
         {name: tuple(of_host) for name, of_host in missed.items()}, free)
+
+
+def _unknown(names: Iterable[placement.Unknown]) -> tuple[
+        values.Unknown, ...]:
+    return tuple([values.Unknown(kind=each.kind, name=each.name)
+                  for each in names])
 
 
 def _dropped(

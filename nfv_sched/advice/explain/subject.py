@@ -36,12 +36,14 @@ class Subject:
     :ivar asked: what it asks for
     :ivar assumed: what was assumed of that, a sentence each
     :ivar present: host on which the server runs; None if it runs on none
+    :ivar taken: when the cloud was read
     """
 
     text: str
     asked: request.Asked
     assumed: tuple[str, ...] = ()
     present: str | None = None
+    taken: str = ''
 
 
 def server(found: snapshot.Cloud, state: states.State, name: str,
@@ -80,7 +82,8 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
     where = f'on {present}' if present else 'without a host'
     return Subject(
         text=f'Server {this.name or this.uuid} ({this.state}, {where})',
-        asked=asked, assumed=tuple(assumed), present=present)
+        asked=asked, assumed=tuple(assumed), present=present,
+        taken=found.taken)
 
 
 def find(found: snapshot.Cloud, name: str) -> snapshot.Server:
@@ -156,7 +159,7 @@ def flavor(
         asked=request.Asked(
             flavor=flavors[0], image=image or {}, ports=ports.plugs,
             zone=zone, group=_group(found, group), count=count),
-        assumed=tuple(assumed))
+        assumed=tuple(assumed), taken=found.taken)
 
 
 def _group(found: snapshot.Cloud, name: str | None) -> str | None:

@@ -90,6 +90,17 @@ class Requirement:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A name in a query.
+
+    :ivar kind: ``trait`` or ``resource class``
+    """
+
+    kind: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """The stage in which Nova asks Placement.
 
@@ -104,6 +115,10 @@ class Placement:
     :ivar cut: hosts that this limit has cut off
     :ivar unsupported: parts of the queries that cannot be answered here; no
         host is found then
+    :ivar unknown: names in the queries that Placement does not know: it
+        refuses them, and Nova takes no host
+    :ivar unverified: forbidden traits of which it was not read whether
+        Placement knows them
     """
 
     queries: tuple[str, ...] = ()
@@ -115,6 +130,8 @@ class Placement:
     limit: int | None = None
     cut: int = 0
     unsupported: tuple[str, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+    unverified: tuple[Unknown, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +196,8 @@ class Weighing:
     :ivar equal: how many hosts share the first place
     :ivar subset: ``[filter_scheduler] host_subset_size``: Nova takes one of so
         many at random
+    :ivar taken: when the cloud was read: ISO 8601, UTC; empty if not known
+    :ivar age: how long ago that was, in seconds; None if not known
     """
 
     hosts: tuple[str, ...]
@@ -186,6 +205,8 @@ class Weighing:
     weighers: tuple[Weigher, ...] = ()
     equal: int = 1
     subset: int = 1
+    taken: str = ''
+    age: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

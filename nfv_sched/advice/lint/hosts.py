@@ -27,6 +27,7 @@ from nfv_sched import rules as nfv_rules
 from nfv_sched.rules import base
 from nfv_sched.rules import place
 from nfv_sched.rules import vswitch
+from nfv_sched.simulator import placement
 from nfv_sched import text
 
 #: Part of the CPUs of a NUMA node that guests leave before it is worth a note.
@@ -199,6 +200,15 @@ def no_host(subject: values.Subject) -> Iterator[values.Finding]:
             values.WARNING, values.WHOLE, 'the cloud has no hosts to compare '
             'with', 'leave out --hosts')
         return
+    if hosts.capacity.unknown:
+        for unknown in hosts.capacity.unknown:
+            yield values.Finding(
+                values.ERROR, _named(unknown, subject),
+                f'Placement knows no {unknown}: it refuses each request, and '
+                'Nova takes no server',
+                f'create it with "openstack {unknown.kind} create", or '
+                'correct the name')
+        return
     if hosts.capacity.error is not None:
         yield values.Finding(
             values.ERROR, values.WHOLE, 'Nova takes no server of it in this '
@@ -223,6 +233,12 @@ def no_host(subject: values.Subject) -> Iterator[values.Finding]:
     yield values.Finding(
         values.ERROR, key, 'it fits no host, even an empty one' +
         (f': {"; ".join(said)}' if said else ''), do)
+
+
+def _named(unknown: placement.Unknown, subject: values.Subject) -> str:
+    """Return the extra spec that has a name; that of the whole if none."""
+    return next((key for key in subject.flavor.extra_specs
+                 if key.rpartition(':')[2] == unknown.name), values.WHOLE)
 
 
 def _about(kind: str, subject: values.Subject) -> tuple[str, str]:

@@ -528,6 +528,107 @@ class TestOddRecords(CapacityTestCase):
             self.assertEqual(f'host one: {text}', str(error))
 
 
+class TestUnknownNames(CapacityTestCase):
+    """Placement refuses a request with a name that it does not know."""
+
+    def cloud(self, **names):
+        return dataclasses.replace(clouds.cloud(clouds.host(
+            'one', traits=('CUSTOM_SLOW',))), **names)
+
+    def test_trait(self):
+        known = self.cloud(traits=frozenset({'CUSTOM_SLOW', 'CUSTOM_NONE'}))
+        for name, value, fits, unknown in (
+                ('CUSTOM_NOWHERE', 'forbidden', 0, True),
+                ('CUSTOM_NOWHERE', 'required', 0, True),
+                ('HW_CPU_X86_AVX512FF', 'forbidden', 0, True),
+                ('CUSTOM_NONE', 'forbidden', 4, False),
+                ('CUSTOM_NONE', 'required', 0, False),
+                ('CUSTOM_SLOW', 'required', 4, False)):
+            found = self.count(known, clouds.flavor(
+                **{f'trait__{name}': value}))
+            self.assertEqual(
+                (fits, ((('trait', name),) if unknown else ()), ()),
+                (found.fits, found.unknown, found.unverified), (name, value))
+            if unknown:
+                self.assertEqual('unknown trait',
+                                 found.hosts['one'].binding[0].kind)
+
+    def test_group(self):
+        found = self.count(
+            self.cloud(traits=frozenset()),
+            clouds.flavor(resources1__VGPU='1', trait1__CUSTOM_X='forbidden'))
+        self.assertEqual((('trait', 'CUSTOM_X'),), found.unknown)
+
+    def test_resource_class(self):
+        cloud = self.cloud(resource_classes=frozenset({'CUSTOM_THERE'}))
+        for name, unknown in (('CUSTOM_X', True), ('CUSTOM_THERE', False)):
+            found = self.count(
+                cloud, clouds.flavor(**{f'resources__{name}': '1'}))
+            self.assertEqual(
+                (0, (('resource class', name),) if unknown else ()),
+                (found.fits, found.unknown))
+
+    def test_names_were_not_read(self):
+        """As in an older snapshot: that is not certain."""
+        for name, unverified in (('CUSTOM_NOWHERE', True),
+                                 ('HW_CPU_X86_AVX2', False)):
+            found = self.count(self.cloud(), clouds.flavor(
+                **{f'trait__{name}': 'forbidden'}))
+            self.assertEqual(
+                (4, (), (('trait', name),) if unverified else ()),
+                (found.fits, found.unknown, found.unverified))
+
+
+class TestLimitingFilter(CapacityTestCase):
+
+    def test_filter_and_resource_end_together(self):
+        """One more guest fits without neither of them."""
+        for most, kinds, alone in (
+                (4, ['NumInstancesFilter', 'pCPUs'], False),
+                (3, ['NumInstancesFilter'], True), (5, ['pCPUs'], True)):
+            cloud = clouds.cloud(
+                clouds.host('one'), filters=(
+                    *clouds.FILTERS, 'NumInstancesFilter'),
+                filter_scheduler={'max_instances_per_host': most})
+            cloud = dataclasses.replace(cloud, options={
+                **cloud.options, 'filter_scheduler': {
+                    'enabled_filters': [
+                        *clouds.FILTERS, 'NumInstancesFilter'],
+                    'max_instances_per_host': most}})
+            host = self.count(cloud).hosts['one']
+            self.assertEqual(min(most, 4), host.fits)
+            found = [each for each in host.binding if 'Placement' not in
+                     each.kind]
+            self.assertEqual((kinds, {alone}), (
+                [each.kind for each in found],
+                {each.alone for each in host.binding} if most != 5
+                else {alone}))
+
+    def test_thread_policy_alone(self):
+        """Placement is asked for a trait only because of the policy."""
+        trait = 'HW_CPU_HYPERTHREADING'
+        plain = clouds.host('one', clouds.node(0, threads=1),
+                            clouds.node(1, threads=1))
+        full = clouds.host('one', *(
+            clouds.node(number, range(8), threads=1) for number in (0, 1)))
+        for host, specs, kinds, alone in (
+                (plain, {'hw__cpu_thread_policy': 'require'},
+                 ['threads'], True),
+                # It has threads, and Placement does not know.
+                (clouds.host('one'), {'hw__cpu_thread_policy': 'require'},
+                 ['threads'], True),
+                (full, {'hw__cpu_thread_policy': 'require'},
+                 ['Placement PCPU', 'threads', 'host too small'], False),
+                # Nova takes it for the policy.
+                (plain, {f'trait__{trait}': 'required'}, ['threads'], True)):
+            binding = self.count(clouds.cloud(host, workarounds={
+                'disable_fallback_pcpu_query': True}),
+                clouds.flavor(**specs)).hosts['one'].binding
+            self.assertEqual((kinds, {alone}), (
+                [each.kind for each in binding],
+                {each.alone for each in binding}))
+
+
 class TestEmpty(CapacityTestCase):
 
     def test_as_if_no_server_were_there(self):
@@ -553,6 +654,18 @@ class TestEmpty(CapacityTestCase):
                                   empty.hosts[0].network.security_rules))
         self.assertEqual(['available', 'removed'], [
             device.status for device in empty.hosts[0].devices])
+
+    def test_devices_of_a_server_that_is_being_built(self):
+        """Its VF is claimed, and the PF cannot be claimed meanwhile."""
+        states = ('claimed', 'unclaimable', 'allocated', 'unavailable',
+                  'deleted')
+        cloud = clouds.cloud(clouds.host('one', devices=tuple(
+            clouds.device(number, 1, status=status)
+            for number, status in enumerate(states))))
+        self.assertEqual(
+            [*['available'] * 4, 'deleted'],
+            [device.status for device
+             in capacity.emptied(cloud).hosts[0].devices])
 
 
 class TestProject(CapacityTestCase):

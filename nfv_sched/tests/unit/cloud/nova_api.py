@@ -225,6 +225,10 @@ class PlacementAPI(http_server.LocalServer):
             return {'versions': [{
                 'id': 'v1.0', 'min_version': '1.0', 'max_version': '1.39',
                 'status': 'CURRENT', 'links': [{'rel': 'self', 'href': ''}]}]}
+        if path == 'resource_classes':
+            return {'resource_classes': [{'name': name} for name in sorted({
+                name for each in self.providers
+                for name in each['inventories']})]}
         if path == 'traits':
             return {'traits': sorted({
                 trait for each in self.providers for trait in each['traits']})}

@@ -94,6 +94,9 @@ class HostsTest(APITestCase):
                 hosts=('h1', 'h2'))), cloud.aggregates)
         self.assertEqual({'move': {'numa': {'VF': 1}}}, cloud.consumers)
         self.assertEqual(
+            ({'HW_NUMA'}, {'MEMORY_MB', 'PCPU', 'VF'}),
+            (cloud.traits, cloud.resource_classes))
+        self.assertEqual(
             {'id-of-h1': {'PCPU': 4, 'MEMORY_MB': 2048}, 'numa': {'VF': 1}},
             cloud.servers[0].allocations)
         self.assertEqual((), cloud.missing)

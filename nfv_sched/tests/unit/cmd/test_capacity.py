@@ -57,12 +57,14 @@ class CapacityTest(base.CommandTestCase):
         self.assertEqual([
             {'Flavor': 'vrouter.4', 'Fits': 9, 'Placement says': 10,
              'Hosts with room': 3, 'Lost to': 'pCPUs on one node 1',
-             'Ports': '1 normal', 'Ports from': 'no_servers'},
+             'Ports': '1 normal', 'Ports from': 'no_servers',
+             'Not known': ''},
             {'Flavor': 'fw.6', 'Fits': 2, 'Placement says': 5,
              'Hosts with room': 2,
              'Lost to': 'nfv:vswitch_numa_affinity=strict 2, '
                         'pCPUs on one node 1',
-             'Ports': '1 normal', 'Ports from': 'no_servers'}],
+             'Ports': '1 normal', 'Ports from': 'no_servers',
+             'Not known': ''}],
             self.table('list'))
 
     def test_columns(self):
@@ -165,7 +167,41 @@ class CapacityTest(base.CommandTestCase):
             'Host': 'one', 'Fits': 1, 'Placement says': 2,
             'Free pCPUs': '3 + 5 of 8 + 8', 'Binding': 'pCPUs on one node',
             'Why': '4 pCPUs on one node needed, 3 + 1 free',
-            'Ports': '1 normal', 'Ports from': 'no_servers'}, row)
+            'Ports': '1 normal', 'Ports from': 'no_servers',
+            'Not known': ''}, row)
+
+    def test_what_is_not_known(self):
+        """Accelerators, and whether Placement knows a forbidden trait."""
+        file.save(dataclasses.replace(CLOUD, flavors=(
+            clouds.flavor(name='gpu', accel__device_profile='gpus'),
+            clouds.flavor(name='slow', trait__CUSTOM_FAST='forbidden'))),
+            self.file)
+        self.assertEqual(
+            [('gpu', 'accel:device_profile'), ('slow', 'trait CUSTOM_FAST')],
+            [(row['Flavor'], row['Not known']) for row in self.table('list')])
+        _code, _out, err = self.run_command('list')
+        for text in ('gpu: accelerators are not counted',
+                     'slow: whether Placement knows the trait CUSTOM_FAST'):
+            self.assertIn(f'note: {text}', err)
+
+    def test_image_property(self):
+        """Nova refuses encrypted memory unless the image suits it."""
+        file.save(dataclasses.replace(CLOUD, flavors=(
+            clouds.flavor(name='secret', hw__mem_encryption='true'),)),
+            self.file)
+        row, = self.table('list')
+        self.assertIn('refuses the flavor', row['Lost to'])
+        row, = self.table(
+            'list', '--image-property', 'hw_firmware_type=uefi',
+            '--image-property', 'hw_machine_type=q35')
+        self.assertNotIn('refuses', row['Lost to'])
+        for args, word in ((('hw_firmware=x',), 'no image property'),
+                           (('hw_firmware_type=x',), 'does not take'),
+                           (('x',), 'KEY=VALUE')):
+            code, _out, err = self.run_command(
+                'list', '--image-property', *args)
+            self.assertEqual(2, code)
+            self.assertIn(word, err)
 
     def with_ports(self):
         """A server of vrouter.4 has a VF, which no host has."""

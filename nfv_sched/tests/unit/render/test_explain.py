@@ -119,6 +119,21 @@ class TextTest(testtools.TestCase):
             self.assertIn(text, found)
         self.assertNotIn('Idle', found)
 
+    def test_old_weights(self):
+        """How old they are, once they are old."""
+        for age, said in ((None, None), (59, None), (60, '1 minute'),
+                          (7300, '2 hours'), (259300, '3 days')):
+            found = self.text(values.Explanation(
+                subject='Server s', fits=True, placement=ASKED,
+                hosts=(host('a', rank=1), host('b', rank=2)),
+                weighing=values.Weighing(
+                    hosts=('a', 'b'), totals=(1.0, 0.0), age=age,
+                    taken='2026-01-02T03:04:05Z', weighers=(values.Weigher(
+                        name='W', weights=(values.Weight(
+                            raw=1.0, normal=1.0, multiplier=1.0),) * 2),))))
+            self.assertEqual(said is not None, 'io_workload' in found)
+            self.assertIn(f'{said} ago, at 2026-' if said else '', found)
+
     def test_found_by_the_second_query(self):
         """What the first finds no host for has removed none."""
         stage = values.Placement(

@@ -288,3 +288,54 @@ class OthersTest(ExplanationTestCase):
                 refusal.raised for refusal in self.host(
                     found, 'big').refusals))
             self.assertEqual((), self.host(found, 'small').refusals)
+
+
+class UnknownNameTest(ExplanationTestCase):
+    """Placement refuses a request with a name that it does not know."""
+
+    def test_unknown_names(self):
+        for key, value, kind, name in (
+                ('trait:CUSTOM_NOWHERE', 'forbidden', 'trait',
+                 'CUSTOM_NOWHERE'),
+                ('trait:CUSTOM_NOWHERE', 'required', 'trait',
+                 'CUSTOM_NOWHERE'),
+                ('resources:CUSTOM_X', '1', 'resource class', 'CUSTOM_X')):
+            found = self.explain(**{
+                'hw__cpu_policy': 'dedicated', key.replace(':', '__'): value})
+            self.assertFalse(found.fits)
+            self.assertEqual((values.Unknown(kind=kind, name=name),),
+                             found.placement.unknown)
+            self.assertIn(f'knows no {kind} {name}', found.reason)
+            self.assertEqual({1}, {len(host.misses) for host in found.hosts})
+            # Nothing else makes it fit, whatever it leaves.
+            self.assertEqual({f'without {key}'}, {
+                each.text for each in found.relaxations})
+
+    def test_trait_of_a_host(self):
+        found = self.explain(hw__cpu_policy='dedicated',
+                             trait__CUSTOM_FAST='forbidden')
+        self.assertTrue(found.fits)
+        self.assertEqual(((), ()), (found.placement.unknown,
+                                    found.placement.unverified))
+
+    def test_not_read(self):
+        """Of an older snapshot, what is not certain is said."""
+        with self.simulation(CLOUD) as simulation:
+            cloud = dataclasses.replace(
+                record.cloud(simulation.state), traits=None)
+        with start.started(cloud) as state:
+            found = self.explain(
+                state=state, hw__cpu_policy='dedicated',
+                trait__CUSTOM_NOWHERE='forbidden')
+        self.assertTrue(found.fits)
+        self.assertEqual(
+            (values.Unknown(kind='trait', name='CUSTOM_NOWHERE'),),
+            found.placement.unverified)
+        self.assertTrue(any(
+            'CUSTOM_NOWHERE' in text for text in found.assumed))
+
+    def test_accelerators(self):
+        found = self.explain(hw__cpu_policy='dedicated',
+                             accel__device_profile='gpus')
+        self.assertTrue(any(
+            'accel:device_profile' in text for text in found.assumed))

@@ -525,6 +525,18 @@ class RulesTest(base.TestCase):
             for host in CLOUD.hosts]))
         self.assertEqual([], fine(STRICT, cloud=cloud).run())
 
+    def test_names_that_placement_does_not_know(self):
+        cloud = dataclasses.replace(
+            CLOUD, traits=frozenset(), resource_classes=frozenset())
+        for key, value in (('trait:CUSTOM_NOWHERE', 'forbidden'),
+                           ('trait:CUSTOM_NOWHERE', 'required'),
+                           ('resources:CUSTOM_X', '1')):
+            finding, = fine({key: value, **PINNED}, cloud=cloud).run()
+            self.assertEqual((E, key), (finding.severity, finding.key))
+        self.assertEqual([], fine({
+            'trait:HW_CPU_X86_AVX2': 'forbidden', **PINNED},
+            cloud=CLOUD).run())
+
     def test_several_policies_without_topology(self):
         """On hosts with several NUMA nodes."""
         cloud = clouds.cloud(clouds.host('one'), clouds.host(
