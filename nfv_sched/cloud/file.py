@@ -142,6 +142,7 @@ def load(path: str) -> snapshot.Cloud:
             f'nfv-sched reads version {snapshot.VERSION}')
     try:
         cloud = codec.decode(snapshot.Cloud, data.get('cloud'))
+        sound.check_names(cloud)
         sound.check(cloud)
     except codec.WrongError as exc:
         raise FileError(f'{path}: {exc}') from exc

@@ -15,13 +15,17 @@ A file may have been edited.  What the types say is seen to by
 :mod:`nfv_sched.cloud.codec`; here is what the tools take for granted besides.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 import dataclasses
 import typing as ty
 
 from nfv_sched.cloud import codec
+from nfv_sched.cloud import names
 from nfv_sched.cloud import snapshot
 from nfv_sched import conf
+from nfv_sched import policy
 
 _KINDS = frozenset({'type-VF', 'type-PF', 'type-PCI', 'vdpa'})
 _STATUSES = frozenset({'available', 'claimed', 'allocated', 'removed',
@@ -63,6 +67,72 @@ def check(cloud: snapshot.Cloud) -> None:
                         port.rules)
     _check_network(cloud)
     _check_options(cloud)
+
+
+# What a name must be: whether it is so, and the words for it.
+_Rule = tuple[Callable[[str], bool], str]
+_UUID: _Rule = (names.is_uuid, names.UUID)
+_HOST: _Rule = (names.is_host, names.HOST)
+_PRINTABLE: _Rule = (names.is_printable, names.PRINTABLE)
+
+
+def check_names(cloud: snapshot.Cloud) -> None:
+    """Check names and IDs of a file: printed commands have them.
+
+    Names of servers, networks and routers may be anything: no command has
+    them.
+
+    :raises WrongError: if one cannot be what it should be
+    """
+    for path, rule, texts in _names(cloud):
+        for text in texts:
+            if text is not None and not rule[0](text):
+                error = codec.WrongError(
+                    f'{rule[1]}, not {policy.shown(text)}')
+                error.path = path
+                raise error
+
+
+def _names(cloud: snapshot.Cloud) -> Iterator[
+        tuple[list[str | int], _Rule, Iterable[str | None]]]:
+    """Yield where each name or ID is, what it must be, and itself."""
+    for number, host in enumerate(cloud.hosts):
+        yield ['hosts', number, 'uuid'], _UUID, (host.uuid,)
+        yield ['hosts', number, 'name'], _HOST, (host.name,)
+        yield ['hosts', number, 'hypervisor'], _PRINTABLE, (host.hypervisor,)
+        yield ['hosts', number, 'cell'], _PRINTABLE, (host.cell,)
+        yield ['hosts', number, 'zone'], _PRINTABLE, (host.zone,)
+        yield ['hosts', number, 'aggregates'], _PRINTABLE, host.aggregates
+        for index, provider in enumerate(host.providers):
+            yield (['hosts', number, 'providers', index], _UUID,
+                   (provider.uuid, provider.parent))
+    for number, server in enumerate(cloud.servers):
+        yield ['servers', number, 'uuid'], _UUID, (server.uuid,)
+        yield ['servers', number, 'group'], _UUID, (server.group,)
+        yield ['servers', number, 'host'], _HOST, (server.host,)
+        yield ['servers', number, 'cell'], _PRINTABLE, (server.cell,)
+        yield ['servers', number, 'zone'], _PRINTABLE, (server.zone,)
+        yield (['servers', number, 'flavor', 'name'], _PRINTABLE,
+               (server.flavor.name,))
+    for number, flavor in enumerate(cloud.flavors):
+        yield ['flavors', number], _PRINTABLE, (flavor.name, flavor.id)
+    for number, aggregate in enumerate(cloud.aggregates):
+        yield ['aggregates', number, 'name'], _PRINTABLE, (aggregate.name,)
+        yield ['aggregates', number, 'hosts'], _HOST, aggregate.hosts
+    for number, group in enumerate(cloud.groups):
+        yield ['groups', number, 'uuid'], _UUID, (group.uuid,)
+        yield ['groups', number, 'members'], _UUID, group.members
+    for number, move in enumerate(cloud.moves or ()):
+        yield ['moves', number], _UUID, (move.uuid, move.server)
+        yield ['moves', number], _HOST, (move.source, move.target)
+    for number, agent in enumerate(cloud.network_agents or ()):
+        # OVN has the name of a chassis, and places its routers itself.
+        yield (['network_agents', number, 'id'],
+               _HOST if agent.kind == snapshot.OVN else _UUID, (agent.id,))
+        yield ['network_agents', number, 'host'], _HOST, (agent.host,)
+        yield ['network_agents', number, 'serves'], _UUID, agent.serves
+    for number, service in enumerate(cloud.network_services):
+        yield ['network_services', number, 'id'], _UUID, (service.id,)
 
 
 def _differ(what: str, names: Iterable[ty.Any]) -> None:

@@ -25,6 +25,7 @@ import typing as ty
 from oslo_utils import units
 
 from nfv_sched.cloud import codec
+from nfv_sched.cloud import names
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import source
 from nfv_sched import policy
@@ -57,9 +58,9 @@ def flavors(path: str) -> list[snapshot.Flavor]:
     found = []
     for where, name, each in _each(data, path):
         found.append(_flavor(each, name, f'{path}: {where}'))
-    names = [each.name for each in found]
-    for name in names:
-        if names.count(name) > 1:
+    titles = [each.name for each in found]
+    for name in titles:
+        if titles.count(name) > 1:
             raise source.UnreadError(f'{path}: several flavors are named '
                                      f'{name!r}')
     return found
@@ -68,13 +69,13 @@ def flavors(path: str) -> list[snapshot.Flavor]:
 class Image(ty.NamedTuple):
     """An image.
 
-    :ivar name: empty if the file says none
+    :ivar id: its ID, which commands name it by; empty if the file has none
     :ivar properties: its properties
     :ivar memory: MiB that a flavor must have
     :ivar disk: GiB that the root disk of a flavor must have
     """
 
-    name: str = ''
+    id: str = ''
     properties: Mapping[str, str] = types.MappingProxyType({})
     memory: int = 0
     disk: int = 0
@@ -99,9 +100,22 @@ def image(path: str) -> Image:
         for key, most in (('min_ram', _MOST), ('min_disk', _MOST),
                           ('size', _MOST * units.Gi)))
     return Image(
-        str(data.get('name') or data.get('id') or ''),
+        _image_id(data.get('id'), path),
         _texts(data['properties'], where, lenient=True),
         memory, max(disk, -(-size // units.Gi)))
+
+
+def _image_id(value: ty.Any, path: str) -> str:
+    """Return the ID of an image, with which commands are printed.
+
+    Names of images are for anyone to choose, and may be another's ID.
+    """
+    if value in (None, ''):
+        return ''
+    if not isinstance(value, str) or not names.is_uuid(value):
+        raise source.UnreadError(
+            f'{path}: id {names.UUID}, not {policy.shown(value)}')
+    return value
 
 
 def _read(path: str) -> ty.Any:
@@ -156,6 +170,11 @@ def _flavor(data: Mapping[str, ty.Any], name: str | None,
     name = name if fields['name'] is None else str(fields['name'])
     if not name:
         raise source.UnreadError(f'{where}: it has no name')
+    for key, value in (('name', name), ('id', str(fields['id'] or ''))):
+        if not names.is_printable(value):
+            raise source.UnreadError(
+                f'{where}: {key} {names.PRINTABLE}, not '
+                f'{policy.shown(value)}')
     specs = fields['extra_specs']
     return snapshot.Flavor(
         name=name, id=str(fields['id'] or ''),

@@ -113,12 +113,12 @@ def _add_image(parser: argparse.ArgumentParser) -> None:
 
 
 def _image(parsed_args: argparse.Namespace) -> flavor_file.Image:
-    """The image that is asked for; its name stands for one without."""
+    """The image that is asked for; IMAGE stands for an ID."""
     found = flavor_file.Image()
     if parsed_args.image is not None:
         found = flavor_file.image(parsed_args.image)
     return found._replace(
-        name=found.name or 'IMAGE',
+        id=found.id or 'IMAGE',
         properties={**found.properties,
                     **source.image_properties(parsed_args)})
 
@@ -220,7 +220,7 @@ class Translate(planning.Plan):
         from nfv_sched.render import translate as render
         found = [translate.flavor(each) for each in chosen]
         if image.properties:
-            found.append(translate.image(image.name, image.properties))
+            found.append(translate.image(image.id, image.properties))
         self.found = any(each.errors or any(
             line.lost for line in each.lines) for each in found)
         return planning.Output(

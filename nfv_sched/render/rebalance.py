@@ -29,7 +29,8 @@ COLUMNS = ('Move', 'Kind', 'What', 'From', 'To', 'Ports', 'After')
 _NOUNS = {snapshot.DHCP: 'DHCP servers', snapshot.ROUTER: 'Routers',
           snapshot.OVN: 'Routers at gateways of ML2/OVN'}
 #: How Neutron's client names what an agent of a kind serves.
-_SERVED = {snapshot.DHCP: 'network --dhcp', snapshot.ROUTER: 'router --l3'}
+_SERVED = {snapshot.DHCP: ('network', '--dhcp'),
+           snapshot.ROUTER: ('router', '--l3')}
 
 
 def rows(plans: Iterable[rebalance.Plan]) -> list[tuple]:
@@ -76,8 +77,8 @@ def commands(plans: Iterable[rebalance.Plan]) -> list[str]:
 
 def _of_move(move: rebalance.Move) -> list[str]:
     served = _SERVED[move.service.kind]
-    return [f'openstack network agent {verb} {served} '
-            f'{shlex.quote(agent.id)} {shlex.quote(move.service.id)}'
+    return [shlex.join(('openstack', 'network', 'agent', verb, *served, '--',
+                        agent.id, move.service.id))
             for verb, agent in (('remove', move.source),
                                 ('add', move.target))]
 

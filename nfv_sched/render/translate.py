@@ -11,6 +11,7 @@
 #    under the License.
 """What flavors become, for people, for programs and for a shell."""
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from nfv_sched.advice import translations
 from nfv_sched.cloud import snapshot
 from nfv_sched.render import plans
 from nfv_sched.render import tables
+from nfv_sched import text as words
 
 COLUMNS = ('Flavor', 'Key', 'Value', 'Becomes', 'Class', 'Do')
 
@@ -94,14 +96,14 @@ def commands(
         for line in each.lines:
             yield from _remarks(line)
         if each.where == translations.IMAGE:
-            yield from _image(each)
+            yield from _clear(_image(each))
             continue
         flavor = None if new is None else new[each.name]
         if flavor is not None:
             yield from _limits(flavor)
         steps = _create(each, flavor) if flavor is not None else _flavor(each)
         if not each.errors:
-            yield from steps
+            yield from _clear(steps)
             continue
         for key, text in each.errors:
             yield plans.comment(f'{_ERROR} afterwards: {key}: {text}')
@@ -109,6 +111,19 @@ def commands(
             'the commands are commented out: no host takes this flavor, or '
             'the API refuses it')
         yield from map(plans.comment, steps)
+
+
+def _clear(steps: Iterable[str]) -> Iterator[str]:
+    """Return commands, as comments if a terminal would not show all."""
+    lines = list(steps)
+    if all(line == words.line(line) for line in lines):
+        yield from lines
+        return
+    yield plans.comment(
+        'the commands are commented out: a name or value has characters that '
+        'a terminal does not show')
+    for line in lines:
+        yield plans.comment(words.line(line))
 
 
 def _remarks(line: translate.Line) -> Iterator[str]:
@@ -185,21 +200,20 @@ def _image(found: translate.Translated) -> Iterator[str]:
                           *_keys(found.unset), *_named(found)))
 
 
-def _named(found: translate.Translated) -> Iterator[str]:
-    """Its name, which the client must not take for an option."""
-    if found.name.startswith('-'):
-        yield '--'
-    yield found.name
+def _named(found: translate.Translated) -> tuple[str, str]:
+    """Return its name, which the client must not take for an option."""
+    return '--', found.name
 
 
 def _properties(pairs: Mapping[str, str]) -> Iterator[str]:
-    for key, value in pairs.items():
-        yield from ('--property', f'{key}={value}')
+    return _keys([f'{key}={value}' for key, value in pairs.items()])
 
 
 def _keys(keys: Sequence[str]) -> Iterator[str]:
     for key in keys:
-        yield from ('--property', key)
+        # One word where the client would take the key for an option.
+        yield from ((f'--property={key}',) if key.startswith('-')
+                    else ('--property', key))
 
 
 def _pairs(pairs: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@
 #    under the License.
 """Clouds as snapshots, made up by a random number generator."""
 
+import dataclasses
 import random
 import uuid
 
@@ -54,7 +55,7 @@ def host(name='compute-1', nodes=None, **fields):
     :param nodes: its NUMA nodes; None for one
     """
     return snapshot.Host(**{**dict(
-        name=name, hypervisor=name, uuid=_uuid('host', name),
+        name=name, hypervisor=name, uuid=uuid_of('host', name),
         nodes=(node(),) if nodes is None else tuple(nodes), vcpus=28,
         memory=256 * GIB), **fields})
 
@@ -79,7 +80,7 @@ def server(name='vm', pins=None, host='compute-1', shared=None, fields=None,
             dedicated=frozenset(dedicated), shared=frozenset(floating),
             memory=GIB, page_size=GIB * 1024), **(fields or {})}))
     values = dict(
-        uuid=_uuid('server', f'{host} {name}'), name=name, host=host,
+        uuid=uuid_of('server', f'{host} {name}'), name=name, host=host,
         flavor=flavor(vcpu or 1, max(len(nodes), 1) * GIB),
         nodes=tuple(nodes) or None)
     return snapshot.Server(**{**values, **more})
@@ -92,7 +93,25 @@ def cloud(hosts=(), servers=(), **fields):
         servers=tuple(servers)), **fields})
 
 
-def _uuid(kind, name):
+def with_uuids(cloud):
+    """A cloud whose agents and networks have UUIDs, as files must."""
+    return dataclasses.replace(
+        cloud,
+        network_agents=cloud.network_agents and tuple(dataclasses.replace(
+            agent, serves=tuple(map(id_of, agent.serves)))
+            for agent in cloud.network_agents),
+        network_services=tuple(dataclasses.replace(
+            service, id=id_of(service.id))
+            for service in cloud.network_services))
+
+
+def id_of(name):
+    """A UUID that sorts as a short name does."""
+    return name.encode().hex().ljust(32, '0')[:32]
+
+
+def uuid_of(kind, name):
+    """A UUID, always the same for a name."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f'{kind} {name}'))
 
 

@@ -16,6 +16,7 @@ import dataclasses
 import re
 import typing as ty
 
+from nfv_sched.cloud import names as cloud_names
 from nfv_sched.rules import base
 from nfv_sched.rules import place as rule_place
 from nfv_sched.simulator.cloud_file import problems
@@ -97,6 +98,8 @@ class Hosts:
                             f'{host.reserved_memory} MiB is more than the '
                             f'{sum(host.memory)} MiB of the host')
         devices = model.PCIConfig()
+        if not cloud_names.is_host(host.name):
+            self._found.add((*path, 'name'), cloud_names.HOST)
         try:
             devices = pci.build(host.pci_devices)
         except pci.TooManyDevices as e:

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from nfv_sched.advice import rebalance
 from nfv_sched.cloud import snapshot
 from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
 
 PHYSNETS = ('red', 'blue')
 
@@ -32,12 +33,12 @@ PHYSNETS = ('red', 'blue')
 def agent(name, *serves, kind='router', physnets=PHYSNETS, **fields):
     """An agent on a host of its name."""
     return snapshot.NetworkAgent(
-        id=f'id-{name}', kind=kind, host=name, serves=serves,
+        id=snapshots.id_of(f'id-{name}'), kind=kind, host=name, serves=serves,
         physnets=frozenset(physnets), **fields)
 
 
 def service(name, ports=1, kind='router', **fields):
-    """A router, named as its ID."""
+    """A router, with its name."""
     return snapshot.NetworkService(
         id=name, name=name, kind=kind, ports=ports, **fields)
 

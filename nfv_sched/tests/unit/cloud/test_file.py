@@ -27,11 +27,11 @@ CLOUD = snapshot.Cloud(
     taken='2026-01-02T03:04:05Z', missing=('cell2 did not answer',),
     options={'nfv_sched': {'ledger': 'none', 'numbers': [1, 2]}},
     hosts=(snapshot.Host(
-        name='a', hypervisor='a', uuid='1', nodes=(snapshot.Node(
+        name='a', hypervisor='a', uuid='1' * 32, nodes=(snapshot.Node(
             number=0, memory=1024, dedicated=frozenset(range(8)),
             siblings=(frozenset({0, 1}), frozenset({2, 3}))),)),),
     servers=(snapshot.Server(
-        uuid='2', name='b', host='a',
+        uuid='2' * 32, name='b', host='a',
         flavor=snapshot.Flavor(name='f', vcpus=1, memory=512)),))
 
 

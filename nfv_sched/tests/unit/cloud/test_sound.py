@@ -120,3 +120,45 @@ class SoundTest(base.TestCase):
                 ('DEFAULT', 'initial_cpu_allocation_ratio', -1)):
             self.refused(f'options.{section}.{name} cannot be {value!r}',
                          options={section: {name: value}})
+
+    def test_names(self):
+        """Those that commands are printed with; Nova's own rules pass."""
+        host, server = snapshots.host(), snapshots.server()
+        agent = snapshot.NetworkAgent(
+            id='a' * 32, kind='dhcp', host='one', serves=('b' * 32,))
+        good = snapshots.cloud(
+            [host], [server], network_agents=(agent,),
+            network_services=(snapshot.NetworkService(
+                id='b' * 32, kind='dhcp', name='\x1b any\n'),),
+            flavors=(snapshots.flavor(name='large, 2 GiB\u3000\u00fc'),),
+            aggregates=(snapshot.Aggregate(name='-rack 1', hosts=('a',)),))
+        sound.check_names(good)
+        sound.check_names(snapshots.generated())
+        option = '--os-auth-url=http://127.0.0.1:1'
+        for where, fields in (
+                ('servers[0].uuid', {'servers': (dataclasses.replace(
+                    server, uuid=option),)}),
+                ('servers[0].host', {'servers': (dataclasses.replace(
+                    server, host='-a'),)}),
+                *((f'hosts[0].{field}', {'hosts': (dataclasses.replace(
+                    host, **{field: value}),)}) for field, value in (
+                        ('uuid', '--' + 'a' * 32), ('uuid', ''),
+                        ('name', option), ('name', 'a b'), ('name', ''),
+                        ('name', 'a\u00a0b'), ('name', 'a\u200b'),
+                        ('name', 'a' * 256), ('cell', '\u202e'),
+                        ('zone', 'a\nb'))),
+                ('flavors[0]', {'flavors': (snapshots.flavor(name='\x1b'),)}),
+                ('aggregates[0].hosts', {'aggregates': (snapshot.Aggregate(
+                    name='a', hosts=('-x',)),)}),
+                ('network_agents[0].id', {'network_agents': (
+                    dataclasses.replace(agent, id=option),)}),
+                ('network_agents[0].id', {'network_agents': (
+                    dataclasses.replace(agent, id='-x', kind='ovn'),)}),
+                ('network_agents[0].serves', {'network_agents': (
+                    dataclasses.replace(agent, serves=(option,)),)}),
+                ('network_services[0].id', {'network_services': (
+                    snapshot.NetworkService(id='-x', kind='router'),)})):
+            error = self.assertRaises(
+                codec.WrongError, sound.check_names,
+                dataclasses.replace(good, **fields))
+            self.assertTrue(str(error).startswith(f'{where}: must be '), error)

@@ -29,6 +29,7 @@ from nfv_sched.cloud import codec
 from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.advice import clouds
 from nfv_sched.tests.unit.advice import test_rebalance
 from nfv_sched.tests.unit.cmd import base
@@ -50,11 +51,11 @@ CLOUD = clouds.cloud(
     clouds.host('two'),
     servers=(SERVER,), flavors=(clouds.flavor(name='vrouter.4'),),
     aggregates=(snapshot.Aggregate(name='nfv', hosts=('one',)),))
-CLOUD = dataclasses.replace(
+CLOUD = snapshots.with_uuids(dataclasses.replace(
     CLOUD, network_agents=(
         test_rebalance.agent('one', *'abcde', zone='west', mode='legacy'),
         test_rebalance.agent('two')),
-    network_services=tuple(map(test_rebalance.service, 'abcde')))
+    network_services=tuple(map(test_rebalance.service, 'abcde'))))
 
 COMMANDS = (
     ('host', 'list'), ('host', 'list', '-f', 'csv'),
@@ -144,12 +145,13 @@ EDITS = (
     (('network_agents',), None, False),
     (('network_agents',), [], False),
     (('network_agents', 0, 'kind'), 'x', REFUSED),
-    (('network_agents', 0, 'host'), ESCAPE, False),
+    (('network_agents', 0, 'host'), ESCAPE, REFUSED),
     (('network_agents', 0, 'mode'), ESCAPE, False),
     (('network_agents', 0, 'alive'), False, False),
     (('network_agents', 0, 'serves'), ['a', 'a'], REFUSED),
-    (('network_agents', 0, 'serves'), ['unknown'], False),
-    (('network_agents', 1, 'id'), ESCAPE, False),
+    (('network_agents', 0, 'serves'), ['unknown'], REFUSED),
+    (('network_agents', 0, 'serves'), ['f' * 32], False),
+    (('network_agents', 1, 'id'), ESCAPE, REFUSED),
     (('network_agents', 1, 'physnets'), None, False),
     (('network_agents', 1, 'tunnels'), [ESCAPE], False),
     (('network_services',), [], False),

@@ -31,7 +31,7 @@ CLOUD = clouds.cloud(
 
 #: With one of the CPUs of host one.
 SMALL = snapshot.Server(
-    uuid='x', name='small', host='one', cell='cell1', state='active',
+    uuid='a' * 32, name='small', host='one', cell='cell1', state='active',
     flavor=clouds.flavor(1), nodes=(snapshot.GuestNode(
         host_node=0, pins={0: 2}, dedicated=frozenset((0,)), memory=512,
         cpu_policy='dedicated'),))
@@ -118,7 +118,7 @@ class CapacityTest(base.CommandTestCase):
 
     def test_project_of_a_server(self):
         file.save(dataclasses.replace(CLOUD, servers=(snapshot.Server(
-            uuid='x', name='x', project='gamma', host=None,
+            uuid='b' * 32, name='x', project='gamma', host=None,
             flavor=FLAVORS[0]),)), self.file)
         self.assertEqual(2, len(self.table('list', '--project', 'gamma')))
 
@@ -150,7 +150,7 @@ class CapacityTest(base.CommandTestCase):
     def test_several_compute_nodes_of_a_service(self):
         cloud = dataclasses.replace(CLOUD, hosts=(
             *CLOUD.hosts, dataclasses.replace(
-                CLOUD.hosts[2], uuid='other', hypervisor='six-2',
+                CLOUD.hosts[2], uuid='c' * 32, hypervisor='six-2',
                 providers=())))
         file.save(cloud, self.file)
         code, out, err = self.run_command(
@@ -306,7 +306,7 @@ class CapacityTest(base.CommandTestCase):
                 'enabled_filters': [
                     *clouds.FILTERS, 'AggregateMultiTenancyIsolation']}},
             servers=(SMALL, dataclasses.replace(
-                SMALL, uuid='y', name='other', host=None, nodes=None,
+                SMALL, uuid='d' * 32, name='other', host=None, nodes=None,
                 project='gamma')),
             aggregates=(snapshot.Aggregate(
                 name='ours', hosts=('one',), metadata={

@@ -128,15 +128,16 @@ class FlavorFileTest(tests_base.TestCase):
             self.assertEqual(1, len(str(error).splitlines()))
 
     def test_image(self):
-        for content, name in (
+        for content, image_id in (
             ({'hw_cpu_policy': 'dedicated', 'min': 1}, ''),
-            ({'id': 'i', 'name': 'cirros', 'properties': {
+            ({'id': 'a' * 32, 'name': 'cirros', 'properties': {
                 'hw_cpu_policy': 'dedicated', 'min': 1, 'stores': []}},
-             'cirros')):
+             'a' * 32)):
             self.assertEqual(
-                (name, {'hw_cpu_policy': 'dedicated', 'min': '1'}, 0, 0),
+                (image_id, {'hw_cpu_policy': 'dedicated', 'min': '1'}, 0, 0),
                 flavor_file.image(self.files.write(content)))
         for content in ('x', '[]', '', {'properties': {}, 'min_ram': -1},
+                        {'properties': {}, 'id': '--os-auth-url=x'},
                         {'properties': {}, 'size': 'x'}):
             self.assertRaises(source.UnreadError, flavor_file.image,
                               self.files.write(content))
@@ -323,7 +324,7 @@ class TranslateTest(base.CommandTestCase):
         """The client understands them, and asks for a checking API."""
         out = self.translate('--file', self.file, '-f', 'commands')
         self.assertIn('if ! openstack --os-compute-api-version 2.86 flavor '
-                      "show 'old one' > /dev/null 2>&1; then\n", out)
+                      "show -- 'old one' > /dev/null 2>&1; then\n", out)
         (version, create), (_version, properties) = test_plans.parsed(
             self.lines(out))
         self.assertEqual('2.86', version)
@@ -451,7 +452,12 @@ esac
 
     def test_commands_are_harmless(self):
         evil = "x\nreboot; `reboot` $(reboot) '\u2028reboot"
-        path = self.files.write({evil: {
+        path = self.files.write({evil: {'vcpus': 1, 'ram': 1}}, 'evil')
+        code, out, err = self.run_command(
+            'flavor', 'translate', '--file', path, '-f', 'commands')
+        self.assertEqual((1, ''), (code, out))
+        self.assertIn('name must be printable characters', err)
+        path = self.files.write({'evil': {
             'vcpus': 1, 'ram': 1, 'properties': {
                 'hw:numa_node.0': evil, f'hw:{evil}': evil,
                 'hw:cpu_model': evil}}}, 'evil')
@@ -468,6 +474,15 @@ esac
         self.assertEqual((evil, evil), (create.name, properties.flavor))
         self.assertIn('nfv:numa_node.0', properties.properties)
 
+    def test_commands_that_cannot_be_shown(self):
+        """They are comments: what is pasted is what was seen."""
+        path = self.files.write({'a': {'vcpus': 1, 'ram': 1024, 'properties': {
+            'hw:cpu_policy': 'dedicated', 'trait:CUSTOM_A': 'required',
+            'custom:note': 'a\u200bb'}}})
+        out = self.translate('--file', path, '-f', 'commands', code=0)
+        self.assertEqual([], self.lines(out))
+        self.assertIn(r'a\u200bb', out)
+
     def lines(self, out):
         """Return the commands that create and change flavors."""
         lines = re.sub('(?m)^(#.*|if .*|fi)\n', '', out)
@@ -475,13 +490,14 @@ esac
             r'\n *openstack', '\n' + lines)[1:]]
 
     def test_image(self):
-        path = self.files.write({'name': 'guest', 'properties': {
+        image = '8b1d5e0a-53f6-4a4e-9a2f-6d3a7c1e9f20'
+        path = self.files.write({'id': image, 'name': '$(x)', 'properties': {
             'hw_vif_model': 'avp', 'hw_numa_node.0': '1', 'other': 'x'}})
         out = self.translate('--image', path, '-f', 'commands')
         self.assertIn('openstack image set --property hw_vif_model=virtio '
-                      '--property hw_vif_multiqueue_enabled=true guest\n'
+                      f'--property hw_vif_multiqueue_enabled=true -- {image}\n'
                       'openstack image unset --property hw_numa_node.0 '
-                      'guest\n', out)
+                      f'-- {image}\n', out)
         self.assertNotIn('other', out)
 
     def test_document(self):

@@ -35,7 +35,7 @@ def made_cloud(**fields):
             network=snapshot.HostNetwork(vswitch_ports=6, dhcp_servers=1)),
         snapshots.host('b', [snapshots.node(cores=4, threads=1)],
                        zone='edge', enabled=False, disabled_reason='repair'),
-        snapshot.Host(name='c', hypervisor='c', uuid='c', vcpus=4,
+        snapshot.Host(name='c', hypervisor='c', uuid='c' * 32, vcpus=4,
                       vcpus_used=1, cpu_ratio=4.0, up=False)], [
         snapshots.server('router', {0: [1]}, 'a'),
         snapshots.server('db', {0: [2], 1: [5]}, 'a'),
@@ -203,13 +203,13 @@ class ShowTest(_CommandTest):
 
     def test_ambiguous(self):
         file.save(snapshots.cloud([
-            snapshots.host('a', uuid=name, hypervisor=name)
-            for name in 'xy']), self.file)
+            snapshots.host('a', uuid=name * 32, hypervisor=name)
+            for name in 'ef']), self.file)
         self.assertEqual(
-            (2, "error: several compute nodes of host 'a': a (x), a (y)\n"),
+            (2, "error: several compute nodes of host 'a': a (e), a (f)\n"),
             self.host('show', 'a')[::2])
-        self.assertEqual(0, self.host('show', 'a (y)')[0])
-        self.assertEqual(0, self.host('show', 'x')[0])
+        self.assertEqual(0, self.host('show', 'a (f)')[0])
+        self.assertEqual(0, self.host('show', 'e' * 32)[0])
 
 
 class FactsTest(_CommandTest):
@@ -275,13 +275,14 @@ class FactsTest(_CommandTest):
                 self.seen(*args))
 
     def test_names_do_no_harm(self):
-        """A warning is a line, whatever a host is named."""
+        """A message is a line, whatever a host is named."""
         name = 'a\nerror: x'
         file.save(snapshots.cloud([snapshots.host(name, [snapshots.node(
             0, 4, 1, 1)])]), self.file)
         self.write(0, 1, name=name)
-        self.assertRegex(self.seen('map')[2],
-                         r'^warning: a error: x is shown without .*\n$')
+        code, out, err = self.seen('map')
+        self.assertEqual((1, ''), (code, out))
+        self.assertRegex(err, r'^error: .*: hosts\[0\]\.name: must be .*\n$')
 
     def test_no_folder_and_no_cloud(self):
         """The folder is looked at first: to read a cloud takes longer."""

@@ -25,19 +25,20 @@ from prometheus_client import parser
 
 from nfv_sched.cloud import file
 from nfv_sched.journal import entry
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.advice import clouds
 from nfv_sched.tests.unit.advice import test_rebalance
 from nfv_sched.tests.unit.cmd import base
 from nfv_sched.tests.unit.journal import test_entry
 
-CLOUD = dataclasses.replace(clouds.cloud(
+CLOUD = snapshots.with_uuids(dataclasses.replace(clouds.cloud(
     clouds.host('one', clouds.node(0, range(5)), clouds.node(1, range(3))),
     clouds.host('two'), flavors=(
         clouds.flavor(name='vrouter.4'), clouds.flavor(6, name='fw.6'))),
     taken='2026-01-02T03:04:05Z', missing=('Cell 2 does not answer',),
     network_agents=(test_rebalance.agent('one', *'abcdef'),
                     test_rebalance.agent('two')),
-    network_services=tuple(map(test_rebalance.service, 'abcdef')))
+    network_services=tuple(map(test_rebalance.service, 'abcdef'))))
 JOURNAL = 'refusals-20260102T030405Z-1-0123abcd.jsonl'
 
 

@@ -23,6 +23,7 @@ import yaml
 
 from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.advice import clouds
 from nfv_sched.tests.unit.advice import test_gain
 from nfv_sched.tests.unit.advice import test_rebalance
@@ -33,9 +34,9 @@ def agents(kind, first, second, **fields):
     """An agent that serves something, and one that is to get it."""
     return (dataclasses.replace(
         test_rebalance.agent('one', *test_rebalance.names(first), kind=kind),
-        id=f'{kind}-1'), dataclasses.replace(
+        id=snapshots.id_of(f'{kind}-1')), dataclasses.replace(
         test_rebalance.agent('two', *test_rebalance.names(second), kind=kind,
-                             **fields), id=f'{kind}-2'))
+                             **fields), id=snapshots.id_of(f'{kind}-2')))
 
 
 ROUTERS = test_rebalance.routers('r', 6, ports=2)
@@ -57,7 +58,8 @@ class PlanTest(base.CommandTestCase):
         self.save()
 
     def save(self, **fields):
-        file.save(dataclasses.replace(CLOUD, **fields), self.path)
+        file.save(snapshots.with_uuids(
+            dataclasses.replace(CLOUD, **fields)), self.path)
 
     def plan(self, *args, code=3):
         found, out, err = self.run_command(
@@ -86,8 +88,8 @@ class PlanTest(base.CommandTestCase):
         given = test_gain.cloud(16, 0, of_router=1)
         full = clouds.host('two', clouds.node(0, range(8)),
                            network=given.hosts[1].network)
-        file.save(dataclasses.replace(
-            given, hosts=(given.hosts[0], full)), self.path)
+        file.save(snapshots.with_uuids(dataclasses.replace(
+            given, hosts=(given.hosts[0], full))), self.path)
         self.assertIn('\nsmall: 2 guests more will fit.\n', self.plan())
         document = json.loads(self.plan('-f', 'json'))
         self.assertEqual({'ports': {'one': 2, 'two': -2},
@@ -120,30 +122,32 @@ class PlanTest(base.CommandTestCase):
 
     def test_commands(self):
         """Those of Neutron's client: what is taken away is given at once."""
+        n0, r0, d1, d2, r1, r2 = map(snapshots.id_of, (
+            'n0', 'r0', 'dhcp-1', 'dhcp-2', 'router-1', 'router-2'))
         self.assertEqual([
             '# 1: net 0, from one to two',
-            'openstack network agent remove network --dhcp dhcp-1 n0',
-            'openstack network agent add network --dhcp dhcp-2 n0',
+            f'openstack network agent remove network --dhcp -- {d1} {n0}',
+            f'openstack network agent add network --dhcp -- {d2} {n0}',
             '# 2: r0, from one to two',
-            'openstack network agent remove router --l3 router-1 r0',
-            'openstack network agent add router --l3 router-2 r0'],
+            f'openstack network agent remove router --l3 -- {r1} {r0}',
+            f'openstack network agent add router --l3 -- {r2} {r0}'],
             self.plan('-f', 'commands').splitlines()[1:7])
 
     def test_commands_are_harmless(self):
         """Whatever others have named their routers, or written to a file."""
         evil = "x\nreboot; `reboot` $(reboot) '\u2028reboot"
-        made = [test_rebalance.service(name) for name in (
-            f'{number}{evil}' for number in range(5))]
-        one, two = agents('router', made, ())
-        self.save(network_services=tuple(made), network_agents=(
-            one, dataclasses.replace(two, id=evil, host=evil)))
+        made = [dataclasses.replace(
+            test_rebalance.service(f'r{number}'), name=f'{number}{evil}')
+            for number in range(5)]
+        self.save(network_services=tuple(made),
+                  network_agents=agents('router', made, ()))
         text = self.plan('-f', 'commands')
         self.assertEqual(
             [['openstack', 'network', 'agent', verb, 'router', '--l3']
              for verb in ('remove', 'add')],
             [words[:6] for words in self.commands_in(text)])
         self.assertEqual(
-            [8, 8], [len(words) for words in self.commands_in(text)])
+            [9, 9], [len(words) for words in self.commands_in(text)])
 
     def commands_in(self, text):
         """What a shell would run, word by word."""
@@ -175,8 +179,9 @@ class PlanTest(base.CommandTestCase):
                     'ports_after')) for each in router['agents']])
             move, = dhcp['moves']
             self.assertEqual(
-                {'id': 'n0', 'name': 'net 0', 'from': 'one', 'to': 'two',
-                 'ports': 1, 'after': {'most': 4, 'fewest': 1}},
+                {'id': snapshots.id_of('n0'), 'name': 'net 0',
+                 'from': 'one', 'to': 'two', 'ports': 1,
+                 'after': {'most': 4, 'fewest': 1}},
                 {name: value for name, value in move.items()
                  if name != 'commands'})
             self.assertEqual(2, len(move['commands']))
