@@ -354,6 +354,7 @@ class _Anonymizer:
             self, request: snapshot.PCIRequest) -> snapshot.PCIRequest:
         return dataclasses.replace(
             request, id=request.id and self._uuid(request.id),
+            alias=request.alias and _DROPPED,
             port=request.port and self._uuid(request.port),
             specs=tuple({
                 name: self._label(value)

@@ -86,7 +86,13 @@ CLOUD = snapshot.Cloud(
                    'os_command_line': 'acme'},
             ports=(snapshot.Port(
                 id=uuids.port, network=uuids.network, physnet='acme-net',
-                device='0000:81:00.1'),),
+                network_name='acme-lan', device='0000:81:00.1'),),
+            pci_requests=(
+                snapshot.PCIRequest(id=uuids.flavored, alias='acme-gpu'),
+                snapshot.PCIRequest(
+                    id=uuids.request, port=uuids.port, numa_policy='required',
+                    specs=({'physical_network': 'acme-net',
+                            'remote_managed': 'False', 'acme': 'x'},))),
             group=uuids.group, zone='acme-west',
             hints={'group': (uuids.group,), 'query': ('acme-1',)},
             devices=('0000:81:00.1',),
@@ -157,6 +163,14 @@ class AnonymizeTest(base.TestCase):
         self.assertEqual(first.uuid, move.server)
         mine = next(each for each in cloud.hosts if each.name == first.host)
         self.assertEqual(first.uuid, mine.devices[0].server)
+        flavored, of_port = first.pci_requests
+        port, = first.ports
+        self.assertEqual(
+            (mine.devices[0].request, port.id, 'required', (
+                {'physical_network': port.physnet,
+                 'remote_managed': 'False'},)),
+            (of_port.id, of_port.port, of_port.numa_policy, of_port.specs))
+        self.assertIsNotNone(flavored.alias)
         self.assertEqual((first.uuid,), cloud.groups[0].members)
         self.assertEqual(cloud.groups[0].uuid, first.group)
         self.assertEqual({'group': (first.group,)}, first.hints)
