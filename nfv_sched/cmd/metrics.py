@@ -18,6 +18,7 @@ import datetime
 import logging
 import os
 import signal
+import ssl
 import threading
 import time
 import types
@@ -40,7 +41,8 @@ With --textfile the cloud is read once and the file is replaced as a whole, for
 the textfile collector of node_exporter: run the command by a timer. With
 --listen it is read every --interval seconds, never because somebody asks; if
 that fails, the last figures are kept, and nfv_sched_snapshot_age_seconds and
-nfv_sched_collection_errors_total grow. SIGTERM ends it.
+nfv_sched_collection_errors_total grow. SIGTERM ends it. Connections are closed
+after 10 seconds, and the oldest of more than 32.
 
 nfv_sched_refusals_total comes from the decision journal on this host: with
 --textfile all that were ever in it, with --listen those since the command
@@ -81,8 +83,19 @@ class Metrics(source.Looking, cli.Command):
             '--textfile', metavar='FILE',
             help='write them to this file, once')
         where.add_argument(
-            '--listen', metavar='ADDRESS:PORT', type=_address,
-            help='serve them over HTTP, until the command is ended')
+            '--listen', metavar='[ADDRESS]:PORT', type=_address,
+            help='serve them over HTTP, until the command is ended (default '
+                 'ADDRESS: 127.0.0.1; 0.0.0.0 or [::] for all addresses)')
+        parser.add_argument(
+            '--tls-cert', metavar='FILE',
+            help='with --listen: serve HTTPS with this certificate')
+        parser.add_argument(
+            '--tls-key', metavar='FILE',
+            help='its private key (default: in the file of --tls-cert)')
+        parser.add_argument(
+            '--tls-client-ca', metavar='FILE',
+            help='with --tls-cert: accept only clients with a certificate of '
+                 'these authorities')
         parser.add_argument(
             '--interval', metavar='SECONDS', type=_interval, default=300.0,
             help='with --listen: from the start of one reading of the cloud '
@@ -128,7 +141,9 @@ class Metrics(source.Looking, cli.Command):
     def _serve(self, collection: '_Collection',
                parsed_args: argparse.Namespace) -> int:
         """Collect again and again and serve what there is."""
-        import prometheus_client
+        from prometheus_client import exposition
+
+        from nfv_sched.cmd import metrics_server
         address, port = parsed_args.listen
         stopped = threading.Event()
 
@@ -137,26 +152,31 @@ class Metrics(source.Looking, cli.Command):
                 stopped.set()
                 raise _Stopped
 
+        def render(accept: str) -> tuple[str, bytes]:
+            encoder, content_type = exposition.choose_encoder(accept)
+            return content_type, encoder(collection.registry)
+
         try:
-            server, thread = prometheus_client.start_http_server(
-                port, address, collection.registry)
+            server = metrics_server.Server(
+                (address, port), render, tls_context(parsed_args))
         except OSError as exc:
             raise source.UnreadError(
                 f'{address}:{port}: {exc.strerror or exc}') from exc
+        server.start()
         try:
             with contextlib.suppress(_Stopped):
                 for number in (signal.SIGTERM, signal.SIGINT):
                     signal.signal(number, stop)
                 self.app.stdout.write(
-                    f'http://{address}:{server.server_port}/metrics\n')
+                    f'{"https" if parsed_args.tls_cert else "http"}://'
+                    f'{f"[{address}]" if ":" in address else address}:'
+                    f'{server.server_port}/metrics\n')
                 self.app.stdout.flush()
                 collection.begin()
                 self._collect_until_stopped(
                     collection, parsed_args.interval, stopped)
         finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
+            server.stop()
         return 0
 
     def _collect_until_stopped(
@@ -329,12 +349,35 @@ def _seconds(time_stamp: str) -> float:
         return 0.0
 
 
+def tls_context(parsed_args: argparse.Namespace) -> ssl.SSLContext | None:
+    """Return the TLS settings; None to serve HTTP.
+
+    :raises UnreadError: if a file cannot be used
+    """
+    if parsed_args.tls_cert is None:
+        if parsed_args.tls_key or parsed_args.tls_client_ca:
+            raise source.UsageError('--tls-cert needed')
+        return None
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(parsed_args.tls_cert, parsed_args.tls_key)
+        if parsed_args.tls_client_ca is not None:
+            context.load_verify_locations(parsed_args.tls_client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except OSError as exc:
+        raise source.UnreadError(
+            f'{parsed_args.tls_cert}: the certificate, its key or the '
+            f'authorities cannot be used: {exc.strerror or exc}') from exc
+    return context
+
+
 def _address(text: str) -> tuple[str, int]:
+    """Return address and port; without an address, that of loopback."""
     address, colon, port = text.rpartition(':')
     if not colon or not port.isdecimal() or not 0 <= int(port) < 65536:
         raise argparse.ArgumentTypeError(
             f'{text!r} is not like 127.0.0.1:9180')
-    return address.strip('[]') or '0.0.0.0', int(port)
+    return address.strip('[]') or '127.0.0.1', int(port)
 
 
 def _interval(text: str) -> float:

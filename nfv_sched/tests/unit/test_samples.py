@@ -159,6 +159,16 @@ class UnitsTest(base.TestCase):
                 unit = _Unit(path.with_suffix('.service'))
                 self.assertEqual('oneshot', unit['Service']['Type'])
 
+    def test_limits(self):
+        """No service takes more of its host than it may."""
+        for path in UNITS:
+            if path.suffix == '.service':
+                lines = path.read_text().splitlines()
+                for name in ('LimitNOFILE', 'TasksMax', 'MemoryMax'):
+                    self.assertEqual(1, sum(
+                        line.startswith(f'{name}=') for line in lines),
+                        f'{path.name}: {name}')
+
     @testtools.skipUnless(shutil.which('systemd-analyze'), 'no systemd')
     def test_systemd(self):
         """It knows all settings."""
