@@ -745,10 +745,11 @@ class PublicationTest(LedgerTestCase):
         self.allocate(uuids.guest, 'host1', 3)
         self.bind('host1', 3, uuids.guest)
 
-        def fail(context, ports):
+        def fail(ports):
             raise RuntimeError('no database')
 
-        with fixtures.MonkeyPatch('nfv_sched.nova.records._plugged', fail):
+        with fixtures.MonkeyPatch(
+                'nfv_sched.nova.records.plugged_servers', fail):
             error = self.assertRaises(publisher.RoundError, made.round)
             self.assertIn('no database', str(error))
         self.assertEqual((20, 2), self.inventory('host1'))

@@ -48,9 +48,11 @@ PLUGIN_PREFIX = 'nfv_'
 
 #: Private names of others, such as Nova and its fixtures, that are also ours.
 FOREIGN = {
+    'tests/equivalence/claims.py': {'_pci_requests'},
     'tests/functional/base.py': {'_host'},
     'tests/functional/network.py': {
         '_networks', '_ports', '_security_groups'},
+    'tests/functional/test_ledger.py': {'_ports'},
     'tests/functional/test_concurrency.py': {'_select_destinations'},
     'tests/functional/test_network_limits.py': {'_networks'},
 }

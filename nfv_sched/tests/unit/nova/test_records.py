@@ -70,7 +70,7 @@ class CellsTest(base.TestCase):
             'near': ([], {}, {}),
             'far': nova_context.did_not_respond_sentinel})
         cells = records.Cells()
-        self.assertEqual([('near', [], {}, {}, True)], cells.hosts())
+        self.assertEqual(['near'], [hosts.cell for hosts in cells.hosts()])
         self.assertEqual([f'Cell {uuids.far}(far) does not answer in time'],
                          cells.failures)
         self.assertEqual([('far', 'does not answer in time')],
