@@ -67,14 +67,16 @@ class Wanted:
     :ivar request: what it asks for
     :ivar terms: the rules by which filters of nfv-sched decide; None if none
         of them has a say
-    :ivar limited: whether a filter of NUMA topology hands limits to the claim
+    :ivar limited: whether a filter of NUMA topology sets limits for the claim
     :ivar sorting: how Nova sorts the cells of a host
+    :ivar limits_lost: whether the limits do not reach the claim
     """
 
     request: nfv_request.Request
     terms: decide.Terms | None = None
     limited: bool = True
     sorting: numa_evaluation.CellSorting = numa_evaluation.CellSorting()
+    limits_lost: bool = False
 
     def is_near_networks(self, host: topology.HostTopology) -> bool:
         """Whether networks of the guest say which NUMA nodes it may have."""
@@ -177,10 +179,8 @@ def _decide(
                 else decide.floating(host, terms)), None
     if host is None:
         return _REFUSED, None
-    evaluation = numa_evaluation.Evaluation(
-        host, request.guest, ratios if wanted.limited else NO_RATIOS,
-        room.devices.pools if room.devices else None,
-        bool(request.demands), wanted.sorting, request.pristine)
+    evaluation = _evaluation(
+        wanted, room, host, ratios if wanted.limited else NO_RATIOS)
     decision: decide.Decision | None = decide.PLAIN
     if terms is not None:
         decision = None
@@ -196,6 +196,16 @@ def _decide(
     return decision, evaluation
 
 
+def _evaluation(wanted: Wanted, room: Room, host: topology.HostTopology,
+                ratios: fit.Ratios) -> numa_evaluation.Evaluation:
+    """Return where the guest, which has a NUMA topology, fits on a host."""
+    request = wanted.request
+    return numa_evaluation.Evaluation(
+        host, request.guest, ratios,
+        room.devices.pools if room.devices else None,
+        bool(request.demands), wanted.sorting, request.pristine)
+
+
 def _claim(
     wanted: Wanted, room: Room, mapping: Mapping | None,
     decision: decide.Decision,
@@ -208,7 +218,9 @@ def _claim(
         return _take(wanted, room, mapping, room.host, None)
     devices = devices_of(wanted, room, mapping)
     groups = []
-    if wanted.limited:
+    if wanted.limited and wanted.limits_lost:
+        evaluation = _evaluation(wanted, room, evaluation.host, NO_RATIOS)
+    elif wanted.limited:
         groups = decide.claim_groups(
             evaluation.host, wanted.request, decision)
     claimed = evaluation.claimed(

@@ -264,7 +264,7 @@ class _Search:
         As they are, or after a server of its hint same_host has come.
         """
         known = self._known
-        guest, degrees = known.guest(uuid), known.degrees(uuid)
+        guest, degrees = self._moving(uuid), known.degrees(uuid)
         hosts = sorted(self._hosts, key=lambda name: not known.together(
             _AS_IS, uuid, name))
         for name in hosts:
@@ -342,9 +342,13 @@ class _Search:
         known = self._known
         if not known.together(arrangement, uuid, name, soft=False):
             return None
-        after = known.put(known.position(name, arrangement), known.guest(uuid),
-                          uuid, known.degrees(uuid))
+        after = known.put(known.position(name, arrangement),
+                          self._moving(uuid), uuid, known.degrees(uuid))
         return None if after is None else arrangement.moved(uuid, after)
+
+    def _moving(self, uuid: str) -> positions.Guest:
+        """Return a guest as its kind of move brings it to a host."""
+        return self._known.guest(uuid, self._kinds[uuid])
 
     def _move(self, uuid: str, name: str) -> trial.Move:
         return trial.move_of(self._known.servers[uuid], self._host, name,
@@ -438,7 +442,7 @@ class _Search:
             if not known.together(where, uuid, name, soft=False):
                 continue
             for order, position in self._orders(name, uuids - {uuid}):
-                after = known.put(position, known.guest(uuid), uuid,
+                after = known.put(position, self._moving(uuid), uuid,
                                   known.degrees(uuid))
                 if after is not None:
                     found.setdefault(after.room.key, ((*order, uuid), after))

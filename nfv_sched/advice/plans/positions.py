@@ -246,15 +246,18 @@ class Positions:
         """
         return Guest(self._counting.guest(flavor, image))
 
-    def guest(self, uuid: str) -> Guest:
+    def guest(self, uuid: str, kind: str | None = None) -> Guest:
         """A server as a guest.
 
         :param uuid: its UUID
+        :param kind: how it moves, one of :mod:`nfv_sched.advice.plans.movable`
         :raises servers.Refused: if Nova refuses a move before it looks for a
             host
         """
         server, simulated = self.servers[uuid], self.simulated[uuid]
-        key = _kind(server)
+        limits_lost = kind == movable.LIVE and (
+            not nova_scheduler.live_migration_carries_limits())
+        key = _kind(server), limits_lost
         known = self._guests.get(key)
         if known is None:
             try:
@@ -264,8 +267,10 @@ class Positions:
                     hint: values for hint, values
                     in (spec.scheduler_hints or {}).items()
                     if hint not in _HINTS}
-                known = Guest(self._counting.guest_of(spec),
-                              simulated.has_fixed_devices)
+                counted = self._counting.guest_of(spec)
+                counted.wanted = dataclasses.replace(
+                    counted.wanted, limits_lost=limits_lost)
+                known = Guest(counted, simulated.has_fixed_devices)
             except servers.Refused as exc:
                 known = str(exc)
             self._guests[key] = known
@@ -462,7 +467,7 @@ class Positions:
 
     def move(self, arrangement: Arrangement, uuid: str,
              name: str) -> Arrangement | None:
-        """The cloud after a server was moved to a host.
+        """The cloud after a server was live-migrated to a host.
 
         The destination takes it before the source gives anything back; no
         policy of it is kept less than now, nor that of its server group.
@@ -477,8 +482,9 @@ class Positions:
                 self.of_name[name].cell != self.of_name[source].cell
                 or not self.together(arrangement, uuid, name)):
             return None
-        after = self.put(self.position(name, arrangement), self.guest(uuid),
-                         uuid, self.degrees(uuid))
+        after = self.put(self.position(name, arrangement),
+                         self.guest(uuid, movable.LIVE), uuid,
+                         self.degrees(uuid))
         if after is None:
             return None
         before = self.take(self.position(source, arrangement), uuid)

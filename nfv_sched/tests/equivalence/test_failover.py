@@ -97,7 +97,7 @@ class TestFailover(base.TestCase):
             refused.update(evacuated(found, names))
         stranded = {each.uuid for loss in losses for each in loss.stranded}
         self.assertEqual(set(refused), stranded, (lost, refused))
-        self.assertTrue(all(each.reason for loss in losses
+        self.assertTrue(all(each.reason or each.lacking for loss in losses
                             for each in loss.stranded))
         seen['losses'] += len(lost)
         seen['guests'] += sum(loss.guests for loss in losses)
