@@ -1,28 +1,21 @@
-#    Licensed under the Apache License, Version 2.0 (the "License"); you may
-#    not use this file except in compliance with the License. You may obtain
-#    a copy of the License at
-#
-#         http://www.apache.org/licenses/LICENSE-2.0
-#
-#    Unless required by applicable law or agreed to in writing, software
-#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
-#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
-#    License for the specific language governing permissions and limitations
-#    under the License.
+# SPDX-License-Identifier: Apache-2.0
 """Replace the names and UUIDs of a cloud, so that it can be given away.
 
-Each name is replaced by another one, the same wherever it is used.  The new
-names are drawn at random each time, and no list of them is kept.  What the
-tools need stays: amounts, extra specs, Nova's properties of images, traits,
-PCI addresses, labels, options.  Free text is dropped: faults, reasons why a
-service is disabled, and scheduler hints other than those that name servers and
-groups.
+Every text of a cloud is taken apart into words.  Those that Nova, Placement or
+nfv-sched define stay, with numbers and PCI addresses; each other word is
+replaced by an invented one, the same wherever it is used: what was equal
+before is equal afterwards, so that the cloud still decides the same.  A new
+field of a snapshot is treated so unless it is named here.  The new names are
+drawn anew each time, and no list of them is kept.
 """
 
+import collections
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
+import json
 import random
 import re
 import typing as ty
@@ -34,10 +27,30 @@ from nfv_sched.ledger import names as ledger_names
 from nfv_sched.rules import base
 from nfv_sched.rules import place
 
-_IDS = re.compile(r'\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b'
-                  r'|\b[0-9a-f]{32}\b', re.IGNORECASE)
 _NAMED = re.compile(r'\b(Cell|Host) \S+')
 _NO_NAME = re.compile(r'[^0-9A-Z_]+')
+
+# Anything but white space and ASCII punctuation other than "-", "." and "_".
+_RUN = re.compile(r'[^\s!"#$%&\'()*+,/:;<=>?@\[\\\]^`{|}~]+')
+_UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}',
+                   re.IGNORECASE | re.ASCII)
+# Numbers, spans of CPUs, and sizes.
+_NUMBER = re.compile(
+    r'-?\d{1,10}(?:\.\d{1,9})?(?:-\d{1,10}|[kKMGT]i?[bB]?|bit|[bB])?',
+    re.ASCII)
+_NUMBERS_WITH_DOTS = re.compile(r'[\d.]+', re.ASCII)
+_ADDRESS = re.compile(
+    r'[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]', re.IGNORECASE)
+_HEX_ID = re.compile('[0-9a-f]{4}', re.IGNORECASE)
+_PCI_CLASS = re.compile('CUSTOM_PCI_[0-9A-F]{4}_[0-9A-F]{4}')
+_TIME = re.compile(r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[0-9.:+-]*Z?',
+                   re.ASCII)
+_VERSION = re.compile(r'\d{1,4}(\.\d{1,6})*((a|b|rc|\.dev|\.post)\d{1,6})?',
+                      re.ASCII)
+_MAC = re.compile(r'(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}', re.IGNORECASE)
+# What a word may begin with that means something to Nova or nfv-sched.
+_PREFIXES = ('num_proj_', 'num_vm_', 'num_task_', 'num_os_type_',
+             'filter_tenant_id', 'resources', 'trait', 'CUSTOM_', 'nfv_')
 
 # Scheduler hints of Nova whose values are UUIDs of servers and groups.
 _HINTS = ('group', 'same_host', 'different_host')
@@ -46,32 +59,51 @@ _PHYSNET_TRAIT = 'CUSTOM_PHYSNET_'
 _ZONE = 'availability_zone'
 _TENANT = 'filter_tenant_id'
 _FLAVORS = 'instance_type'
-_PROJECTS = 'num_proj_'  # in the statistics of a host
-# Tags of devices that say which one in the world it is.
-_SERIAL = ('card_serial_number', 'serial_number', 'mac_address',
-           'pf_mac_address')
-# Tags of PCI requests that say which devices will do.
-_REQUEST_TAGS = frozenset((
-    'vendor_id', 'product_id', 'dev_type', 'physical_network',
-    'remote_managed', 'trusted', 'live_migratable', 'managed',
-    'resource_class', 'traits'))
+# Data of devices that says which one in the world it is: also its numbers.
+_SERIAL = re.compile(r'serial|mac_address|asset|part_number', re.IGNORECASE)
+_PHYSNET = 'physical_network'
+_DEVICE_IDS = ('vendor_id', 'product_id')
 _DROPPED = 'dropped'
-# Properties of images that Nova and nfv-sched know; others may say anything.
-_IMAGE = ('hw', 'img_', 'os_', 'nfv', 'trait', 'architecture',
-          'hypervisor_type', 'vm_mode')
-# Those of them with free text.
-_FREE = ('os_admin_user', 'os_command_line')
+# By default; a label that looks so stays even where the options are unknown.
+_LABELS = base.Names('nfv_vswitch', 'nfv_node')
 # Options that name an availability zone.
 _ZONES = ('default_schedule_zone', 'default_availability_zone')
+# Words of what is said in ``Cloud.missing``.
+_SENTENCE = frozenset("""
+    A API Cell Host Left Migration Neutron Neutron's Nova Placement Server
+    There What What and all answer answers are as asked cannot cell cells
+    compute does disabled flavor flavors for from has have host hosts in is
+    its left malformed microversion migration not of or out port ports read
+    record s server servers show such that the there time to was were while
+    without a an be being cell's
+    """.split())
+
+Field = tuple[type, str]
+
+
+class Result(ty.NamedTuple):
+    """A cloud whose names were replaced.
+
+    :ivar replaced: field -> number of texts with words that no list has, in
+        fields that hold no names
+    """
+
+    cloud: snapshot.Cloud
+    replaced: Mapping[str, int]
 
 
 def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """Replace the names and UUIDs of a cloud.
+    """Replace the names, UUIDs and free texts of a cloud.
 
-    :param cloud: any cloud
-    :returns: the same with other names and UUIDs, in another order
+    :returns: the cloud, in another order
     """
-    return _Anonymizer(cloud).cloud()
+    return replace(cloud).cloud
+
+
+def replace(cloud: snapshot.Cloud) -> Result:
+    """Replace them as :func:`anonymize`, and count the free texts."""
+    anonymizer = _Anonymizer(cloud)
+    return Result(anonymizer.cloud(), anonymizer.replaced)
 
 
 class _Names:
@@ -91,12 +123,29 @@ class _Names:
         number = self._new.setdefault(name, len(self._new) + 1)
         return f'{self._word}{number}'
 
+    def names(self) -> Iterator[str]:
+        """Return the old names that are replaced."""
+        return iter(self._new)
+
 
 class _Anonymizer:
 
     def __init__(self, cloud: snapshot.Cloud):
+        # Imports Nova, which takes seconds.
+        from nfv_sched.nova import vocabulary
+        self._vocabulary = vocabulary
+        self._keep = vocabulary.words()
         self._cloud = cloud
+        options = cloud.options.get('nfv_sched', {})
+        self._labels = base.Names(
+            options.get('vswitch_label') or _LABELS.vswitch,
+            options.get('node_label_prefix') or _LABELS.node_prefix)
+        self.replaced: collections.Counter[str] = collections.Counter()
         self._uuids: dict[str, str] = {}
+        self._invented: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._variants: collections.Counter[str] = collections.Counter()
+        self._texts: dict[str, str] = {}
         hosts, servers = cloud.hosts, cloud.servers
         self._host = _Names('host', [
             *(host.name for host in hosts),
@@ -131,13 +180,12 @@ class _Anonymizer:
             *(aggregate.name for aggregate in cloud.aggregates),
             *(name for host in hosts for name in host.aggregates)])
         self._group = _Names('group', (group.name for group in cloud.groups))
-        self._network = _Names('network', (
-            port.network_name for server in servers
-            for port in server.ports or ()))
+        self._network = _Names('network', [
+            *(network.name for network in cloud.networks or ()),
+            *(port.network_name for server in servers
+              for port in server.ports or ())])
         self._service = _Names(
             'service', (each.name for each in cloud.network_services))
-        self._network = _Names(
-            'network', (each.name for each in cloud.networks or ()))
         self._physnet = _Names('physnet', (
             name for name in self._all_physnets()
             if not self._is_label(name)))
@@ -148,6 +196,14 @@ class _Anonymizer:
             # The tools find the ledger of a host by this.
             self._uuids[ledger_names.provider_uuid(host.uuid)] = (
                 ledger_names.provider_uuid(self._uuid(host.uuid)))
+        self._named: dict[str, Callable[[str], str]] = {
+            name: names
+            for names in (self._group, self._service, self._network,
+                          self._server, self._cell, self._hypervisor,
+                          self._flavor, self._aggregate, self._zone,
+                          self._physnet, self._host)
+            for name in names.names()}
+        self._handlers = self._all_handlers()
 
     def _all_physnets(self) -> set[str]:
         found = {name for host in self._cloud.hosts
@@ -163,23 +219,251 @@ class _Anonymizer:
             for request in server.pci_requests or ()
             for tags in request.specs
             if (name := tags.get('physical_network')))
+        found.update(network.physnet for network
+                     in self._cloud.networks or () if network.physnet)
         for each in (*(self._cloud.network_agents or ()),
                      *self._cloud.network_services):
             found.update(each.physnets or ())
-        found.update(network.physnet for network
-                     in self._cloud.networks or () if network.physnet)
         return found
 
     def _is_label(self, name: str) -> bool:
-        options = self._cloud.options.get('nfv_sched', {})
-        labels = base.Names(
-            options.get('vswitch_label') or place.PREFIX,
-            options.get('node_label_prefix') or place.PREFIX)
+        labels = self._labels
         return (name == labels.vswitch or labels.node(name) is not None or
                 name.startswith(place.PREFIX))
 
+    def _all_handlers(self) -> dict[Field, Callable[[ty.Any], ty.Any]]:
+        """Return what replaces the value of a field that is not just text."""
+        handlers: dict[Field, Callable[[ty.Any], ty.Any]] = {}
+        for replace_text, of_class in (
+            (self._uuid, {
+                snapshot.Host: 'uuid', snapshot.Device: 'server request',
+                snapshot.Provider: 'uuid parent aggregates',
+                snapshot.Flavor: 'id', snapshot.Port: 'id network',
+                snapshot.PCIRequest: 'id port',
+                snapshot.Server: 'uuid project group',
+                snapshot.Migration: 'uuid server',
+                snapshot.Aggregate: 'uuid', snapshot.Group: 'uuid members',
+                snapshot.NetworkAgent: 'id',
+                snapshot.NetworkService: 'id', snapshot.Network: 'id'}),
+            (self._host, {
+                snapshot.Host: 'name', snapshot.Server: 'host',
+                snapshot.Migration: 'source target',
+                snapshot.NetworkAgent: 'host'}),
+            (self._cell, {snapshot.Host: 'cell', snapshot.Server: 'cell'}),
+            (self._zone, {
+                snapshot.Host: 'zone', snapshot.Server: 'zone',
+                snapshot.NetworkAgent: 'zone',
+                snapshot.NetworkService: 'zones'}),
+            (self._label, {
+                snapshot.Node: 'physnets', snapshot.Port: 'physnet',
+                snapshot.Network: 'physnet',
+                snapshot.NetworkAgent: 'physnets',
+                snapshot.NetworkService: 'physnets'}),
+            (self._server, {snapshot.Server: 'name'}),
+            (self._flavor, {snapshot.Flavor: 'name'}),
+            (self._aggregate, {snapshot.Aggregate: 'name',
+                               snapshot.Host: 'aggregates'}),
+            (self._group, {snapshot.Group: 'name'}),
+            (self._service, {snapshot.NetworkService: 'name'}),
+            (self._network, {snapshot.Port: 'network_name',
+                             snapshot.Network: 'name'}),
+            (self._pci_address, {
+                snapshot.Device: 'address parent', snapshot.Port: 'device',
+                snapshot.Server: 'devices'}),
+            (self._device_id, {snapshot.Device: 'vendor product'}),
+            (self._time, {snapshot.Cloud: 'taken',
+                          snapshot.Server: 'created moved',
+                          snapshot.Migration: 'updated'}),
+            (_version, {snapshot.Cloud: 'nova nfv_sched'}),
+            (lambda _text: '', {snapshot.Cloud: 'source'}),
+            (lambda text: text and _DROPPED,
+             {snapshot.Host: 'disabled_reason'}),
+        ):
+            for kind, names in of_class.items():
+                handlers.update({
+                    (kind, name): _each_text(replace_text)
+                    for name in names.split()})
+        handlers.update({
+            (snapshot.Cloud, 'missing'):
+                lambda texts: tuple(map(self._sentence, texts)),
+            (snapshot.Cloud, 'options'): self._options,
+            (snapshot.Cloud, 'consumers'): self._consumers,
+            (snapshot.Server, 'allocations'): self._allocations,
+            (snapshot.Server, 'fault'): lambda _text: None,
+            (snapshot.Server, 'image'): self._image,
+            (snapshot.Server, 'hints'): self._hints,
+            (snapshot.Device, 'tags'): self._tags,
+            (snapshot.PCIRequest, 'specs'):
+                lambda specs: tuple(map(self._tags, specs)),
+            (snapshot.Aggregate, 'metadata'): self._metadata,
+            # Their order says nothing, but would show that of the old names.
+            (snapshot.Aggregate, 'hosts'):
+                lambda names: tuple(sorted(map(self._host, names))),
+            (snapshot.NetworkAgent, 'serves'):
+                lambda ids: tuple(sorted(map(self._uuid, ids))),
+            # See _host_object().
+            (snapshot.Host, 'hypervisor'): lambda name: name,
+            (snapshot.Provider, 'name'): lambda name: name,
+        })
+        return handlers
+
+    def cloud(self) -> snapshot.Cloud:
+        """Return the cloud with other names and UUIDs."""
+        cloud = self._object(self._cloud)
+        return dataclasses.replace(
+            cloud, anonymous=True, **{
+                name: _sorted(getattr(cloud, name), key)
+                for name, key in (
+                    ('hosts', lambda host: (host.name, host.hypervisor)),
+                    ('servers', lambda server: server.uuid),
+                    ('flavors', lambda flavor: flavor.name),
+                    ('aggregates', lambda aggregate: aggregate.name),
+                    ('groups', lambda group: group.uuid),
+                    ('moves', lambda move: move.uuid),
+                    ('network_agents', lambda agent: agent.id),
+                    ('network_services', lambda service: service.id),
+                    ('networks', lambda network: network.id))})
+
+    # Values
+
+    def _object(self, value: ty.Any) -> ty.Any:
+        """Return a dataclass with each of its fields replaced."""
+        kind = type(value)
+        fields = {}
+        for field in dataclasses.fields(kind):
+            old = getattr(value, field.name)
+            if old is None or old.__class__ in (int, bool, float):
+                continue
+            handler = self._handlers.get((kind, field.name))
+            if handler is not None:
+                fields[field.name] = handler(old)
+                continue
+            fields[field.name] = self._value(old)
+            if fields[field.name] != old and not _has_objects(old):
+                self._count(kind, field.name)
+        new = dataclasses.replace(value, **fields)
+        return self._host_object(value, new) if kind is snapshot.Host else new
+
+    def _count(self, kind: type, field: str) -> None:
+        self.replaced[f'{kind.__name__} {field}'.lower()] += 1
+
+    def _value(self, value: ty.Any) -> ty.Any:
+        """Replace the texts in a value of any type."""
+        if value is None or isinstance(value, int | float):
+            return value
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            return {self._value(key): self._value(each)
+                    for key, each in value.items()}
+        if isinstance(value, tuple | frozenset | list):
+            return value.__class__(map(self._value, value))
+        if dataclasses.is_dataclass(value):
+            return self._object(value)
+        raise TypeError(f'a snapshot cannot have a {type(value)}')
+
+    def _text(self, text: str) -> str:
+        """Replace the words of a text that are in no list."""
+        new = self._texts.get(text)
+        if new is None:
+            new = self._texts[text] = self._new_text(text)
+        return new
+
+    def _new_text(self, text: str) -> str:
+        if text in self._named and text not in self._keep and (
+                not _NUMBER.fullmatch(text)):
+            return self._named[text](text)
+        if text[:1] in ('{', '['):
+            try:
+                data = json.loads(text)
+            except (ValueError, RecursionError):
+                pass
+            else:
+                return json.dumps(self._data(data))
+        text = _MAC.sub(lambda match: self._invent(match[0]), text)
+        return _RUN.sub(lambda match: self._word(match[0]), text)
+
+    def _data(self, data: ty.Any) -> ty.Any:
+        """Replace the texts in data of JSON, and leave out serial numbers."""
+        if isinstance(data, dict):
+            return {self._text(key): self._data(value)
+                    for key, value in data.items() if not _SERIAL.search(key)}
+        if isinstance(data, list):
+            return list(map(self._data, data))
+        return self._value(data)
+
+    def _word(self, word: str) -> str:
+        if (word in self._keep or word.lower() in ('true', 'false') or
+                _NUMBER.fullmatch(word) or _PCI_CLASS.fullmatch(word)):
+            return word
+        if _UUID.fullmatch(word):
+            return self._uuid(word)
+        if word in self._named:
+            return self._named[word](word)
+        if word == self._labels.vswitch or (
+                self._labels.node(word) is not None):
+            return self._label(word)
+        if word.startswith(_PHYSNET_TRAIT):
+            part = word.removeprefix(_PHYSNET_TRAIT)
+            return _PHYSNET_TRAIT + (
+                self._traits.get(part) or _trait_part(self._physnet(part)))
+        if '.' in word and not _NUMBERS_WITH_DOTS.fullmatch(word):
+            return '.'.join(
+                self._word(part) if part else '' for part in word.split('.'))
+        for prefix in _PREFIXES:
+            rest = word.removeprefix(prefix)
+            if rest != word and rest:
+                if prefix == 'CUSTOM_':
+                    return prefix + self._class_part(rest)
+                separator = '_' if rest[0] == '_' and len(rest) > 1 else ''
+                return prefix + separator + self._word(
+                    rest.removeprefix(separator))
+        return self._invent(word)
+
+    def _invent(self, word: str) -> str:
+        """Return the word that replaces another one, in lower case."""
+        if word not in self._invented:
+            # A resource class is written in another way in a device_spec than
+            # in Placement: its word must become the same class.
+            part = _trait_part(word)
+            number = self._numbers.setdefault(part, len(self._numbers) + 1)
+            count = self._variants[part]
+            self._variants[part] += 1
+            self._invented[word] = f'word{number}{"x" * count}'
+        return self._invented[word]
+
+    def _class_part(self, part: str) -> str:
+        number = self._numbers.setdefault(part, len(self._numbers) + 1)
+        return f'WORD{number}'
+
+    # Fields
+
+    def _host_object(self, old: snapshot.Host,
+                     new: snapshot.Host) -> snapshot.Host:
+        """Return a host with the names that depend on its own."""
+        name = new.name if old.hypervisor == old.name else (
+            self._hypervisor(old.hypervisor))
+        return dataclasses.replace(
+            new, hypervisor=name, providers=tuple(
+                dataclasses.replace(after, name=self._provider_name(
+                    old, before, name, after))
+                for before, after in zip(old.providers, new.providers)))
+
+    @staticmethod
+    def _provider_name(host: snapshot.Host, old: snapshot.Provider,
+                       name: str, new: snapshot.Provider) -> str:
+        if old.name == host.hypervisor:
+            return name
+        # Those of devices and of the ledger begin with the hypervisor.
+        rest = old.name.removeprefix(f'{host.hypervisor}_')
+        if old.name != rest and (_ADDRESS.fullmatch(rest) or (
+                rest == 'nfv_ledger' and
+                old.uuid == ledger_names.provider_uuid(host.uuid))):
+            return f'{name}_{rest}'
+        return f'{name}_{new.uuid[:8]}'
+
     def _uuid(self, old: str) -> str:
-        """A new UUID for an old one; without dashes if that has none."""
+        """Return a new UUID for an old one; without dashes if it has none."""
         if not old:
             return old
         new = self._uuids.get(old)
@@ -189,241 +473,157 @@ class _Anonymizer:
                 str(drawn) if '-' in old or len(old) != 32 else drawn.hex)
         return new
 
-    def _without_ids(self, text: str) -> str:
-        return _IDS.sub(lambda found: self._uuid(found[0]), text)
+    def _label(self, physnet: str) -> str:
+        """Replace the name of a physical network, or of a place."""
+        labels = self._labels
+        if physnet == labels.vswitch:
+            return self._word(physnet) if physnet in self._keep else (
+                self._invent(physnet))
+        number = labels.node(physnet)
+        if number is not None:
+            return f'{self._node_prefix()}{number}'
+        if physnet.startswith(place.PREFIX):
+            return place.PREFIX + self._place(
+                physnet.removeprefix(place.PREFIX))
+        return self._physnet(physnet)
 
-    def cloud(self) -> snapshot.Cloud:
-        """The cloud with other names and UUIDs."""
-        cloud = self._cloud
-        return dataclasses.replace(
-            cloud, anonymous=True, source='', options=self._options(),
-            missing=tuple(self._sentence(text) for text in cloud.missing),
-            hosts=tuple(sorted(
-                map(self._whole_host, cloud.hosts),
-                key=lambda host: (host.name, host.hypervisor))),
-            servers=tuple(sorted(
-                map(self._whole_server, cloud.servers),
-                key=lambda server: server.uuid)),
-            flavors=tuple(sorted(
-                map(self._whole_flavor, cloud.flavors),
-                key=lambda flavor: flavor.name)),
-            aggregates=tuple(sorted(
-                map(self._whole_aggregate, cloud.aggregates),
-                key=lambda aggregate: aggregate.name)),
-            groups=tuple(sorted(
-                map(self._whole_group, cloud.groups),
-                key=lambda group: group.uuid)),
-            moves=None if cloud.moves is None else tuple(sorted(
-                map(self._whole_move, cloud.moves),
-                key=lambda move: move.uuid)),
-            consumers=None if cloud.consumers is None else {
-                self._uuid(consumer): self._allocations(found)
-                for consumer, found in cloud.consumers.items()},
-            network_agents=None if cloud.network_agents is None else tuple(
-                sorted(map(self._agent, cloud.network_agents),
-                       key=lambda agent: agent.id)),
-            network_services=tuple(sorted(
-                map(self._network_service, cloud.network_services),
-                key=lambda service: service.id)),
-            networks=None if cloud.networks is None else tuple(sorted(
-                map(self._whole_network, cloud.networks),
-                key=lambda network: network.id)),
-            traits=None if cloud.traits is None else frozenset(
-                map(self._trait, cloud.traits)))
+    def _place(self, name: str) -> str:
+        # As it is in extra specs.
+        return self._word(name) if _RUN.fullmatch(name) else (
+            self._invent(name))
+
+    def _node_prefix(self) -> str:
+        prefix = self._labels.node_prefix
+        return prefix if prefix in self._keep else (
+            f'{self._invent(prefix)}_')
+
+    def _pci_address(self, text: str) -> str:
+        return text if _ADDRESS.fullmatch(text) else self._text(text)
+
+    def _device_id(self, text: str) -> str:
+        return text if _HEX_ID.fullmatch(text) else self._text(text)
+
+    @staticmethod
+    def _time(text: str) -> str:
+        return text if _TIME.fullmatch(text) else ''
+
+    def _tags(self, tags: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Replace the tags of a device, or those that a request asks for."""
+        new: dict[str, str | None] = {}
+        for name, value in tags.items():
+            if _SERIAL.search(name):
+                continue
+            new[self._text(name)] = value if not value else (
+                self._label(value) if name == _PHYSNET else
+                self._device_id(value) if name in _DEVICE_IDS else
+                self._text(value))
+        return new
+
+    def _allocations(
+        self, allocations: Mapping[str, Mapping[str, int]],
+    ) -> dict[str, Mapping[str, int]]:
+        return {self._uuid(provider): self._value(amounts)
+                for provider, amounts in allocations.items()}
+
+    def _consumers(
+        self, consumers: Mapping[str, Mapping[str, Mapping[str, int]]],
+    ) -> dict[str, Mapping[str, Mapping[str, int]]]:
+        return {self._uuid(consumer): self._allocations(allocations)
+                for consumer, allocations in consumers.items()}
+
+    def _image(self, image: Mapping[str, str]) -> dict[str, str]:
+        return {self._text(name): self._text(value)
+                for name, value in image.items()
+                if self._vocabulary.is_image_property(name)}
+
+    def _hints(self, hints: Mapping[str, tuple[str, ...]]
+               ) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(map(self._uuid, values))
+                for name, values in hints.items() if name in _HINTS}
+
+    def _metadata(self, metadata: Mapping[str, str]) -> dict[str, str]:
+        new = {self._text(name): self._metadatum(name, value)
+               for name, value in metadata.items()}
+        if new != metadata:
+            self._count(snapshot.Aggregate, 'metadata')
+        return new
+
+    def _metadatum(self, name: str, value: str) -> str:
+        if name == _ZONE:
+            return self._zone(value)
+        if name.startswith(_TENANT):
+            return _each(value, self._uuid)
+        if name == _FLAVORS:
+            return _each(value, self._flavor)
+        return self._text(value)
 
     def _sentence(self, text: str) -> str:
-        """What is missing, without the error: that may have any name in it."""
+        """Return what is missing, without the error, which may name anyone."""
         cell = unread.cell(text)
         if cell is not None:
             # Those who read the file have to know which hosts are concerned.
-            name, what = cell
-            return f'Cell {self._cell(name)} {what}'
-        return self._without_ids(_NAMED.sub(
-            lambda found: f'A {found[1].lower()}', text.partition(':')[0]))
+            name, reason = cell
+            return f'Cell {self._cell(name)} {reason}'
+        return _RUN.sub(
+            lambda match: match[0] if match[0] in _SENTENCE
+            else self._word(match[0]),
+            _NAMED.sub(lambda match: f'A {match[1].lower()}',
+                       text.partition(':')[0]))
 
-    def _options(self) -> Mapping[str, Mapping[str, ty.Any]]:
-        """The options; some name an availability zone, hosts or images."""
-        options = dict(self._cloud.options)
-        defaults = dict(options.get('DEFAULT', {}))
-        for name in _ZONES:
-            if defaults.get(name):
-                defaults[name] = self._zone(defaults[name])
-                options['DEFAULT'] = defaults
-        scheduler = dict(options.get('filter_scheduler', {}))
-        for name, other in (('isolated_hosts', self._host),
-                            ('isolated_images', self._uuid)):
-            if scheduler.get(name):
-                scheduler[name] = list(map(other, scheduler[name]))
-                options['filter_scheduler'] = scheduler
-        return options
+    def _options(self, options: Mapping[str, Mapping[str, ty.Any]],
+                 ) -> dict[str, dict[str, ty.Any]]:
+        """Replace values of options; unknown ones are left out."""
+        new: dict[str, dict[str, ty.Any]] = {}
+        for section, values in options.items():
+            names = self._vocabulary.options(section)
+            if names:
+                new[section] = {
+                    name: self._option(section, name, value)
+                    for name, value in values.items() if name in names}
+        return new
 
-    def _whole_host(self, host: snapshot.Host) -> snapshot.Host:
-        return dataclasses.replace(
-            host, name=self._host(host.name),
-            hypervisor=self._hypervisor_name(host),
-            uuid=self._uuid(host.uuid), cell=self._cell(host.cell),
-            zone=self._zone(host.zone),
-            disabled_reason=host.disabled_reason and _DROPPED,
-            aggregates=tuple(map(self._aggregate, host.aggregates)),
-            stats={self._statistic(name): text
-                   for name, text in host.stats.items()},
-            nodes=None if host.nodes is None else tuple(
-                dataclasses.replace(node, physnets=frozenset(
-                    map(self._label, node.physnets)))
-                for node in host.nodes),
-            devices=tuple(map(self._device, host.devices)),
-            providers=tuple(self._provider(host, provider)
-                            for provider in host.providers))
+    def _option(self, section: str, name: str, value: ty.Any) -> ty.Any:
+        replace_text: Callable[[str], str] | None = {
+            ('filter_scheduler', 'isolated_hosts'): self._host,
+            ('filter_scheduler', 'isolated_images'): self._uuid,
+            ('nfv_sched', 'vswitch_label'): self._label,
+            ('nfv_sched', 'node_label_prefix'):
+                lambda _prefix: self._node_prefix(),
+            # A path of the one who saves it, of no use to others.
+            ('nfv_sched', 'decision_journal'): lambda _path: '',
+            **{('DEFAULT', zone): self._zone for zone in _ZONES},
+        }.get((section, name))
+        if replace_text is None or not value:
+            return self._value(value)
+        return _each_text(replace_text)(value)
 
-    def _hypervisor_name(self, host: snapshot.Host) -> str:
-        if host.hypervisor == host.name:
-            return self._host(host.name)
-        return self._hypervisor(host.hypervisor)
 
-    def _statistic(self, name: str) -> str:
-        if name.startswith(_PROJECTS):
-            return _PROJECTS + self._uuid(name.removeprefix(_PROJECTS))
-        return self._without_ids(name)
+def _each_text(replace_text: Callable[[str], str],
+               ) -> Callable[[ty.Any], ty.Any]:
+    """Return a function for a text, or a collection of texts."""
+    def replace_all(value: ty.Any) -> ty.Any:
+        if isinstance(value, str):
+            return replace_text(value)
+        if isinstance(value, tuple | frozenset | list):
+            texts = map(replace_text, value)
+            return value.__class__(texts)
+        return value
+    return replace_all
 
-    def _label(self, physnet: str) -> str:
-        return physnet if self._is_label(physnet) else self._physnet(physnet)
 
-    def _device(self, device: snapshot.Device) -> snapshot.Device:
-        tags = {name: self._without_ids(text)
-                for name, text in device.tags.items() if name not in _SERIAL}
-        if 'physical_network' in tags:
-            tags['physical_network'] = self._label(
-                device.tags['physical_network'])
-        return dataclasses.replace(
-            device, tags=tags,
-            server=device.server and self._uuid(device.server),
-            request=device.request and self._uuid(device.request))
+def _has_objects(value: ty.Any) -> bool:
+    return dataclasses.is_dataclass(value) or isinstance(value, tuple) and (
+        any(map(dataclasses.is_dataclass, value)))
 
-    def _provider(self, host: snapshot.Host,
-                  provider: snapshot.Provider) -> snapshot.Provider:
-        name = self._hypervisor_name(host)
-        if provider.name != host.hypervisor:
-            # Those of devices and of the ledger begin with the hypervisor;
-            # those of Neutron, too, but they name bridges after a colon.
-            rest = provider.name.removeprefix(host.hypervisor)
-            name += rest if rest != provider.name and rest[0] == '_' else (
-                '_' + self._uuid(provider.uuid)[:8])
-        return dataclasses.replace(
-            provider, uuid=self._uuid(provider.uuid), name=name,
-            parent=provider.parent and self._uuid(provider.parent),
-            traits=frozenset(map(self._trait, provider.traits)),
-            aggregates=frozenset(map(self._uuid, provider.aggregates)))
 
-    def _trait(self, name: str) -> str:
-        if name.startswith(_PHYSNET_TRAIT):
-            part = name.removeprefix(_PHYSNET_TRAIT)
-            return _PHYSNET_TRAIT + (
-                self._traits.get(part)
-                or _trait_part(self._physnet(part)))
-        return name
+def _sorted(values: tuple | None, key: Callable[[ty.Any], ty.Any],
+            ) -> tuple | None:
+    return None if values is None else tuple(sorted(values, key=key))
 
-    def _whole_server(self, server: snapshot.Server) -> snapshot.Server:
-        return dataclasses.replace(
-            server, uuid=self._uuid(server.uuid),
-            name=self._server(server.name),
-            host=server.host and self._host(server.host),
-            cell=self._cell(server.cell),
-            project=self._uuid(server.project), fault=None,
-            flavor=self._whole_flavor(server.flavor),
-            image={name: self._without_ids(text)
-                   for name, text in server.image.items()
-                   if name.startswith(_IMAGE) and name not in _FREE},
-            pci_requests=None if server.pci_requests is None else tuple(
-                map(self._pci_request, server.pci_requests)),
-            ports=None if server.ports is None else tuple(
-                dataclasses.replace(
-                    port, id=self._uuid(port.id),
-                    network=self._uuid(port.network),
-                    network_name=self._network(port.network_name),
-                    physnet=port.physnet and self._label(port.physnet))
-                for port in server.ports),
-            group=server.group and self._uuid(server.group),
-            zone=server.zone and self._zone(server.zone),
-            hints={name: tuple(map(self._uuid, values))
-                   for name, values in server.hints.items()
-                   if name in _HINTS},
-            allocations=None if server.allocations is None
-            else self._allocations(server.allocations))
 
-    def _pci_request(
-            self, request: snapshot.PCIRequest) -> snapshot.PCIRequest:
-        return dataclasses.replace(
-            request, id=request.id and self._uuid(request.id),
-            alias=request.alias and _DROPPED,
-            port=request.port and self._uuid(request.port),
-            specs=tuple({
-                name: self._label(value)
-                if value and name == 'physical_network' else value
-                for name, value in tags.items() if name in _REQUEST_TAGS}
-                for tags in request.specs))
-
-    def _allocations(
-        self, found: Mapping[str, Mapping[str, int]],
-    ) -> dict[str, Mapping[str, int]]:
-        return {self._uuid(provider): amounts
-                for provider, amounts in found.items()}
-
-    def _whole_move(self, move: snapshot.Migration) -> snapshot.Migration:
-        return dataclasses.replace(
-            move, uuid=self._uuid(move.uuid), server=self._uuid(move.server),
-            source=move.source and self._host(move.source),
-            target=move.target and self._host(move.target))
-
-    def _whole_flavor(self, flavor: snapshot.Flavor) -> snapshot.Flavor:
-        return dataclasses.replace(
-            flavor, name=self._flavor(flavor.name),
-            id=self._uuid(flavor.id))
-
-    def _whole_aggregate(
-            self, aggregate: snapshot.Aggregate) -> snapshot.Aggregate:
-        return dataclasses.replace(
-            aggregate, name=self._aggregate(aggregate.name),
-            uuid=self._uuid(aggregate.uuid),
-            metadata={name: self._metadata(name, text)
-                      for name, text in aggregate.metadata.items()},
-            hosts=tuple(sorted(map(self._host, aggregate.hosts))))
-
-    def _metadata(self, name: str, text: str) -> str:
-        if name == _ZONE:
-            return self._zone(text)
-        if name.startswith(_TENANT):
-            return _each(text, self._uuid)
-        if name == _FLAVORS:
-            return _each(text, self._flavor)
-        return self._without_ids(text)
-
-    def _whole_group(self, group: snapshot.Group) -> snapshot.Group:
-        return dataclasses.replace(
-            group, uuid=self._uuid(group.uuid), name=self._group(group.name),
-            members=tuple(map(self._uuid, group.members)))
-
-    def _agent(self, agent: snapshot.NetworkAgent) -> snapshot.NetworkAgent:
-        return dataclasses.replace(
-            agent, id=self._uuid(agent.id), host=self._host(agent.host),
-            zone=self._zone(agent.zone),
-            physnets=None if agent.physnets is None else frozenset(
-                map(self._label, agent.physnets)),
-            serves=tuple(sorted(map(self._uuid, agent.serves))))
-
-    def _network_service(
-            self, service: snapshot.NetworkService) -> snapshot.NetworkService:
-        return dataclasses.replace(
-            service, id=self._uuid(service.id),
-            name=self._service(service.name),
-            physnets=None if service.physnets is None else frozenset(
-                map(self._label, service.physnets)),
-            zones=tuple(map(self._zone, service.zones)))
-
-    def _whole_network(self, network: snapshot.Network) -> snapshot.Network:
-        return dataclasses.replace(
-            network, id=self._uuid(network.id),
-            name=self._network(network.name),
-            physnet=network.physnet and self._label(network.physnet))
+def _version(text: str) -> str:
+    match = _VERSION.match(text)
+    return match[0] if match else ''
 
 
 def _split(text: str) -> list[str]:
@@ -435,5 +635,5 @@ def _each(text: str, change: Callable[[str], str]) -> str:
 
 
 def _trait_part(name: str) -> str:
-    """The name of a physical network as Neutron writes it in a trait."""
+    """Return a name as Neutron and Nova write it in traits and classes."""
     return _NO_NAME.sub('_', name.upper())

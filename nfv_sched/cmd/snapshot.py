@@ -25,13 +25,13 @@ are only read: an account of the databases that may do no more than SELECT is
 enough, see [api_database] connection; those of the cells are in the cell
 mappings. Only the owner of the file can read it.
 
-With --anonymize, names and UUIDs of hosts, servers, projects, flavors,
-aggregates, zones, server groups, networks and physical networks are replaced,
-and error messages, properties of images that Nova does not know, and hints
-other than those of server groups and of other servers are left out. Extra
-specs, metadata of aggregates but for UUIDs, names of traits, of resource
-classes and of places (the labels of hosts), and PCI addresses are kept: look
-whether they say too much.
+With --anonymize, names and UUIDs are replaced, and so is every other word that
+neither Nova, Placement nor nfv-sched defines, the same wherever it is used.
+Known keys and values of extra specs, standard traits and resource classes,
+numbers, times, versions and PCI addresses stay. Error messages, image
+properties with free text, serial numbers, and hints other than those of server
+groups and of other servers are left out. Texts whose words were replaced are
+counted by field.
 
 examples:
   nfv-sched snapshot save cloud.json.gz
@@ -69,7 +69,7 @@ class Save(source.Telling, cli.Command):
         cloud = source.read(cli.configuration(parsed_args))
         missing = cloud.missing
         if parsed_args.anonymize:
-            cloud = anonymize.anonymize(cloud)
+            cloud, replaced = anonymize.replace(cloud)
         try:
             size = file.save(cloud, parsed_args.file)
         except file.FileError as exc:
@@ -77,6 +77,11 @@ class Save(source.Telling, cli.Command):
         self.app.stdout.write(
             f'{parsed_args.file}: {text.count(len(cloud.hosts), "host")}, '
             f'{text.count(len(cloud.servers), "server")}, {_shown(size)}\n')
+        if parsed_args.anonymize and replaced:
+            self.app.stdout.write(
+                f'{text.count(sum(replaced.values()), "free text")} replaced: '
+                + text.some(f'{field} ({count})'
+                            for field, count in replaced.items()) + '\n')
         self._missing += missing
         return 0
 

@@ -13,14 +13,19 @@
 
 import dataclasses
 import json
+import types
+import typing
 
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from nfv_sched.advice import capacity
 from nfv_sched.cloud import anonymize
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
 from nfv_sched.cloud import unread
+from nfv_sched.cmd import source
 from nfv_sched.ledger import names as ledger_names
+from nfv_sched.simulator import examples
 from nfv_sched.tests import base
 
 PROJECT = '0123456789abcdef0123456789abcdef'
@@ -129,6 +134,201 @@ CLOUD = snapshot.Cloud(
         snapshot.NetworkService(
             id=uuids.router, kind='router', name='acme-out',
             physnets=frozenset({'acme-2nd'}))))
+
+
+def texts(hint, name, tokens):
+    """Return a value whose every text has a secret of its own.
+
+    :param hint: type hint of a field of a snapshot
+    :param name: of the field, for the secrets
+    :param tokens: gets the secrets
+    """
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return texts(args[0], name, tokens)
+    if origin in (typing.Union, types.UnionType):
+        return texts(next(arg for arg in args if arg is not type(None)),
+                     name, tokens)
+    if dataclasses.is_dataclass(hint):
+        return hint(**{
+            field.name: texts(kind, f'{hint.__name__}{field.name}', tokens)
+            for field in dataclasses.fields(hint)
+            for kind in (typing.get_type_hints(
+                hint, include_extras=True)[field.name],)})
+
+    def secret():
+        token = f'Zq{len(tokens)}{name}qZ'.replace('_', '')
+        tokens.append(token)
+        return token
+
+    if hint is str or hint is typing.Any:
+        return secret()
+    forms = (secret, lambda: f'aggregate:{secret()}=true',
+             lambda: f'CUSTOM_{secret().upper()}', lambda: f'hw_{secret()}',
+             lambda: f'os_{secret()}', lambda: f'/var/lib/{secret()}/x',
+             lambda: f'nfv_{secret()}', lambda: f'num_proj_{secret()}',
+             lambda: f'trait:CUSTOM_{secret()}', lambda: f'é{secret()}\u200b',
+             lambda: f'<in> {secret()}', lambda: f'hw:{secret()}.0',
+             lambda: f'filter_tenant_id_{secret()}', lambda: 'img_signature',
+             lambda: json.dumps({secret(): [{'vpd': {'x': secret()}}]}),
+             lambda: '{"a": "%s"}' % ''.join(
+                 f'\\u{ord(char):04x}' for char in secret()),
+             lambda: 'hw_machine_type', lambda: 'group',
+             lambda: 'filter_tenant_id', lambda: 'capabilities')
+    if origin is tuple and args[0] is str:
+        return tuple(form() for form in forms)
+    if origin is frozenset:
+        return frozenset([0, 1]) if args[0] is int else frozenset(
+            form() for form in forms)
+    if origin is tuple:
+        return (texts(args[0], name, tokens), texts(args[0], name, tokens))
+    if origin is not None:  # a mapping
+        if args[0] is not str:
+            return {0: 1}
+        return {form(): texts(args[1], name, tokens) if
+                typing.get_origin(args[1]) or dataclasses.is_dataclass(args[1])
+                or args[1] is int else value()
+                for form in forms for value in forms[:3]}
+    return {int: 1, float: 1.0, bool: True}[hint]
+
+
+class EveryTextTest(base.TestCase):
+
+    def test_nothing_is_left(self):
+        """Of any text in any field, those of later releases included."""
+        tokens: list[str] = []
+        cloud = texts(snapshot.Cloud, 'cloud', tokens)
+        cloud = dataclasses.replace(cloud, options={
+            **cloud.options,
+            'DEFAULT': {'default_schedule_zone': 'ZqzoneqZ',
+                        'transport_url': 'rabbit://ZqqZ:ZqqZ@h'},
+            'filter_scheduler': {'enabled_filters': ['ZqFilterqZ'],
+                                 'isolated_hosts': ['ZqhqZ']},
+            'nfv_sched': {'vswitch_label': 'ZqvqZ',
+                          'node_label_prefix': 'ZqnqZ',
+                          'decision_journal': '/var/ZqqZ/x'}})
+        self.assertGreater(len(tokens), 1000)
+        before = json.dumps(codec.encode(cloud)).lower()
+        self.assertLess(1000, before.count('zq'))
+        after = json.dumps(codec.encode(anonymize.anonymize(cloud))).lower()
+        self.assertNotIn('zq', after)
+        self.assertNotIn('qz', after)
+        for part in ('var', 'lib', 'u005a'):
+            self.assertNotIn(f'"{part}', after)
+
+    def test_places_of_names(self):
+        serial, mac = 'AC1234', '52:54:00:12:34:56'
+        capabilities = json.dumps({
+            'network': ['rx', 'tx', 'acme'], 'vpd': {
+                'card_serial_number': '123456', 'mac': mac}})
+        specs = {
+            'pci_passthrough:alias': 'acme-nic:2',
+            'trait:CUSTOM_ACME_RACK': 'required',
+            'resources:CUSTOM_ACME_GPU': '1',
+            'aggregate_instance_extra_specs:acme': 'true',
+            'owner': uuids.other, 'note': 'on acme-1 only, see 10.0.0.1'}
+        flavor = dataclasses.replace(FLAVOR, extra_specs={**SPECS, **specs})
+        host = CLOUD.hosts[0]
+        device = dataclasses.replace(host.devices[0], tags={
+            'physical_network': 'acme-net', 'resource_class': 'acme-gpu',
+            'traits': 'CUSTOM_ACME_RACK', 'capabilities': capabilities,
+            'vendor': 'acme', 'serial_number': serial})
+        root = dataclasses.replace(
+            host.providers[0], traits=frozenset({'CUSTOM_ACME_RACK'}),
+            inventories={'CUSTOM_ACME_GPU': snapshot.Inventory(total=1),
+                         'CUSTOM_PCI_8086_154C': snapshot.Inventory(total=1)})
+        nested = dataclasses.replace(
+            host.providers[2], name=f'{host.hypervisor}_0000:81:00.0')
+        other = dataclasses.replace(
+            host.providers[2], uuid=uuids.acme, name=f'{host.hypervisor}_acme')
+        host = dataclasses.replace(
+            host, devices=(device,), providers=(root, nested, other),
+            stats={'num_acme': '1', 'io_workload': '2'}, cpu_info=json.dumps(
+                {'vendor': 'acme', 'topology': {'sockets': 2}}))
+        server = dataclasses.replace(
+            CLOUD.servers[0], flavor=flavor, image={
+                'os_password': 'acme', 'hw_customer': 'acme',
+                'img_signature': 'acme', 'img_mappings': '[{"a": "acme"}]',
+                'img_block_device_mapping': '[{"a": "acme"}]',
+                'hw_numa_nodes': '1', 'hw_cpu_policy': 'dedicated',
+                'hw_numa_cpus.0': '0-3', 'hw_disk_bus': 'acme'},
+            pci_requests=(snapshot.PCIRequest(
+                id=uuids.request, alias='acme-nic', specs=(
+                    {'vendor_id': '8086', 'tag': 'acme'},)),))
+        aggregate = dataclasses.replace(
+            CLOUD.aggregates[0], metadata={
+                'acme': 'true', 'hosts': 'acme-1', 'id': uuids.first})
+        result = anonymize.replace(dataclasses.replace(
+            CLOUD, hosts=(host,), servers=(server,), flavors=(flavor,),
+            aggregates=(aggregate,)))
+        cloud = result.cloud
+        text = json.dumps(codec.encode(cloud)).lower()
+        for name in ('acme', '123456', mac, serial, '10.0.0.1', uuids.other,
+                     'password', 'customer', 'signature', 'mapping'):
+            self.assertNotIn(name.lower(), text)
+        # What was equal still is.
+        new, = cloud.hosts
+        specs = cloud.flavors[0].extra_specs
+        self.assertEqual(specs, cloud.servers[0].flavor.extra_specs)
+        trait, = new.providers[0].traits
+        self.assertEqual('required', specs[f'trait:{trait}'])
+        gpu, = (name for name in new.providers[0].inventories
+                if name != 'CUSTOM_PCI_8086_154C')
+        self.assertEqual('1', specs[f'resources:{gpu}'])
+        tags = new.devices[0].tags
+        self.assertEqual(trait, tags['traits'])
+        self.assertEqual(
+            gpu, f'CUSTOM_{tags["resource_class"].upper()}')
+        request, = cloud.servers[0].pci_requests
+        self.assertEqual(f'{request.alias}:2', specs['pci_passthrough:alias'])
+        self.assertEqual({'8086'}, set(request.specs[0].values()) - {
+            value for name, value in request.specs[0].items()
+            if name != 'vendor_id'})
+        metadata = cloud.aggregates[0].metadata
+        self.assertEqual(new.name, metadata['hosts'])
+        key, = (name for name, value in metadata.items() if value == 'true')
+        self.assertEqual(
+            'true', specs[f'aggregate_instance_extra_specs:{key}'])
+        self.assertEqual(cloud.servers[0].uuid, metadata['id'])
+        self.assertEqual(f'{new.hypervisor}_0000:81:00.0',
+                         new.providers[1].name)
+        self.assertEqual({'sockets': 2}, json.loads(new.cpu_info)['topology'])
+        self.assertEqual('2', new.stats['io_workload'])
+        self.assertEqual(
+            {'hw_numa_nodes': '1', 'hw_cpu_policy': 'dedicated',
+             'hw_numa_cpus.0': '0-3'}, {
+                 name: value for name, value in cloud.servers[0].image.items()
+                 if name != 'hw_disk_bus'})
+        # It is counted for the one who saves it.
+        self.assertEqual((2, 1), (
+            result.replaced['flavor extra_specs'],
+            result.replaced['aggregate metadata']))
+        self.assertNotIn('host name', result.replaced)
+
+
+class DecisionTest(base.TestCase):
+
+    EXAMPLES = ('aggregates', 'availability-zones', 'pci-passthrough',
+                'io-numa', 'hyper-converged', 'ports-fill-up')
+
+    def test_capacity(self):
+        """It is the same."""
+        for name, path in examples.find().items():
+            if path.stem not in self.EXAMPLES:
+                continue
+            cloud = source.load(str(path))
+            self.assertEqual(
+                self.counts(cloud),
+                self.counts(anonymize.anonymize(cloud)), name)
+
+    @staticmethod
+    def counts(cloud):
+        return sorted(
+            (each.flavor.vcpus, each.flavor.memory, each.fits,
+             each.placement, each.error is None, sorted(
+                 (host.fits, host.placement, len(host.binding))
+                 for host in each.hosts.values()))
+            for each in capacity.capacities(cloud, cloud.flavors))
 
 
 class AnonymizeTest(base.TestCase):
@@ -266,7 +466,7 @@ class AnonymizeTest(base.TestCase):
              'Neutron cannot be read'), cloud.missing)
 
     def test_networks_with_names_like_labels(self):
-        """A label is no more than the options say."""
+        """A label is no more than the options say, and stays a label."""
         labels = {'sw', 'n0', 'n12', 'nfv_osd'}
         names = {'swift', 'north', 'n', 'n0x'}
         host = dataclasses.replace(CLOUD.hosts[0], nodes=(
@@ -275,10 +475,15 @@ class AnonymizeTest(base.TestCase):
         cloud = anonymize.anonymize(dataclasses.replace(
             CLOUD, hosts=(host,), options={'nfv_sched': {
                 'vswitch_label': 'sw', 'node_label_prefix': 'n'}}))
+        options = cloud.options['nfv_sched']
         found = cloud.hosts[0].nodes[0].physnets
-        self.assertLess(labels, found)
-        self.assertEqual(set(), names & found)
+        self.assertEqual(set(), (names | labels) & found)
         self.assertEqual(len(labels | names), len(found))
+        prefix = options['node_label_prefix']
+        self.assertLess(
+            {options['vswitch_label'], f'{prefix}0', f'{prefix}12'}, found)
+        self.assertEqual(1, len(
+            [name for name in found if name.startswith('nfv_')]))
 
     def test_hosts_of_unread_cells(self):
         """They are found as before."""

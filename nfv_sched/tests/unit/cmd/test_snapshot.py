@@ -69,6 +69,15 @@ class SaveTest(base.CommandTestCase):
                          'error: Nor does cell 3\n', err)
         self.assertIn('0 hosts', out)
 
+    def test_replaced_texts(self):
+        self.read.return_value = snapshot.Cloud(taken='', flavors=(
+            snapshot.Flavor(name='f', vcpus=1, memory=1,
+                            extra_specs={'acme': 'acme', 'x': 'y'}),))
+        code, out, _err = self.save(self.file, '--anonymize')
+        self.assertEqual(0, code)
+        self.assertIn('1 free text replaced: flavor extra_specs (1)\n', out)
+        self.assertNotIn('replaced', self.save(self.file)[1])
+
     def test_missing_from_an_anonymous_one(self):
         """Who saves it must know the names; who reads it must not."""
         self.read.return_value = snapshot.Cloud(
