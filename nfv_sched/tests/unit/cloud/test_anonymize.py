@@ -367,9 +367,10 @@ class AnonymizeTest(base.TestCase):
         port, = first.ports
         self.assertEqual(
             (mine.devices[0].request, port.id, 'required', (
-                {'physical_network': port.physnet,
-                 'remote_managed': 'False'},)),
-            (of_port.id, of_port.port, of_port.numa_policy, of_port.specs))
+                3, port.physnet, 'False')),
+            (of_port.id, of_port.port, of_port.numa_policy, (
+                len(of_port.specs[0]), of_port.specs[0]['physical_network'],
+                of_port.specs[0]['remote_managed'])))
         self.assertIsNotNone(flavored.alias)
         self.assertEqual((first.uuid,), cloud.groups[0].members)
         self.assertEqual(cloud.groups[0].uuid, first.group)
