@@ -110,3 +110,21 @@ class FillTest(base.PCI, network.NetworkCloudTestCase):
         choice = ports.of_networks(cloud, [base.FOO])
         self.assertEqual(0, self.count(cloud, flavor, choice)[0])
         self.boot(flavor, [base.FOO], expect='ERROR')
+
+    def test_forbidden_trait_that_placement_does_not_know(self):
+        """Placement answers 400, and Nova takes no host."""
+        specs = {'trait:CUSTOM_NOWHERE': 'forbidden'}
+        flavors = [self.flavor_with({**base.pinned(), **specs}),
+                   self.flavor_with(specs, vcpus=1)]
+        cloud = self.read()
+        self.assertIn('HW_CPU_X86_AVX2', cloud.traits)
+        for flavor in flavors:
+            self.assertEqual(0, self.count(cloud, flavor)[0])
+            self.boot(flavor, expect='ERROR')
+        self.assertEqual(201, self.placement.put(
+            '/traits/CUSTOM_NOWHERE', {}, version='1.6').status)
+        cloud = self.read()
+        self.assertIn('CUSTOM_NOWHERE', cloud.traits)
+        for flavor in flavors:
+            self.assertGreater(self.count(cloud, flavor)[0], 0)
+            self.boot(flavor)
