@@ -58,6 +58,17 @@ def count(number: int, noun: str) -> str:
     return f'{number} {noun}{"" if number == 1 else "s"}'
 
 
+def short(text: str, most: int = 1000) -> str:
+    """Return a text without its middle if it is long.
+
+    :param most: its length at most, in characters
+    """
+    if len(text) <= most:
+        return text
+    return (f'{text[:most // 2]} [{len(text) - most} characters left out] '
+            f'{text[-(most // 2):]}')
+
+
 def brief(exc: Exception | str) -> str:
     """The first line of an error message, without a full stop.
 

@@ -26,7 +26,7 @@ MAX_POLICIES = 40
 _KEY = re.compile(r'(nfv|hw):[a-z_]+')
 
 #: A longer line is none of ours.
-_MAX_LINE = 64 * 2 ** 20
+_MAX_LINE = 8 * 2 ** 20
 
 
 class JournalError(Exception):

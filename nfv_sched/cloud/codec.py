@@ -16,7 +16,8 @@ out.  Supported hints are bool, int, float, str, Any, dataclasses,
 ``tuple[x, ...]``, ``frozenset[x]``, ``Mapping[x, y]``, and each of these or
 None.  Sets of numbers are written as lists of CPUs: ``0-3,8``.  What is read
 is 0 or more, and whole numbers have 63 bits, unless
-``Annotated[int, range(...)]`` says otherwise.
+``Annotated[int, range(...)]`` says otherwise.  ``Annotated[str, 255]`` is a
+text of at most so many characters.
 
 Files have millions of values, so the conversion of a type is worked out once.
 """
@@ -24,11 +25,14 @@ Files have millions of values, so the conversion of a type is worked out once.
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
+import contextvars
 import dataclasses
 import functools
 import math
 import types
 import typing as ty
+
+from nfv_sched import files
 
 _WORDS: Mapping[type, str] = {
     bool: 'true or false', int: 'a whole number', float: 'a number',
@@ -37,6 +41,9 @@ _WORDS: Mapping[type, str] = {
 #: CPUs of a host, and vCPUs, that can be told from one another.
 MOST_CPUS = 1 << 16
 _WHOLE = range(1 << 63)
+# A short list stands for many numbers. None outside of decode().
+_cpus_left: contextvars.ContextVar[int | None] = contextvars.ContextVar(
+    'cpus_left', default=None)
 
 
 class WrongError(ValueError):
@@ -53,6 +60,8 @@ class WrongError(ValueError):
     def __str__(self) -> str:
         where = ''
         for part in self.path:
+            if isinstance(part, str) and len(part) > 60:
+                part = part[:57] + '...'
             where += f'[{part}]' if isinstance(part, int) else (
                 f'.{part}' if where else part)
         return f'{where}: {self.message}' if where else self.message
@@ -72,8 +81,14 @@ def decode(kind: type, data: ty.Any) -> ty.Any:
     :param kind: the dataclass
     :param data: what :mod:`json` has read
     :raises WrongError: if the data does not fit the dataclass
+    :raises nfv_sched.files.LimitError: if its lists of CPUs have too many
+        numbers altogether
     """
-    return _reader(kind)(data)
+    token = _cpus_left.set(files.max_items())
+    try:
+        return _reader(kind)(data)
+    finally:
+        _cpus_left.reset(token)
 
 
 def cpu_list(numbers: Iterable[int]) -> str:
@@ -107,13 +122,23 @@ def cpus(text: str) -> frozenset[int]:
     :raises ValueError: if the text is not such a list
     """
     found: set[int] = set()
+    count = 0
     for part in text.split(',') if text else ():
         first, dash, last = part.partition('-')
         start = int(first)
         end = int(last) if dash else start
         if not 0 <= start <= end < MOST_CPUS:
-            raise ValueError(f'{part!r} is no span of CPUs')
+            raise ValueError(f'{part[:40]!r} is not a span of CPUs')
+        # Spans may overlap, but need not.
+        count += end - start + 1
+        if count > MOST_CPUS:
+            raise ValueError(f'more than {MOST_CPUS} CPUs')
         found.update(range(start, end + 1))
+    left = _cpus_left.get()
+    if left is not None:
+        if len(found) > left:
+            raise files.beyond(f'{files.max_items()} CPUs in its lists')
+        _cpus_left.set(left - len(found))
     return frozenset(found)
 
 
@@ -205,14 +230,32 @@ def _plain_reader(kind: ty.Any) -> Callable[[ty.Any], ty.Any]:
         return functools.partial(_read_mapping, args[0], _reader(args[0]),
                                  _reader(args[1]))
     if kind is ty.Any:
-        return lambda data: data
+        return _read_any
     if origin is ty.Annotated:
-        return functools.partial(_read_whole, args[1])
+        return functools.partial(
+            _read_text if args[0] is str else _read_whole, args[1])
     if kind is int:
         return functools.partial(_read_whole, _WHOLE)
     if kind is float:
         return _read_number
+    if kind is str:
+        return functools.partial(_read_text, files.MAX_TEXT)
     return functools.partial(_read_scalar, kind)
+
+
+def _read_text(most: int, data: ty.Any) -> str:
+    if data.__class__ is str and len(data) <= most:
+        return data
+    _read_scalar(str, data)
+    raise WrongError(f'must have {most} characters at most, not {len(data)}')
+
+
+def _read_any(data: ty.Any) -> ty.Any:
+    try:
+        files.check(data)
+    except files.LimitError as exc:
+        raise WrongError(str(exc)) from None
+    return data
 
 
 def _expect(kind: type, data: ty.Any) -> None:
@@ -256,6 +299,8 @@ def _read_cpus(data: ty.Any) -> frozenset[int]:
     _expect(str, data)
     try:
         return cpus(data)
+    except files.LimitError:
+        raise
     except ValueError:
         raise WrongError(
             f'must be numbers such as 0-3,8, not {_shown(data)}') from None

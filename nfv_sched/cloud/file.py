@@ -15,26 +15,21 @@ import dataclasses
 import gzip
 import io
 import json
-import math
 import os
-import re
 import stat
 import tempfile
-import typing as ty
 import zlib
 
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
 from nfv_sched.cloud import sound
+from nfv_sched import files
+from nfv_sched import policy
 from nfv_sched import text
 
 FORMAT = 'nfv-sched snapshot'
 
-#: More than this is no snapshot, and may be meant to fill the memory.
-MAX_BYTES = 2 * 2 ** 30
 _GZIP = b'\x1f\x8b'
-# Of characters; a half alone cannot be written.
-_HALVES = re.compile(rb'\\u[dD][89a-fA-F]')
 
 
 class FileError(Exception):
@@ -122,48 +117,31 @@ def load(path: str) -> snapshot.Cloud:
         another version
     """
     try:
-        content = _read(path)
-        data = json.loads(content, parse_float=_finite,
-                          parse_constant=_finite)
-        if _HALVES.search(content):
-            json.dumps(data, ensure_ascii=False).encode()
+        data = files.parse_json(files.read(path))
+    except files.LimitError as exc:
+        raise FileError(f'{path}: {exc}') from exc
     except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
         raise FileError(f'{path}: cut off or damaged: {exc}') from exc
     except OSError as exc:
         raise FileError(f'{path}: {exc.strerror or exc}') from exc
-    except (ValueError, RecursionError) as exc:
+    except RecursionError as exc:
+        raise FileError(
+            f'{path}: not a snapshot: nested too deeply') from exc
+    except ValueError as exc:
         raise FileError(f'{path}: not a snapshot: {exc}') from exc
     if not isinstance(data, dict) or data.get('format') != FORMAT:
         raise FileError(f'{path}: not a snapshot')
     version = data.get('version')
     if version != snapshot.VERSION:
         raise FileError(
-            f'{path}: a snapshot of version {version!r}; this release of '
-            f'nfv-sched reads version {snapshot.VERSION}')
+            f'{path}: a snapshot of version {policy.shown(version)}; this '
+            f'release of nfv-sched reads version {snapshot.VERSION}')
     try:
         cloud = codec.decode(snapshot.Cloud, data.get('cloud'))
         sound.check_names(cloud)
         sound.check(cloud)
-    except codec.WrongError as exc:
+    except (codec.WrongError, files.LimitError) as exc:
         raise FileError(f'{path}: {exc}') from exc
     # Errors, as an older release may have written them.
     return dataclasses.replace(
         cloud, missing=tuple(map(text.mask_secrets, cloud.missing)))
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f'{text} is no number that can be used')
-    return number
-
-
-def _read(path: str) -> bytes:
-    with open(path, 'rb') as raw:
-        file: ty.BinaryIO = raw
-        if raw.peek(2)[:2] == _GZIP:
-            file = ty.cast(ty.BinaryIO, gzip.GzipFile(fileobj=raw))
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ValueError('too large')
-    return content

@@ -46,6 +46,8 @@ ALLOCATED_TAGS = frozenset(('rp_uuids', 'parent_ifname'))
 _Positive = ty.Annotated[int, range(1, 1 << 63)]
 _Signed = ty.Annotated[int, range(-1 << 63, 1 << 63)]
 _VCPUs = ty.Annotated[int, range(codec.MOST_CPUS)]
+# As Nova's databases have them.
+_Name = ty.Annotated[str, 255]
 _Devices = ty.Annotated[int, range(1, 1025)]
 
 
@@ -229,15 +231,15 @@ class Host:
     :ivar network: what the network puts on it; None if Neutron was not read
     """
 
-    name: str
-    hypervisor: str
+    name: _Name
+    hypervisor: _Name
     uuid: str
-    cell: str = ''
+    cell: _Name = ''
     enabled: bool = True
     disabled_reason: str | None = None
     up: bool = True
     mapped: bool = True
-    zone: str = 'nova'
+    zone: _Name = 'nova'
     aggregates: tuple[str, ...] = ()
     hypervisor_type: str = 'QEMU'
     hypervisor_version: int = 0
@@ -270,8 +272,8 @@ class Flavor:
     :ivar swap: MiB
     """
 
-    name: str
-    id: str = ''
+    name: _Name
+    id: _Name = ''
     vcpus: _VCPUs
     memory: int
     disk: int = 0
@@ -382,10 +384,10 @@ class Server:
     """
 
     uuid: str
-    name: str
-    host: str | None = None
-    cell: str = ''
-    project: str = ''
+    name: _Name
+    host: _Name | None = None
+    cell: _Name = ''
+    project: _Name = ''
     state: str = 'active'
     task: str | None = None
     fault: str | None = None
@@ -400,7 +402,7 @@ class Server:
     ports: tuple[Port, ...] | None = None
     shares: bool = False
     group: str | None = None
-    zone: str | None = None
+    zone: _Name | None = None
     hints: Mapping[str, tuple[str, ...]] = dataclasses.field(
         default_factory=dict)
     allocations: Mapping[str, Mapping[str, int]] | None = None
@@ -453,7 +455,7 @@ class Aggregate:
     :ivar hosts: names
     """
 
-    name: str
+    name: _Name
     uuid: str = ''
     metadata: Mapping[str, str] = dataclasses.field(default_factory=dict)
     hosts: tuple[str, ...] = ()
@@ -469,7 +471,7 @@ class Group:
     """
 
     uuid: str
-    name: str = ''
+    name: _Name = ''
     policy: str
     rules: Mapping[str, str] = dataclasses.field(default_factory=dict)
     members: tuple[str, ...] = ()
@@ -497,7 +499,7 @@ class NetworkAgent:
 
     id: str
     kind: str
-    host: str
+    host: _Name
     alive: bool = True
     enabled: bool = True
     zone: str = ''

@@ -25,6 +25,7 @@ from nfv_sched.cloud import codec
 from nfv_sched.cloud import names
 from nfv_sched.cloud import snapshot
 from nfv_sched import conf
+from nfv_sched import files
 from nfv_sched import policy
 
 _KINDS = frozenset({'type-VF', 'type-PF', 'type-PCI', 'vdpa'})
@@ -35,6 +36,8 @@ _SERVICES = (snapshot.DHCP, snapshot.ROUTER)
 _AGENTS = (*_SERVICES, snapshot.OVN)
 # More ports or rules are on no host; the simulator makes each of them.
 _MAX_LOAD = 100_000
+# Of files.max_items(), what a port takes.
+_ITEMS_PER_PORT = 8
 _RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
            'disk_allocation_ratio')
 
@@ -66,6 +69,7 @@ def check(cloud: snapshot.Cloud) -> None:
             _check_load(f'rules of a port of server {server.uuid!r}',
                         port.rules)
     _check_network(cloud)
+    _check_loads(cloud)
     _check_options(cloud)
 
 
@@ -140,7 +144,8 @@ def _differ(what: str, names: Iterable[ty.Any]) -> None:
     seen = set()
     for name in names:
         if name in seen:
-            raise codec.WrongError(f'two {what} are {name!r}')
+            raise codec.WrongError(
+                f'two {what} are {policy.shown(name, 60)}')
         seen.add(name)
 
 
@@ -170,6 +175,19 @@ def _check_load(what: str, number: int | None) -> None:
     if number is not None and not 0 <= number <= _MAX_LOAD:
         raise codec.WrongError(
             f'{what} cannot be {number}, only 0 to {_MAX_LOAD}')
+
+
+def _check_loads(cloud: snapshot.Cloud) -> None:
+    """Check the ports of all hosts, each of which the simulator makes.
+
+    :raises LimitError: if there are too many
+    """
+    most = files.max_items() // _ITEMS_PER_PORT
+    if sum(getattr(host.network, field.name) or 0
+           for host in cloud.hosts if host.network is not None
+           for field in dataclasses.fields(host.network)
+           if field.name != 'security_rules') > most:
+        raise files.beyond(f'{most} ports, DHCP servers and routers')
 
 
 def _check_providers(host: snapshot.Host) -> None:
@@ -216,19 +234,20 @@ def _check_options(cloud: snapshot.Cloud) -> None:
             value = ours.get(option.name)
             if value is not None and not _accepts(option.type, value):
                 raise codec.WrongError(
-                    f'options.nfv_sched.{option.name} cannot be {value!r}')
+                    f'options.nfv_sched.{option.name} cannot be '
+                    f'{policy.shown(value)}')
     for name in _RATIOS:
         for key in (name, f'initial_{name}'):
             value = cloud.options.get('DEFAULT', {}).get(key)
             if not (value is None or isinstance(value, (int, float))
                     and value >= 0):
                 raise codec.WrongError(
-                    f'options.DEFAULT.{key} cannot be {value!r}')
+                    f'options.DEFAULT.{key} cannot be {policy.shown(value)}')
 
 
 def _accepts(kind: ty.Any, value: ty.Any) -> bool:
     """Whether an option can have a value, and as it is."""
     try:
         return kind(value) == value
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, OverflowError):
         return False

@@ -36,6 +36,7 @@ from cliff import show
 from nfv_sched.cmd import formats
 from nfv_sched.cmd import printable
 from nfv_sched.cmd import quiet
+from nfv_sched import files
 from nfv_sched import text
 
 NAMESPACE = 'nfv_sched.cli'
@@ -135,6 +136,13 @@ class NFVSched(app.App):
         return True
 
 
+def _size(argument: str) -> int:
+    if not (argument.isdecimal() and len(argument) < 7 and int(argument)):
+        raise argparse.ArgumentTypeError(
+            f'{argument!r} is not a number of MiB')
+    return int(argument)
+
+
 class _Subcommand:
     """Base of the subcommands, of ``nfv-sched`` and of ``openstack nfv``.
 
@@ -167,6 +175,7 @@ class _Subcommand:
         :returns: exit code
         """
         with contextlib.ExitStack() as stack:
+            stack.enter_context(files.limited(parsed_args.max_file_size))
             stack.enter_context(quiet.warnings_ignored())
             if self.app.options.verbose_level <= 1 and (
                     not self.app.options.debug):
@@ -179,7 +188,8 @@ class _Subcommand:
         :param error: text, or an exception
         :returns: the exit code for that
         """
-        message = text.mask_secrets(' '.join(str(error).split()))
+        message = text.short(
+            text.mask_secrets(' '.join(str(error).split())))
         self.app.stderr.write(f'error: {message}\n')
         return 1
 
@@ -187,6 +197,11 @@ class _Subcommand:
         """The parser; subclasses add their options."""
         parser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.add_argument(
+            files.OPTION, metavar='MIB', type=_size, default=files.DEFAULT,
+            help='size that a file which is read may have, after '
+                 'decompression; limits of what is in it are in proportion '
+                 f'(default: {files.DEFAULT})')
         return parser
 
 

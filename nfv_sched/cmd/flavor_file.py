@@ -16,9 +16,9 @@ show`` print, what Nova's API answers, or the section ``flavors`` of a cloud
 file of the simulator.
 """
 
+import collections
 from collections.abc import Iterator
 from collections.abc import Mapping
-import json
 import types
 import typing as ty
 
@@ -28,6 +28,7 @@ from nfv_sched.cloud import codec
 from nfv_sched.cloud import names
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import source
+from nfv_sched import files
 from nfv_sched import policy
 
 # What the sources call a field.
@@ -58,11 +59,11 @@ def flavors(path: str) -> list[snapshot.Flavor]:
     found = []
     for where, name, each in _each(data, path):
         found.append(_flavor(each, name, f'{path}: {where}'))
-    titles = [each.name for each in found]
-    for name in titles:
-        if titles.count(name) > 1:
+    titles = collections.Counter(each.name for each in found)
+    for name, count in titles.items():
+        if count > 1:
             raise source.UnreadError(f'{path}: several flavors are named '
-                                     f'{name!r}')
+                                     f'{policy.shown(name, 100)}')
     return found
 
 
@@ -126,7 +127,11 @@ def _read(path: str) -> ty.Any:
         text = cloud_text.read(path)
         if text.lstrip()[:1] in ('{', '['):
             try:
-                return json.loads(text)
+                data = files.parse_json(text.encode())
+                files.check(data)
+                return data
+            except files.LimitError as exc:
+                raise source.UnreadError(f'{path}: {exc}') from exc
             except ValueError:
                 pass  # YAML may begin so, too
         return cloud_text.parse(text, path)[0]

@@ -15,6 +15,7 @@ import argparse
 from collections.abc import Callable
 import contextlib
 import datetime
+import io
 import logging
 import os
 import signal
@@ -23,6 +24,7 @@ import threading
 import time
 import types
 import typing as ty
+import zlib
 
 from nfv_sched.advice import journal
 from nfv_sched.cloud import file
@@ -30,6 +32,7 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import journal as cmd_journal
 from nfv_sched.cmd import source
+from nfv_sched import files
 from nfv_sched.journal import writer
 from nfv_sched.simulator import progress
 from nfv_sched import text
@@ -58,6 +61,9 @@ examples:
 
 #: Least pause between two readings, as a part of the time that one takes.
 _REST = 0.5
+
+#: What is more is neither a time, up to the year 9999, nor a count.
+_LATEST = 253402300800
 
 
 class _Stopped(BaseException):
@@ -266,9 +272,11 @@ class _Collection:
         counts: dict[str, int] = {}
         latest = ''
         try:
-            with open(path, encoding='utf-8') as old:
+            with io.StringIO(files.read(path).decode()) as old:
                 for family in parser.text_fd_to_metric_families(old):
                     for sample in family.samples:
+                        if not 0 <= sample.value < _LATEST:
+                            continue  # also NaN
                         if family.name == self._metrics.REFUSALS.name:
                             counts[sample.labels['policy']] = int(sample.value)
                         elif family.name == self._metrics.LATEST_REFUSAL.name:
@@ -276,7 +284,8 @@ class _Collection:
                             latest = writer.stamp(sample.value + 0.0005)
         except FileNotFoundError:
             return
-        except (OSError, ValueError, KeyError) as exc:
+        except (OSError, ValueError, KeyError, EOFError,
+                zlib.error) as exc:
             LOG.warning('%s is replaced, and its counts are lost: %s',
                         path, exc)
             return

@@ -139,7 +139,7 @@ class Simulate(cli.Lister):
             self.app.stdout.flush()
         except (problems.InputError, _UsageError, source.UnreadError) as e:
             for line in text.mask_secrets(str(e)).splitlines():
-                print(f'nfv-sched: {line}', file=self.app.stderr)
+                print(f'nfv-sched: {text.short(line)}', file=self.app.stderr)
             return 2
         except BrokenPipeError:
             cli.discard_output()
@@ -147,7 +147,7 @@ class Simulate(cli.Lister):
             if self.app.options.debug:
                 raise
             print(f'nfv-sched: internal error: {type(e).__name__}: '
-                  f'{text.mask_secrets(str(e))}; '
+                  f'{text.short(text.mask_secrets(str(e)))}; '
                   '"nfv-sched --debug simulate ..." shows where',
                   file=self.app.stderr)
             return 3
@@ -177,7 +177,8 @@ class Simulate(cli.Lister):
             self._found = source.load(parsed_args.source,
                                       parsed_args.config_file)
             for message in self._found.missing:
-                print(f'nfv-sched: {parsed_args.source}: {message}',
+                print(f'nfv-sched: {parsed_args.source}: '
+                      f'{text.short(message)}',
                       file=self.app.stderr)
         if parsed_args.example is not None:
             paths = [self._example(parsed_args.example)]

@@ -18,6 +18,7 @@ import typing as ty
 
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
+from nfv_sched import files
 
 #: Of the format. Changes when older tools would misread it.
 VERSION = 1
@@ -161,7 +162,7 @@ def parse(text: bytes) -> Refusal | Lost:
     :raises LineError: if it is no entry, or one of another version
     """
     try:
-        data: ty.Any = json.loads(text)
+        data: ty.Any = files.parse_json(text)
     except (ValueError, RecursionError) as exc:
         raise LineError(f'no JSON: {exc}') from exc
     if not isinstance(data, dict) or 'version' not in data:
@@ -174,5 +175,5 @@ def parse(text: bytes) -> Refusal | Lost:
     (name, value), = data.items()
     try:
         return codec.decode(_KINDS[name], value)
-    except codec.WrongError as exc:
+    except (codec.WrongError, files.LimitError) as exc:
         raise LineError(str(exc)) from exc

@@ -13,18 +13,16 @@
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-import json
 import os
+import zlib
 
+from nfv_sched import files
 from nfv_sched.machine import ansible
 from nfv_sched.machine import facts
 from nfv_sched.machine import ironic
 from nfv_sched.machine import lscpu
 from nfv_sched.machine import sysfs
 from nfv_sched.machine import values
-
-#: More bytes than that are no such file.
-MOST_BYTES = 1 << 26
 
 
 def machine(files: Sequence[str] = (), root: str | None = None,
@@ -75,11 +73,9 @@ def _load(path: str) -> facts.Facts:
         if os.path.isdir(path):
             raise values.MachineError('is a folder; a copy of /sys is given '
                                       'by --sys')
-        with open(path, 'rb') as file:
-            raw = file.read(MOST_BYTES + 1)
-        if len(raw) > MOST_BYTES:
-            raise values.MachineError('is too large')
-        text = raw.decode()
+        text = files.read(path).decode()
+    except (files.LimitError, EOFError, zlib.error) as exc:
+        raise values.MachineError(str(exc)) from exc
     except OSError as exc:
         raise values.MachineError(str(exc.strerror or exc)) from exc
     except ValueError as exc:
@@ -87,7 +83,10 @@ def _load(path: str) -> facts.Facts:
     if lscpu.is_parsable(text):
         return lscpu.read_parsable(text)
     try:
-        data = json.loads(ansible.without_headline(text))
+        data = files.parse_json(ansible.without_headline(text).encode())
+        files.check(data)
+    except files.LimitError as exc:
+        raise values.MachineError(str(exc)) from exc
     except (ValueError, RecursionError) as exc:
         raise values.MachineError(
             f'is neither JSON nor what "lscpu -p" prints ({exc})') from exc

@@ -111,6 +111,9 @@ def refusal(key: str, value: str) -> str | None:
     :returns: its message; None if it takes the extra spec
     """
     from nova.api.validation.extra_specs import validators
+    reason = malformed_cpus(key, value)
+    if reason is not None:
+        return reason
     try:
         validators.validate(key, value)
     except exception.NovaException as exc:
@@ -153,6 +156,68 @@ def flavor(name: str, vcpus: int, memory: int,
         extra_specs=dict(extra_specs))
 
 
+# Keys of flavors and image properties whose values Nova reads as sets of CPUs;
+# it does not look how many there are, in the API as little as elsewhere.
+_CPU_SETS = re.compile(r'hw[:_](numa_cpus\.\d+|cpu_dedicated_mask|'
+                       r'cpu_realtime_mask)')
+_CPU_SET = re.compile(r'\^?\d+(-\d+)?(,\^?\d+(-\d+)?)*')
+# Characters of a set of CPUs that Nova's pattern refuses in milliseconds.
+_SHORT = 32
+_NODES = ('hw:numa_nodes', 'hw_numa_nodes')
+
+
+def malformed_cpus(key: str, value: str) -> str | None:
+    """Return why a long value is not a set of CPUs.
+
+    NOTE: The pattern of Nova's validator has nested repetitions: it takes
+    minutes to refuse a value of 16 spans with a mistake at its end.
+
+    :param key: of an extra spec
+    :returns: None if Nova's validator can be given the value
+    """
+    if (_CPU_SETS.fullmatch(key) and len(value) > _SHORT
+            and not _CPU_SET.fullmatch(value)):
+        return 'not a set of CPUs such as 0-3,^2,8'
+    return None
+
+
+def oversized(key: str, value: ty.Any) -> str | None:
+    """Return why a value would fill the memory, or take minutes to read.
+
+    :param key: of an extra spec, or name of an image property
+    :param value: its value
+    :returns: None if Nova can be given the value
+    """
+    text = str(value)
+    if _CPU_SETS.fullmatch(key) and cpu_count(text) > MOST_VCPUS:
+        return f'{key} has more than {MOST_VCPUS} CPUs, which no guest has'
+    if key in _NODES and text.isdecimal() and (
+            len(text) > 9 or int(text) > MOST_NODES):
+        return f'{key} is more than {MOST_NODES}, which no host has'
+    return None
+
+
+def cpu_count(text: str) -> int:
+    """Return how many numbers Nova would make of a set of CPUs.
+
+    Counted as Nova reads it: ``int()`` takes signs, underscores and the digits
+    of any script, spans may overlap, and what is before a mistake is read.
+    A number that no vCPU has counts as too many.
+    """
+    count = 0
+    for part in text.split(','):
+        first, _dash, last = part.strip().lstrip('^').partition('-')
+        try:
+            start = int(first)
+            end = int(last) if last else start
+        except ValueError:
+            continue
+        count += max(0, end - start) + 1
+        if end >= MOST_VCPUS or count > MOST_VCPUS:
+            return MOST_VCPUS + 1
+    return count
+
+
 class ImageError(ValueError):
     """Nova cannot take the value of an image property; says why."""
 
@@ -163,6 +228,10 @@ def image(properties: Mapping[str, str]) -> objects.ImageMeta:
     :param properties: its properties by name
     :raises ImageError: if Nova does not take a value
     """
+    for name, value in properties.items():
+        reason = oversized(name, value)
+        if reason is not None:
+            raise ImageError(reason)
     try:
         return objects.ImageMeta.from_dict({
             # Some of Nova's messages have the name.

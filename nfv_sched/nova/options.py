@@ -17,7 +17,6 @@ configuration of this process.
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-import re
 
 from nova.conf import compute
 from nova.conf import neutron
@@ -28,6 +27,7 @@ from oslo_utils import strutils
 
 from nfv_sched.cloud import codec
 from nfv_sched.machine import settings
+from nfv_sched.nova import flavors
 
 
 class OptionsError(Exception):
@@ -69,9 +69,8 @@ def _cpus(text: str | None) -> frozenset[int]:
     :raises ValueError: if it has numbers that no CPU has: Nova would fill the
         memory with all up to them
     """
-    for number in re.findall(r'\d+', text or ''):
-        if int(number) >= codec.MOST_CPUS:
-            raise ValueError(f'{text[:40]!r} has CPUs that no host has')
+    if text and flavors.cpu_count(text) > codec.MOST_CPUS:
+        raise ValueError(f'{text[:40]!r} has CPUs that no host has')
     return frozenset(hardware.parse_cpu_spec(text)) if text else frozenset()
 
 

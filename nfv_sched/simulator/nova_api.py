@@ -62,6 +62,8 @@ with warnings.catch_warnings():
     import oslo_messaging as messaging
     from oslo_serialization import jsonutils
 
+from nfv_sched.nova import flavors
+
 # Makes the classes attributes of nova.objects.
 objects.register_all()
 
@@ -236,6 +238,9 @@ def extra_spec_problem(name: str, value: str) -> str | None:
     :param value: its value
     :returns: the error of the API, or None
     """
+    reason = flavors.malformed_cpus(name, value)
+    if reason is not None:
+        return reason
     try:
         validators.validate(name, value)
     except exception.ValidationError as e:
@@ -249,6 +254,10 @@ def image_meta(properties: ty.Mapping[str, ty.Any]):
     :param properties: properties by name
     :raises ValueError: if Nova does not take a value
     """
+    for name, value in properties.items():
+        reason = flavors.oversized(name, value)
+        if reason is not None:
+            raise ValueError(reason)
     return objects.ImageMeta.from_dict({
         # The format is not known: hosts of any will do.
         'status': 'active', 'disk_format': '',

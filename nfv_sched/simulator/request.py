@@ -25,6 +25,7 @@ import typing as ty
 from nova import exception
 from nova import objects
 
+from nfv_sched.nova import flavors
 from nfv_sched.simulator import actions
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import model
@@ -42,6 +43,10 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
     :returns: ``nova.objects.InstanceNUMATopology`` or None
     :raises Refused: if the API refuses them
     """
+    for key, value in flavor.extra_specs.items():
+        reason = flavors.oversized(key, value)
+        if reason is not None:
+            raise servers.Refused(f'the flavor cannot be read: {reason}')
     try:
         return nova_api.numa_get_constraints(flavor, image_meta)
     except (exception.NovaException, ValueError) as e:

@@ -130,9 +130,7 @@ def is_huge(key: str, value: str) -> bool:
     :param key: of an extra spec, or name of an image property
     :param value: its value
     """
-    return is_list(key) and any(
-        len(number) > 9 or int(number) >= flavors.MOST_VCPUS
-        for number in re.findall('[0-9]+', value))
+    return is_list(key) and flavors.oversized(key, value) is not None
 
 
 def huge_nodes(subject: values.Subject) -> Iterator[values.Finding]:
@@ -153,9 +151,8 @@ def is_many_nodes(key: str, value: str) -> bool:
     :param key: of an extra spec, or name of an image property
     :param value: its value
     """
-    return key in ('hw:numa_nodes', 'hw_numa_nodes') and (
-        value.isdecimal() and (len(value) > 9 or
-                               int(value) > flavors.MOST_NODES))
+    return (key in ('hw:numa_nodes', 'hw_numa_nodes')
+            and flavors.oversized(key, value) is not None)
 
 
 def key_in(text: str, keys) -> str:

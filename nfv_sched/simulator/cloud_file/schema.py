@@ -288,13 +288,16 @@ def _explain(error) -> list[tuple[problems.Path, str]]:
             if isinstance(value, str):
                 message += problems.near(value, wanted).partition('; known')[0]
         case 'minimum':
-            message = f'must be at least {wanted}, not {value}'
+            message = f'must be at least {wanted}, not {_shown(value)}'
         case 'exclusiveMinimum':
-            message = f'must be more than {wanted}, not {value}'
+            message = f'must be more than {wanted}, not {_shown(value)}'
         case 'maximum':
-            message = f'must be at most {wanted}, not {value}'
+            message = f'must be at most {wanted}, not {_shown(value)}'
         case 'minLength' | 'minItems' | 'minProperties':
             message = 'must not be empty'
+        case 'maxLength':
+            message = (f'must have {wanted} characters at most, not '
+                       f'{len(value)}')
         case 'pattern':
             # The only pattern is that of PCI ids.
             message = (f'{_shown(value)} is not a PCI id of four '

@@ -14,17 +14,22 @@
 
 import pathlib
 import typing as ty
+import zlib
 
-from oslo_utils import units
 import yaml
 
+from nfv_sched import files
 from nfv_sched.simulator.cloud_file import problems
 
-_MAX_BYTES = 64 * units.Mi
+_MERGE = 'tag:yaml.org,2002:merge'
+_NUMBERS = ('tag:yaml.org,2002:int', 'tag:yaml.org,2002:float')
+# A scalar or list with a tag that does not fit raises any of these.
+_MISFITS = (ValueError, TypeError, KeyError, IndexError, AttributeError,
+            OverflowError)
 
 
 def read(path: str) -> str:
-    """Read the text of a cloud file.
+    """Read the text of a file in YAML or JSON.
 
     :param path: the file
     :raises InputError: if it cannot be read, is too long, or is not UTF-8 text
@@ -33,13 +38,12 @@ def read(path: str) -> str:
     try:
         if file.is_dir():
             raise problems.InputError([f'{path}: is a directory, not a file'])
-        with file.open('rb') as stream:
-            raw = stream.read(_MAX_BYTES + 1)
-    except (OSError, ValueError) as e:
+        raw = files.read(path)
+    except files.LimitError as e:
+        raise problems.InputError([f'{path}: {e}'])
+    except (OSError, ValueError, EOFError, zlib.error) as e:
         reason = e.strerror if isinstance(e, OSError) else str(e)
         raise problems.InputError([f'{path}: {reason or e}'])
-    if len(raw) > _MAX_BYTES:
-        raise problems.InputError([f'{path}: larger than {_MAX_BYTES} bytes'])
     try:
         return raw.decode('utf-8-sig')
     except UnicodeDecodeError as e:
@@ -48,7 +52,16 @@ def read(path: str) -> str:
 
 
 class _MarkedLoader(yaml.SafeLoader):
-    """A safe YAML loader that keeps lines and refuses duplicate keys."""
+    """A safe YAML loader that keeps lines, within the limits of files.
+
+    Duplicate keys are refused.  What an alias or a merge key stands for counts
+    each time.
+    """
+
+    def __init__(self, text: str):
+        super().__init__(text)
+        self._items_left = files.max_yaml_items()
+        self._depth = 0
 
     def marked(self, marks: dict[problems.Path, int]) -> ty.Any:
         """Load the document.
@@ -58,39 +71,105 @@ class _MarkedLoader(yaml.SafeLoader):
         node = self.get_single_node()
         if node is None:
             return None
+        # Composing has counted each node once.
+        self._items_left = files.max_yaml_items()
         return self._build(node, (), marks, ())
 
+    def compose_node(self, parent, index):
+        """Compose a node; called by PyYAML."""
+        self._count(1)
+        self._depth += 1
+        if self._depth > files.MAX_DEPTH:
+            raise files.LimitError(
+                f'nested too deeply: more than {files.MAX_DEPTH} levels')
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def _count(self, items: int) -> None:
+        self._items_left -= items
+        if self._items_left < 0:
+            raise files.beyond(f'{files.max_yaml_items()} items, with those '
+                               'of aliases and merge keys')
+
     def _build(self, node, path, marks, above):
+        self._count(1)
         marks.setdefault(path, node.start_mark.line + 1)
         if node in above:
             raise yaml.constructor.ConstructorError(
                 None, None, 'an alias that contains itself', node.start_mark)
         above = (*above, node)
+        if len(above) > files.MAX_DEPTH:
+            raise files.LimitError(
+                f'nested too deeply: more than {files.MAX_DEPTH} levels')
         if isinstance(node, yaml.SequenceNode):
             return [self._build(item, (*path, i), marks, above)
                     for i, item in enumerate(node.value)]
         if not isinstance(node, yaml.MappingNode):
-            return self.construct_object(node, deep=True)
-        own = [key.value for key, _ in node.value
-               if key.tag != 'tag:yaml.org,2002:merge']
-        for i, name in enumerate(own):
-            if name in own[:i]:
-                key = [k for k, _ in node.value if k.value == name][1]
-                raise yaml.constructor.ConstructorError(
-                    None, None, f'the key {name!r} is given twice',
-                    key.start_mark)
-        self.flatten_mapping(node)
+            return self._scalar(node)
         result = {}
+        for key, (key_node, value_node) in self._pairs(node, ()).items():
+            marks[(*path, key)] = key_node.start_mark.line + 1
+            result[key] = self._build(value_node, (*path, key), marks, above)
+        return result
+
+    def _pairs(self, node, above):
+        """Return key -> (node of the key, node of the value) of a mapping."""
+        if node in above:
+            raise yaml.constructor.ConstructorError(
+                None, None, 'an alias that contains itself', node.start_mark)
+        above = (*above, node)
+        own = {}
+        merged = {}
         for key_node, value_node in node.value:
+            if key_node.tag == _MERGE:
+                merged.update(self._merged(value_node, above))
+                continue
             # Keys are texts, also where YAML would read a number.
             if not isinstance(key_node, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(
                     None, None, 'a key that is not a plain name',
                     key_node.start_mark)
-            key = key_node.value
-            marks[(*path, key)] = key_node.start_mark.line + 1
-            result[key] = self._build(value_node, (*path, key), marks, above)
-        return result
+            if key_node.value in own:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'the key {_shown(key_node.value)} is given '
+                    'twice', key_node.start_mark)
+            own[key_node.value] = key_node, value_node
+        self._count(1 + len(own) + len(merged))
+        return {**merged, **own}
+
+    def _merged(self, node, above):
+        """Return the pairs of a merge key; the first of a list counts."""
+        if isinstance(node, yaml.MappingNode):
+            return self._pairs(node, above)
+        if isinstance(node, yaml.SequenceNode) and all(
+                isinstance(each, yaml.MappingNode) for each in node.value):
+            pairs = {}
+            for each in reversed(node.value):
+                pairs.update(self._pairs(each, above))
+            return pairs
+        raise yaml.constructor.ConstructorError(
+            None, None, 'expected a mapping or list of mappings for merging',
+            node.start_mark)
+
+    def _scalar(self, node):
+        if len(node.value) > files.MAX_TEXT:
+            raise files.LimitError(
+                f'has a text of more than {files.MAX_TEXT} characters')
+        if node.tag in _NUMBERS and len(node.value) > files.MAX_DIGITS:
+            raise yaml.constructor.ConstructorError(
+                None, None, f'a number of more than {files.MAX_DIGITS} digits',
+                node.start_mark)
+        try:
+            return self.construct_object(node, deep=True)
+        except _MISFITS:
+            raise yaml.constructor.ConstructorError(
+                None, None, f'{_shown(node.value)} is not of the type '
+                f'{_shown(node.tag)}', node.start_mark) from None
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f'{text[:57]}...')
 
 
 def parse(text: str, path: str) -> tuple[ty.Any, dict[problems.Path, int]]:
@@ -103,6 +182,8 @@ def parse(text: str, path: str) -> tuple[ty.Any, dict[problems.Path, int]]:
     """
     marks: dict[problems.Path, int] = {}
     try:
+        if len(text) > files.max_yaml_size():
+            raise files.beyond(f'{files.max_yaml_size()} characters')
         loader = _MarkedLoader(text)
         try:
             data = loader.marked(marks)
@@ -119,6 +200,8 @@ def parse(text: str, path: str) -> tuple[ty.Any, dict[problems.Path, int]]:
         raise problems.InputError([
             f'{path}:{line}: not text: the character #x{e.character:04x} is '
             'not allowed in YAML'])
+    except files.LimitError as e:
+        raise problems.InputError([f'{path}: {e}'])
     except (yaml.YAMLError, ValueError, OverflowError) as e:
         raise problems.InputError([f'{path}: not valid YAML: '
                                    f'{" ".join(str(e).split())}'])

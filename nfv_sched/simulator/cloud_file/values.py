@@ -17,6 +17,8 @@ import typing as ty
 
 from oslo_utils import units
 
+from nfv_sched.cloud import codec
+from nfv_sched import policy
 from nfv_sched.simulator.cloud_file import schema
 
 #: Size of ordinary pages, which fill what huge pages leave, in KiB.
@@ -55,16 +57,23 @@ def parse_cpus(value: int | str) -> frozenset[int]:
     :raises ValueError: if it is no CPU set
     """
     cpus, out = set(), set()
+    count = 0
     text = str(value)
     if not text.strip():
         return frozenset()
     for part in text.split(','):
         match = _CPU_RANGE.fullmatch(part)
         if not match:
-            raise ValueError(f'{text!r} is not a CPU set such as 0-3,8')
+            raise ValueError(
+                f'{policy.shown(text)} is not a CPU set such as 0-3,8')
         first, last = int(match[2]), int(match[3] or match[2])
-        if last < first or last >= 1 << 16:
-            raise ValueError(f'{part.strip()!r} is not a range of CPUs')
+        if last < first or last >= codec.MOST_CPUS:
+            raise ValueError(
+                f'{policy.shown(part.strip())} is not a range of CPUs')
+        # Spans may overlap, but need not.
+        count += last - first + 1
+        if count > codec.MOST_CPUS:
+            raise ValueError(f'more than {codec.MOST_CPUS} CPUs')
         (out if match[1] else cpus).update(range(first, last + 1))
     return frozenset(cpus - out)
 
@@ -155,7 +164,7 @@ def within(least: int, most: int) -> schema.Rule:
 SOME_ITEMS = schema.rule(minItems=1)
 SOME_KEYS = schema.rule(minProperties=1)
 
-Name = ty.Annotated[str, schema.rule(minLength=1)]
+Name = ty.Annotated[str, schema.rule(minLength=1, maxLength=255)]
 Count = ty.Annotated[int, schema.rule(minimum=0)]
 Positive = ty.Annotated[int, schema.rule(minimum=1)]
 #: Number of ports, rules, DHCP servers or routers.

@@ -16,11 +16,14 @@ import gzip
 import json
 import os
 import stat
+import time
 
 import fixtures
 
+from nfv_sched.cloud import codec
 from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
+from nfv_sched import files
 from nfv_sched.tests import base
 
 CLOUD = snapshot.Cloud(
@@ -33,6 +36,9 @@ CLOUD = snapshot.Cloud(
     servers=(snapshot.Server(
         uuid='2' * 32, name='b', host='a',
         flavor=snapshot.Flavor(name='f', vcpus=1, memory=512)),))
+
+
+UUID = '0f6f2f9c-6f0c-4f5e-8f0e-2d8c3f1b7a55'
 
 
 class FileTest(base.TestCase):
@@ -155,7 +161,59 @@ class FileTest(base.TestCase):
             self.refused(said)
 
     def test_bomb(self):
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.cloud.file.MAX_BYTES', 1000))
-        self.write(gzip.compress(b' ' * 100000))
-        self.refused('too large')
+        self.write(gzip.compress(b' ' * (2 << 20)))
+        with files.limited(1):
+            self.refused('has more than 1 MiB; --max-file-size raises')
+        for content in (b'[' + b'[],' * 40000 + b'1]', b'{"a":{}},' * 40000):
+            self.write(content)
+            with files.limited(1):
+                self.refused('has more than 65536 items')
+
+    def test_cpus(self):
+        """A list of CPUs is read in linear time, and counted."""
+        host = {'name': 'h', 'hypervisor': 'h', 'uuid': UUID, 'nodes': [
+            {'number': number, 'memory': 1, 'dedicated': f'{number}-65535'}
+            for number in range(4)]}
+
+        def write(nodes):
+            self.write(json.dumps({
+                'format': file.FORMAT, 'version': snapshot.VERSION,
+                'cloud': {'taken': 'x', 'hosts': [
+                    {**host, 'nodes': nodes}]}}).encode())
+
+        codec.cpus.cache_clear()
+        write(host['nodes'])
+        with files.limited(1):
+            self.refused('CPUs in its lists')
+        file.load(self.path)
+        write([{'number': 0, 'memory': 1,
+                'dedicated': ','.join(['0-65535'] * 20000)}])
+        began = time.monotonic()
+        self.refused('dedicated: must be numbers such as 0-3,8')
+        self.assertLess(time.monotonic() - began, 5)
+
+    def test_long(self):
+        """Texts have a length, and messages do not repeat long ones."""
+        for cloud, said in (
+                ({'taken': 'x', 'hosts': [{'name': 'x' * 10 ** 6}]},
+                 'hosts[0].name: must have 255 characters at most'),
+                ({'taken': 'x' * 10 ** 6}, 'taken: must have'),
+                ({'taken': 'x', 'y' * 10 ** 6: 1}, 'unknown key'),
+                ({'taken': 'x', 'options': {'a': {'b': [[[]] * 3]}}}, None),
+                ({'taken': 'x', 'options': {'a': {'b': 'x' * 10 ** 6}}},
+                 'has a text of more than'),
+                ({'taken': 'x', 'options': {'a': {'b': 10 ** 4000}}},
+                 'has a number of more than')):
+            self.write(json.dumps({
+                'format': file.FORMAT, 'version': snapshot.VERSION,
+                'cloud': cloud}).encode())
+            if said is None:
+                file.load(self.path)
+                continue
+            error = self.assertRaises(file.FileError, file.load, self.path)
+            self.assertIn(said, str(error))
+            self.assertLess(len(str(error)), 300)
+        self.write(json.dumps({
+            'format': file.FORMAT, 'version': 'x' * 300000}).encode())
+        error = self.assertRaises(file.FileError, file.load, self.path)
+        self.assertLess(len(str(error)), 300)

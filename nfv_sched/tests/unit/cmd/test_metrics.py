@@ -138,6 +138,19 @@ class TextFileTest(MetricsTestCase):
                 opened.write(text)
             self.assertIn(('nfv_sched_snapshot_age_seconds',), self.write())
 
+    def test_numbers_that_are_none_of_ours(self):
+        """Counts and times that cannot be are ignored."""
+        for number in ('1e300', '-1', 'NaN', '+Inf'):
+            with open(self.textfile, 'w') as opened:
+                for family in ('nfv_sched_latest_refusal_timestamp_seconds',
+                               'nfv_sched_refusals_total{policy="x"}'):
+                    name, _brace, _label = family.partition('{')
+                    kind = 'counter' if '{' in family else 'gauge'
+                    opened.write(f'# TYPE {name} {kind}\n'
+                                 f'{family} {number}\n')
+            written = self.write()
+            self.assertIn(('nfv_sched_snapshot_age_seconds',), written)
+
     def test_journal_that_is_not_there(self):
         self.write('--journal', self.path('missing'))
 

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read files within limits of memory and time.
+
+A file may come from anybody, and may be made to fill the memory of its reader
+or to occupy it for hours.  One number limits all: the size of a file, after
+decompression.  What else costs memory or time, such as items and YAML, is
+limited in proportion to it; depth and single texts have fixed limits.
+"""
+
+from collections.abc import Iterator
+import contextlib
+import gzip
+import json
+import math
+import re
+import typing as ty
+
+#: MiB that a file may have unless the option says otherwise.
+DEFAULT = 128
+OPTION = '--max-file-size'
+
+#: Levels of lists and mappings.
+MAX_DEPTH = 64
+#: Characters of a text.
+MAX_TEXT = 1 << 18
+#: Digits of a number; YAML reads numbers to base 60 in quadratic time.
+MAX_DIGITS = 64
+
+# Bytes for each item. A list of thousands of hosts has about 13.
+_BYTES_PER_ITEM = 16
+# YAML is read by plain Python, 1 MiB in some seconds.
+_YAML_PART = 16
+_BYTES_PER_YAML_ITEM = 32
+_GZIP = b'\x1f\x8b'
+_CHUNK = 1 << 20
+# Of characters; a half alone cannot be written.
+_HALVES = re.compile(rb'\\u[dD][89a-fA-F]')
+
+_size = DEFAULT << 20
+
+
+class LimitError(ValueError):
+    """A file is beyond a limit; says which, and how to raise it."""
+
+
+@contextlib.contextmanager
+def limited(mebibytes: int) -> Iterator[None]:
+    """Within this context, files may have a size.
+
+    :param mebibytes: after decompression
+    """
+    global _size
+    before, _size = _size, mebibytes << 20
+    try:
+        yield
+    finally:
+        _size = before
+
+
+def max_items() -> int:
+    """Return the number of items that a file may have."""
+    return _size // _BYTES_PER_ITEM
+
+
+def max_yaml_size() -> int:
+    """Return the number of bytes that a YAML file may have."""
+    return _size // _YAML_PART
+
+
+def max_yaml_items() -> int:
+    """Return the number of items that a YAML file may have.
+
+    Those of an alias or a merge count each time that they are used.
+    """
+    return max_yaml_size() // _BYTES_PER_YAML_ITEM
+
+
+def beyond(what: str) -> LimitError:
+    """Return the error for a file that is beyond a limit.
+
+    :param what: the limit, such as ``100 items``
+    """
+    return LimitError(f'has more than {what}; {OPTION} raises the limit, '
+                      f'now {_size >> 20} MiB')
+
+
+def read(path: str, size: int | None = None) -> bytes:
+    """Read a file, compressed by gzip or not.
+
+    :param size: bytes at most, if less than for other files
+    :raises OSError: if it cannot be read
+    :raises EOFError, zlib.error: if it is damaged
+    :raises LimitError: if it is too large
+    """
+    most = _size if size is None else size
+    chunks = []
+    count = 0
+    with open(path, 'rb') as raw:
+        file: ty.Any = raw
+        if raw.peek(2)[:2] == _GZIP:
+            file = gzip.GzipFile(fileobj=raw)
+        while chunk := file.read(_CHUNK):
+            count += len(chunk)
+            if count > most:
+                raise beyond(f'{most >> 20} MiB' if most >= 1 << 20
+                             else f'{most} bytes')
+            chunks.append(chunk)
+    return b''.join(chunks)
+
+
+def parse_json(content: bytes) -> ty.Any:
+    """Parse JSON whose depth and texts the caller checks.
+
+    :raises LimitError: if it has too many items
+    :raises ValueError: if it is not JSON, or has what is not JSON: NaN, halves
+        of characters
+    :raises RecursionError: if it is nested too deeply
+    """
+    # Some of these are in texts, so it may have less.
+    if sum(content.count(mark) for mark in (b',', b'[', b'{')) > max_items():
+        raise beyond(f'{max_items()} items')
+    data = json.loads(content, parse_float=_finite, parse_constant=_finite)
+    if _HALVES.search(content):
+        json.dumps(data, ensure_ascii=False).encode()
+    return data
+
+
+def check(data: ty.Any) -> None:
+    """Check depth, texts and numbers of what was parsed.
+
+    :raises LimitError: if it is too deep, or has a text or number that is too
+        long
+    """
+    level = [data]
+    for _depth in range(MAX_DEPTH + 1):
+        below: list[ty.Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                below.extend(each)
+                below.extend(each.values())
+            elif isinstance(each, list):
+                below.extend(each)
+            elif isinstance(each, str):
+                if len(each) > MAX_TEXT:
+                    raise LimitError(
+                        f'has a text of more than {MAX_TEXT} characters')
+            elif isinstance(each, int) and each.bit_length() > MAX_DIGITS * 3:
+                raise LimitError(
+                    f'has a number of more than {MAX_DIGITS} digits')
+        if not below:
+            return
+        level = below
+    raise LimitError(f'nested too deeply: more than {MAX_DEPTH} levels')
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f'{text[:40]} is not a finite number')
+    return number
