@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of generated clouds, carried out by the API.
+
+NFV_SCHED_PLAN_CLOUDS says how many there are of each kind of plan.
+"""
+
+import functools
+import os
+import random
+import time
+
+import fixtures
+from nova.tests import fixtures as nova_fixtures
+from nova.tests.functional.api import client
+
+from nfv_sched.advice.plans import defrag
+from nfv_sched.advice.plans import drain
+from nfv_sched.advice.plans import failover
+from nfv_sched.advice.plans import lacks
+from nfv_sched.advice.plans import movable
+from nfv_sched.cloud import read
+from nfv_sched.tests.functional import base
+from nfv_sched.tests.functional import test_ledger
+
+CLOUDS = int(os.environ.get('NFV_SCHED_PLAN_CLOUDS', 1))
+#: Where the kinds of servers begin; other numbers make other clouds.
+SEED = int(os.environ.get('NFV_SCHED_PLAN_SEED', 0))
+_GUESTS = 9
+#: Lacks that are a plan's own: Nova would make such a move.
+_OWN = frozenset({lacks.Kind.POLICIES})
+
+
+class CloudsTest(base.PCI, test_ledger.LedgerTestCase):
+    """Three hosts with servers of all kinds, and what Nova does with them."""
+
+    extra_filters = ['SameHostFilter', 'DifferentHostFilter',
+                     *base.WholePluginTestCase.extra_filters,
+                     'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter']
+    devices = {
+        'host1': {'nics': [0, 1], 'port_vfs': [0, 1], 'port_pfs': [1]},
+        'host2': {'nics': [1], 'port_vfs': [1], 'port_pfs': [0]},
+        'host3': {'nics': [0], 'port_vfs': [0, 0]}}
+    hosts = tuple(devices)
+    #: Of the ports four are physical ones.
+    limits = {'vswitch_ports_per_node': 8, 'security_rules_per_node': 0,
+              'ledger': 'placement'}
+
+    def setUp(self):
+        super().setUp()
+        # It wants files of the server.
+        self.useFixture(fixtures.MockPatch(
+            'nova.virt.libvirt.driver.LibvirtDriver.rescue'))
+        self.cinder = self.useFixture(nova_fixtures.CinderFixture(self))
+        aggregate = self._create_aggregate('racks', 'west')
+        for host in ('host1', 'host2'):
+            self.admin_api.add_host_to_aggregate(aggregate, host)
+        self.flavors = [
+            self.flavor_with({}, vcpus=1, memory_mb=64),
+            self.flavor_with(base.pinned(), vcpus=1),
+            self.flavor_with(base.pinned(), vcpus=2),
+            self.flavor_with(base.pinned(), vcpus=3),
+            self.flavor_with(base.pinned(hw__numa_nodes='2'), vcpus=2),
+            self.flavor_with({'hw:cpu_policy': 'mixed',
+                              'hw:cpu_dedicated_mask': '^0'}, vcpus=3),
+            self.flavor(2, nfv__vswitch_numa_affinity='strict'),
+            self.flavor(2, nfv__vswitch_numa_affinity='prefer'),
+            self.pci_flavor('nic:1', 1),
+            self.pci_flavor('nic-required:1', 1)]
+        self.groups = [self.api.post_server_groups(
+            {'name': policy, 'policy': policy})['id'] for policy in (
+                'affinity', 'anti-affinity', 'soft-anti-affinity')]
+        self.servers = []
+        self.volumes = []
+        self.made = []
+
+    # -- the cloud
+
+    def start_host(self, name='host1', **kwargs):
+        return super().start_host(
+            name, physnets={'foo': (0,)}, tunnel=(1,),
+            devices=self.devices[name], **kwargs)
+
+    def fill(self, seed):
+        """Boot servers and bring some into other states."""
+        choose = self.random = random.Random(seed)
+        for _ in range(_GUESTS):
+            self.add(choose)
+        for server in self.servers:
+            change = choose.choice([None] * 6 + list(_CHANGES))
+            if change is None or self.show(server)['status'] != 'ACTIVE':
+                continue
+            try:
+                change(self, server)
+                self.made.append((server['name'], change.__name__))
+            except client.OpenStackApiException as exc:
+                # Such as a resize for which no host has room.
+                self.made.append((server['name'], f'{exc}'))
+        self._run_periodics()
+        cloud = read.read(base.CONF)
+        self.assertEqual((), cloud.missing)
+        return cloud
+
+    def add(self, choose):
+        networks = choose.choice((
+            'none', 'none', [base.FOO], [base.TUNNELED], [base.FOO, base.BAR],
+            [('direct', None)], [('direct', 'preferred')],
+            [('direct-physical', None)]))
+        networks = networks if networks == 'none' else [
+            self.port(*each) if isinstance(each, tuple) else {'uuid': each}
+            for each in networks]
+        body = self._build_server(
+            image_uuid=base.IMAGE, flavor_id=choose.choice(self.flavors),
+            networks=networks)
+        zone = choose.choice((None, None, 'west'))
+        if zone:
+            body['availability_zone'] = zone
+        # The fixture has one volume that a server can boot from.
+        if choose.random() < 0.1 and not self.volumes:
+            self.volumes.append(body['name'])
+            body['imageRef'] = ''
+            body['block_device_mapping_v2'] = [{
+                'boot_index': 0, 'source_type': 'volume',
+                'destination_type': 'volume',
+                'uuid': self.cinder.IMAGE_BACKED_VOL}]
+        hints = {}
+        what = choose.random()
+        if what < 0.3:
+            hints['group'] = choose.choice(self.groups)
+        elif what < 0.5 and self.servers:
+            hints[choose.choice(('same_host', 'different_host'))] = [
+                choose.choice(self.servers)['id']]
+        api = self.api
+        if 'same_host' not in hints and choose.random() < 0.6:
+            body['host'] = choose.choice(
+                self.hosts[:2] if zone else self.hosts)
+            api = self.admin_api
+        server = api.api_post('/servers', {
+            'server': body, 'os:scheduler_hints': hints}).body['server']
+        self.booted.append(server['id'])
+        server = self.wait_for(server, ('ACTIVE', 'ERROR'))
+        self.made.append((server['name'], body, hints, server['status'],
+                          server['OS-EXT-SRV-ATTR:host']))
+        if server['OS-EXT-SRV-ATTR:host']:
+            self.servers.append(server)
+
+    # -- states of servers
+
+    def act(self, server, action, *status):
+        api = self.admin_api
+        api.post_server_action(server['id'], action)
+        if status:
+            self.wait_for(server, status)
+
+    def paused(self, server):
+        self.act(server, {'pause': None}, 'PAUSED')
+
+    def locked(self, server):
+        self.act(server, {'lock': None})
+
+    def stopped(self, server):
+        self.act(server, {'os-stop': None}, 'SHUTOFF')
+
+    def suspended(self, server):
+        self.act(server, {'suspend': None}, 'SUSPENDED')
+
+    def rescued(self, server):
+        self.act(server, {'rescue': {}}, 'RESCUE')
+
+    def shelved(self, server):
+        self.act(server, {'shelve': None}, 'SHELVED_OFFLOADED')
+
+    def in_error(self, server):
+        self.act(server, {'os-resetState': {'state': 'error'}})
+
+    def resized(self, server):
+        self.act(server, {'resize': {'flavorRef': self.random.choice(
+            self.flavors[:4])}}, 'VERIFY_RESIZE')
+        self.has_moved = True
+
+    # -- what the API does
+
+    def idle(self, uuid, seconds=30.0):
+        """Wait until nothing is done to a server."""
+        deadline = time.monotonic() + seconds
+        while True:
+            server = self.admin_api.get_server(uuid)
+            if server['OS-EXT-STS:task_state'] is None:
+                return server
+            if time.monotonic() > deadline:
+                self.fail(f'{server["name"]} is busy')
+            time.sleep(0.1)
+
+    def make(self, uuid, kind, host=None):
+        """Move a server; returns why the API refuses it, or None."""
+        action = {
+            movable.LIVE: {'os-migrateLive': {
+                'host': host, 'block_migration': 'auto'}},
+            movable.COLD: {'migrate': {'host': host} if host else None},
+            movable.EVACUATE: {'evacuate': {}}}[kind]
+        before = self.admin_api.get_server(uuid)['OS-EXT-SRV-ATTR:host']
+        self.has_moved = True
+        try:
+            self.admin_api.post_server_action(uuid, action)
+        except client.OpenStackApiException as exc:
+            return str(exc)
+        server = self.idle(uuid)
+        after = server['OS-EXT-SRV-ATTR:host']
+        if after == before:
+            return f'it is {server["status"]} on {after}'
+        if server['status'] == 'VERIFY_RESIZE':
+            self.admin_api.post_server_action(uuid, {'confirmResize': None})
+            self.wait_for(server, ('ACTIVE', 'SHUTOFF'))
+        self._run_periodics()
+        return None
+
+    def move(self, move):
+        """Make a move of a plan."""
+        why = self.make(move.uuid, move.kind, move.destination)
+        self.assertIsNone(why, (move, self.made))
+        self.assertEqual(
+            move.destination, self.admin_api.get_server(
+                move.uuid)['OS-EXT-SRV-ATTR:host'])
+
+    def assertStays(self, guest):
+        """The API refuses every move of a guest."""
+        server = self.admin_api.get_server(guest.uuid)
+        if {lack.kind for lack in guest.lacking} & _OWN:
+            return
+        for kind in (movable.LIVE, movable.COLD):
+            if guest.lacking and kind == movable.COLD and (
+                    server['status'] == 'ACTIVE'):
+                continue  # it would go to the same hosts
+            why = self.make(guest.uuid, kind)
+            self.assertIsNotNone(why, (guest, kind, self.made))
+
+    def drain(self, seed):
+        cloud = self.fill(seed)
+        # The fullest one.
+        host = max(self.hosts, key=lambda name: sum(
+            server.host == name for server in cloud.servers))
+        plan = drain.plan(cloud, host)
+        self.addDetail('plan', base.content.text_content(repr(plan)))
+        for move in plan.moves:
+            self.move(move)
+        if plan.exact and not plan.failed:
+            for guest in plan.staying:
+                self.assertStays(guest)
+
+    def failover(self, seed):
+        cloud = self.fill(seed)
+        host = max(self.hosts, key=lambda name: sum(
+            server.host == name for server in cloud.servers))
+        listed = [server['id'] for server in self.admin_api.api_get(
+            f'/servers/detail?host={host}').body['servers']]
+        self.assertEqual(listed, [
+            server.uuid for server in failover.listed(cloud.servers)
+            if server.host == host])
+        loss, = failover.check(cloud, [host])
+        self.addDetail('loss', base.content.text_content(repr(loss)))
+        stranded = {guest.uuid: guest for guest in loss.stranded}
+        self.fail_host(host)
+        evacuated = 0
+        for uuid in listed:
+            why = self.make(uuid, movable.EVACUATE)
+            evacuated += why is None
+            self.assertEqual(uuid in stranded, why is not None,
+                             (uuid, stranded.get(uuid), why, self.made))
+        self.assertEqual(loss.evacuable, evacuated)
+
+    def defrag(self, seed):
+        cloud = self.fill(seed)
+        number = self.flavors[2 + seed % 2]
+        flavor = next(each for each in cloud.flavors if each.id == number)
+        now = defrag.plan(cloud, flavor, 1)
+        plan = defrag.plan(cloud, flavor, now.before + 1)
+        self.addDetail('plan', base.content.text_content(repr(plan)))
+        for step in plan.steps:
+            self.move(step.move)
+        if plan.enough:
+            for _ in range(plan.count):
+                self.boot(number)
+
+
+_CHANGES = (CloudsTest.paused, CloudsTest.locked, CloudsTest.stopped,
+            CloudsTest.suspended, CloudsTest.rescued, CloudsTest.shelved,
+            CloudsTest.in_error, CloudsTest.resized)
+
+for _number in range(CLOUDS):
+    for _kind in ('drain', 'failover', 'defrag'):
+        setattr(CloudsTest, f'test_{_kind}_{_number:03}',
+                functools.partialmethod(
+                    getattr(CloudsTest, _kind), SEED + _number))
