@@ -224,7 +224,8 @@ class _Networks:
                 if not port.network:
                     continue
                 self._networks.setdefault(port.network, snapshot.Network(
-                    id=port.network, physnet=port.physnet))
+                    id=port.network, name=port.network_name,
+                    physnet=port.physnet))
                 self._vnic_types.setdefault(
                     port.network, set()).add(port.vnic_type)
 

@@ -141,6 +141,16 @@ class NetworksTest(base.TestCase):
         self.assertEqual('1 direct@data', found.label)
         self.assertEqual(1, len(found.notes))
 
+    def test_name_in_ports(self):
+        """As Nova has it, where Neutron was not read."""
+        like = self.cloud.servers[0]
+        cloud = dataclasses.replace(
+            self.cloud, networks=None, servers=(dataclasses.replace(
+                like, ports=(dataclasses.replace(
+                    like.ports[0], network_name='fast'),)),))
+        self.assertEqual('1 direct@data',
+                         ports.of_networks(cloud, ['fast']).label)
+
     def test_unknown(self):
         for text, *words in (
                 ('mgnt', 'no such network', 'mgmt'),
