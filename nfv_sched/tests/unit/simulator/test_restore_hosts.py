@@ -11,6 +11,8 @@
 #    under the License.
 """What is free on a host once some of its servers have left."""
 
+import dataclasses
+
 from nfv_sched.simulator import layout
 from nfv_sched.simulator import restore_hosts
 from nfv_sched.simulator import start
@@ -44,3 +46,24 @@ class PoolsTest(base.TestCase):
         self.assertEqual({0: 0, 1: 1}, self.free())
         self.assertEqual({0: 1, 1: 1}, self.free(GONE))
         self.assertEqual({0: 1, 1: 2}, self.free(GONE, OTHER))
+
+    def test_pf_of_a_vf_that_is_claimed(self):
+        """Nova cannot claim the PF while the server is being built."""
+        for vf, pf in (('claimed', 'unclaimable'),
+                       ('allocated', 'unavailable')):
+            parent = dataclasses.replace(
+                clouds.device(1, 0, status=pf), kind='type-PF',
+                address='0000:01:00.0', tags={})
+            host = clouds.host('one', devices=(parent, clouds.device(
+                1, 0, status=vf, server=GONE, parent=parent.address)))
+            cloud = clouds.cloud(host)
+            group, = layout.cloud(cloud).groups
+            with start.started(cloud):
+                self.assertEqual([2, 0], [
+                    sum(pool['count'] for pool in restore_hosts.pools_without(
+                        dataclasses.replace(host, devices=tuple(
+                            dataclasses.replace(device, tags={
+                                'address': device.address})
+                            for device in host.devices)),
+                        group, frozenset(servers), {}))
+                    for servers in ((GONE,), ())])
