@@ -17,9 +17,10 @@ import io
 import json
 import os
 import stat
-import tempfile
+import typing as ty
 import zlib
 
+from nfv_sched import atomic_file
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
 from nfv_sched.cloud import sound
@@ -39,55 +40,27 @@ class FileError(Exception):
 def save(cloud: snapshot.Cloud, path: str) -> int:
     """Write a snapshot.
 
-    If writing fails, no part of a file is left.  Only its owner can read the
-    file, for it has names and addresses of the whole cloud.
+    Only its owner can read the file, for it has names and addresses of the
+    whole cloud; see :mod:`nfv_sched.atomic_file`.
 
     :param cloud: the snapshot
     :param path: of the file; an existing file is replaced
     :returns: its size in bytes
     :raises FileError: if it cannot be written
     """
-    path = target(path)
     data = {'format': FORMAT, 'version': snapshot.VERSION,
             'cloud': codec.encode(cloud)}
-    folder = os.path.dirname(os.path.abspath(path))
-    temporary = None
+
+    def fill(raw: ty.BinaryIO) -> None:
+        # No time in it: the same snapshot is the same file.
+        with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
+            with io.TextIOWrapper(packed, 'utf-8') as text:
+                json.dump(data, text, separators=(',', ':'))
+
     try:
-        descriptor, temporary = tempfile.mkstemp(
-            prefix='.' + os.path.basename(path), dir=folder)
-        with os.fdopen(descriptor, 'wb') as raw:
-            # No time in it: the same snapshot is the same file.
-            with gzip.GzipFile('', 'wb', fileobj=raw, mtime=0) as packed:
-                with io.TextIOWrapper(packed, 'utf-8') as text:
-                    json.dump(data, text, separators=(',', ':'))
-        os.replace(temporary, path)
-        temporary = None
-        return os.path.getsize(path)
-    except OSError as exc:
-        raise FileError(f'{path}: {exc.strerror or exc}') from exc
-    finally:
-        if temporary is not None:
-            os.unlink(temporary)
-
-
-def target(path: str) -> str:
-    """The file that is replaced if something is written to a path.
-
-    Neither a symbolic link is replaced nor a device, such as /dev/null.
-
-    :param path: the path
-    :raises FileError: if it is neither a regular file nor missing
-    """
-    found = os.path.realpath(path)
-    try:
-        if not stat.S_ISREG(os.stat(found).st_mode):
-            raise FileError(f'{path}: not a regular file')
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as exc:
-        raise FileError(f'{path}: {getattr(exc, "strerror", "") or exc}'
-                        ) from exc
-    return found
+        return atomic_file.write(path, fill)
+    except atomic_file.WriteError as exc:
+        raise FileError(str(exc)) from exc
 
 
 def is_snapshot(path: str) -> bool:

@@ -20,6 +20,7 @@ import typing as ty
 
 from cliff import columns as cliff_columns
 
+from nfv_sched import atomic_file
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import facts
 from nfv_sched.cmd import source
@@ -91,6 +92,8 @@ examples:
 {source.EXIT_CODES}"""
 
 #: What the rows can be sorted by, the best last for "worst".
+_STDOUT = '/dev/stdout'
+
 _ORDERS: dict[str, Callable[['values.HostView'], tuple]] = {
     'name': lambda view: (),
     'free': lambda view: (-view.free,),
@@ -487,12 +490,11 @@ class Map(_WithFacts, cli.Command):
         render = {'text': text.render, 'svg': picture.render,
                   'html': page.render}[parsed_args.format]
         pieces = render(cloud, views)
-        if parsed_args.output is None:
+        if parsed_args.output in (None, _STDOUT):
             self.app.stdout.writelines(pieces)
             return
         try:
-            with open(parsed_args.output, 'w', encoding='utf-8') as file:
-                file.writelines(pieces)
-        except OSError as exc:
-            raise source.UnreadError(
-                f'{parsed_args.output}: {exc.strerror or exc}') from exc
+            atomic_file.write(parsed_args.output, lambda opened: (
+                opened.writelines(piece.encode() for piece in pieces)))
+        except atomic_file.WriteError as exc:
+            raise source.UnreadError(str(exc)) from exc

@@ -14,6 +14,7 @@
 import argparse
 import os
 
+from nfv_sched import atomic_file
 from nfv_sched.cmd import cli
 from nfv_sched import policy
 from nfv_sched.rules import place
@@ -78,11 +79,11 @@ class Save(cli.Command):
             for namespace in metadefs.namespaces(
                     {'place': parsed_args.place}):
                 path = os.path.join(parsed_args.directory, namespace.file)
-                with open(path, 'w', encoding='utf-8') as file:
-                    file.write(namespace.text())
+                content = namespace.text().encode()
+                atomic_file.write(path, lambda file: file.write(content))
                 self.app.stdout.write(
                     f'{path}: {namespace.name}, '
                     f'{len(namespace.properties)} properties\n')
-        except OSError as exc:
+        except (OSError, atomic_file.WriteError) as exc:
             return self.tell(exc)
         return 0

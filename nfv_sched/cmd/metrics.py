@@ -27,7 +27,7 @@ import typing as ty
 import zlib
 
 from nfv_sched.advice import journal
-from nfv_sched.cloud import file
+from nfv_sched import atomic_file
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import journal as cmd_journal
@@ -132,16 +132,17 @@ class Metrics(source.Looking, cli.Command):
         """Collect once and write a file; returns the exit code."""
         import prometheus_client
         try:
-            path = file.target(path)
-        except file.FileError as exc:
+            # Before what takes minutes.
+            atomic_file.target(path)
+        except atomic_file.WriteError as exc:
             raise source.UnreadError(str(exc)) from exc
         collection.resume(path)
         self._missing += collection.collect()
         try:
-            prometheus_client.write_to_textfile(path, collection.registry)
-        except OSError as exc:
-            raise source.UnreadError(
-                f'{path}: {exc.strerror or exc}') from exc
+            atomic_file.write(path, lambda opened: opened.write(
+                prometheus_client.generate_latest(collection.registry)))
+        except atomic_file.WriteError as exc:
+            raise source.UnreadError(str(exc)) from exc
         return 0
 
     def _serve(self, collection: '_Collection',

@@ -271,8 +271,8 @@ class RebalanceTest(APITestCase):
             'rebalance', 'plan', '--api', '-f', 'commands')
         self.assertEqual(3, code)
         first, second = (agent['id'] for agent in self.api.agents[:2])
-        self.assertEqual(2, out.count(f'remove router --l3 {first} '))
-        self.assertEqual(2, out.count(f'add router --l3 {second} '))
+        self.assertEqual(2, out.count(f'remove router --l3 -- {first} '))
+        self.assertEqual(2, out.count(f'add router --l3 -- {second} '))
 
     def test_nothing_to_move(self):
         code, out, err = self.run_command(

@@ -23,9 +23,9 @@ from nfv_sched.tests.unit.cmd import base
 
 CLOUD = snapshot.Cloud(
     taken='2026-01-02T03:04:05Z',
-    hosts=(snapshot.Host(name='one', hypervisor='one', uuid='1'),),
+    hosts=(snapshot.Host(name='one', hypervisor='one', uuid='1' * 32),),
     servers=tuple(snapshot.Server(
-        uuid=str(number), name='vm',
+        uuid=f'{number:032}', name='vm',
         flavor=snapshot.Flavor(name='f', vcpus=1, memory=64))
         for number in range(2)))
 

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write files: completely or not at all, and never over another user's link.
+
+A file is written beside the one that it replaces, is on disk before it takes
+its name, and only its owner can read it.
+"""
+
+from collections.abc import Callable
+import contextlib
+import os
+import secrets
+import stat
+import typing as ty
+
+_MODE = 0o600
+# More links in a path are a circle, for the kernel, too.
+_MOST_LINKS = 40
+
+
+class WriteError(Exception):
+    """A file cannot be written; the message says which, and why."""
+
+
+def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
+    """Write a file.
+
+    An existing file of this user keeps its permissions and group, and every
+    other one gets 0600.  If anything fails, also in ``fill``, the file that
+    was there stays and nothing is left beside it.
+
+    :param path: of the file; see :func:`target` for links
+    :param fill: writes the content
+    :returns: the size in bytes
+    :raises WriteError: if the file cannot be written
+    """
+    try:
+        folder, name = os.path.split(_target(path))
+        directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            return _replace(directory, name, fill)
+        finally:
+            os.close(directory)
+    except (OSError, ValueError) as exc:
+        raise WriteError(
+            f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
+
+
+def target(path: str) -> str:
+    """Return the file that is replaced if something is written to a path.
+
+    A symbolic link to a file stays, and the file is replaced, if the link
+    belongs to this user; one of somebody else is refused.  Links to the
+    folders on the way may also belong to root, as those of the system do.
+
+    :raises WriteError: if it is neither a regular file nor missing, or behind
+        the link of another user
+    """
+    try:
+        return _target(path)
+    except (OSError, ValueError) as exc:
+        raise WriteError(
+            f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
+
+
+def _target(path: str) -> str:
+    links = 0
+    if not os.path.basename(path):
+        raise ValueError('not a regular file')
+    rest = os.path.abspath(path).split(os.sep)[1:]
+    found = os.sep
+    while rest:
+        part = rest.pop(0)
+        if part in ('', os.curdir):
+            continue
+        if part == os.pardir:
+            found = os.path.dirname(found)
+            continue
+        here = os.path.join(found, part)
+        try:
+            status = os.lstat(here)
+        except FileNotFoundError:
+            # Opening the folder fails if there is more to come.
+            return os.path.join(here, *rest)
+        if not stat.S_ISLNK(status.st_mode):
+            found = here
+            continue
+        links += 1
+        # What the last link leads to may be a path of several parts.
+        last = not any(rest)
+        if status.st_uid != os.geteuid() and (last or status.st_uid != 0):
+            raise ValueError(f'{here} is a symbolic link of another user')
+        if links > _MOST_LINKS:
+            raise ValueError('too many symbolic links')
+        goal = os.readlink(here)
+        if goal.startswith(os.sep):
+            found = os.sep
+        rest = goal.split(os.sep) + rest
+    if not stat.S_ISREG(os.lstat(found).st_mode):
+        raise ValueError('not a regular file')
+    return found
+
+
+def _replace(directory: int, name: str,
+             fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
+    """Replace a file of a folder; returns its size."""
+    temporary = f'.{name[:100]}.{secrets.token_hex(8)}'
+    descriptor = os.open(
+        temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE,
+        dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, 'wb') as file:
+            fill(file)
+            file.flush()
+            _set_mode(file.fileno(), directory, name)
+            os.fsync(file.fileno())
+            size = os.fstat(file.fileno()).st_size
+        os.replace(temporary, name, src_dir_fd=directory,
+                   dst_dir_fd=directory)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=directory)
+        raise
+    # The new name is on disk, too; not every file system can do that.
+    with contextlib.suppress(OSError):
+        os.fsync(directory)
+    return size
+
+
+def _set_mode(descriptor: int, directory: int, name: str) -> None:
+    """Give a new file the permissions of the one that it replaces."""
+    try:
+        old = os.lstat(name, dir_fd=directory)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(old.st_mode) or old.st_uid != os.geteuid():
+        return
+    mode = stat.S_IMODE(old.st_mode) & 0o777
+    try:
+        os.fchown(descriptor, -1, old.st_gid)
+    except OSError:
+        mode &= ~0o070  # it would be that of another group
+    os.fchmod(descriptor, mode)
