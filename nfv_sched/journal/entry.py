@@ -162,7 +162,7 @@ def parse(text: bytes) -> Refusal | Lost:
     :raises LineError: if it is no entry, or one of another version
     """
     try:
-        data: ty.Any = files.parse_json(text)
+        data: ty.Any = json.loads(text)
     except (ValueError, RecursionError) as exc:
         raise LineError(f'no JSON: {exc}') from exc
     if not isinstance(data, dict) or 'version' not in data:
