@@ -128,23 +128,20 @@ class _Deadlines:
         self.sock = _Socket(self.sock)
 
 
-class _Connection(_Deadlines, urllib3.connection.HTTPConnection):
-    pass
+def _pools() -> dict[str, type]:
+    """Return the classes of connection pools, by scheme.
 
-
-class _TLSConnection(_Deadlines, urllib3.connection.HTTPSConnection):
-    pass
-
-
-class _Pool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _Connection
-
-
-class _TLSPool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _TLSConnection
-
-
-_POOLS = {'http': _Pool, 'https': _TLSPool}
+    Connections are those that urllib3 makes now: libraries such as
+    wsgi-intercept replace their classes.
+    """
+    pools = {}
+    for scheme, pool in (('http', urllib3.HTTPConnectionPool),
+                         ('https', urllib3.HTTPSConnectionPool)):
+        connection = type(
+            'Connection', (_Deadlines, pool.ConnectionCls), {})
+        pools[scheme] = type(
+            'Pool', (pool,), {'ConnectionCls': connection})
+    return pools
 
 
 class _Adapter(ks_session.TCPKeepAliveAdapter):
@@ -152,12 +149,12 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
 
     def init_poolmanager(self, *args: ty.Any, **kwargs: ty.Any) -> None:
         super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = _POOLS
+        self.poolmanager.pool_classes_by_scheme = _pools()
 
     def proxy_manager_for(self, proxy: str, **kwargs: ty.Any) -> ty.Any:
         manager = super().proxy_manager_for(proxy, **kwargs)
         if not proxy.lower().startswith('socks'):
-            manager.pool_classes_by_scheme = _POOLS
+            manager.pool_classes_by_scheme = _pools()
         return manager
 
     def send(self, request: requests.PreparedRequest, stream: bool = False,
