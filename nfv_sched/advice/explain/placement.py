@@ -59,8 +59,8 @@ class Answer(ty.NamedTuple):
     :ivar found: names of the hosts in the answers
     :ivar misses: name of each other host -> what it misses
     :ivar required: name of each other host -> the requirements that it misses
-    :ivar free: name of each other host -> how much it has of those that are
-        amounts, in sum; of two that miss the same, more is nearer
+    :ivar free: name of each other host -> total that is free of the missed
+        resource classes; of two that miss the same, more is nearer
     """
 
     stage: values.Placement
