@@ -31,7 +31,7 @@ from nfv_sched.tests.functional import test_snapshot
 # What only Nova's databases, its configuration and Neutron have.
 _HIDDEN_HOST = snapshot.Host(name='', hypervisor='', uuid='')
 _HIDDEN_SERVER = {'cell': '', 'moved': '', 'nodes': None, 'devices': (),
-                  'ports': None}
+                  'pci_requests': None, 'ports': None}
 _HIDDEN_IMAGE = ('kernel_id', 'min_disk', 'min_ram', 'ramdisk_id')
 
 
