@@ -66,6 +66,10 @@ class NeutronView(neutron_api.NeutronAPI):
                 for rule in group['security_group_rules']]
         return items
 
+    def fixture_ports(self):
+        """The ports of the fixture, to be changed as by their project."""
+        return list(self.fixture._ports.values())
+
     def _port(self, port):
         # The fixture leaves the host in the port when it deletes a binding.
         hosts = [host for host, binding in list(

@@ -260,7 +260,7 @@ class AttributionTest(LedgerTestCase):
 
     def ports(self, server):
         """The ports of Nova's fixture that are a server's."""
-        return [port for port in self.neutron._ports.values()
+        return [port for port in self.neutron_api.fixture_ports()
                 if port.get('device_id') == server['id']]
 
     def test_neutron_answers_late(self):

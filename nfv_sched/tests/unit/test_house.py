@@ -52,7 +52,6 @@ FOREIGN = {
     'tests/functional/base.py': {'_host'},
     'tests/functional/network.py': {
         '_networks', '_ports', '_security_groups'},
-    'tests/functional/test_ledger.py': {'_ports'},
     'tests/functional/test_concurrency.py': {'_select_destinations'},
     'tests/functional/test_network_limits.py': {'_networks'},
 }
