@@ -48,12 +48,8 @@ def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
 def target(path: str) -> str:
     """Return the file that is replaced if something is written to a path.
 
-    A symbolic link to a file stays, and the file is replaced, if the link
-    belongs to this user; one of somebody else is refused.  Links to the
-    folders on the way may also belong to root, as those of the system do.
-
     :raises WriteError: if it is neither a regular file nor missing, or behind
-        the link of another user
+        the link of another user; links to folders may also belong to root
     """
     try:
         return _target(path)
@@ -67,22 +63,22 @@ def _target(path: str) -> str:
     if not os.path.basename(path):
         raise ValueError('not a regular file')
     rest = os.path.abspath(path).split(os.sep)[1:]
-    found = os.sep
+    resolved = os.sep
     while rest:
         part = rest.pop(0)
         if part in ('', os.curdir):
             continue
         if part == os.pardir:
-            found = os.path.dirname(found)
+            resolved = os.path.dirname(resolved)
             continue
-        here = os.path.join(found, part)
+        here = os.path.join(resolved, part)
         try:
             status = os.lstat(here)
         except FileNotFoundError:
             # Opening the folder fails if there is more to come.
             return os.path.join(here, *rest)
         if not stat.S_ISLNK(status.st_mode):
-            found = here
+            resolved = here
             continue
         links += 1
         # What the last link leads to may be a path of several parts.
@@ -93,11 +89,11 @@ def _target(path: str) -> str:
             raise ValueError('too many symbolic links')
         goal = os.readlink(here)
         if goal.startswith(os.sep):
-            found = os.sep
+            resolved = os.sep
         rest = goal.split(os.sep) + rest
-    if not stat.S_ISREG(os.lstat(found).st_mode):
+    if not stat.S_ISREG(os.lstat(resolved).st_mode):
         raise ValueError('not a regular file')
-    return found
+    return resolved
 
 
 def _replace(directory: int, name: str,

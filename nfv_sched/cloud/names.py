@@ -24,20 +24,15 @@ def is_uuid(text: str) -> bool:
 
 
 def is_printable(text: str) -> bool:
-    """Return whether Nova's API takes it as a name of a flavor or the like.
-
-    Spaces are allowed, control characters and those of no width are not.
-    """
+    """Return whether Nova's API takes it as a name of a flavor."""
     return len(text) <= _LONGEST and all(
         not category.startswith('C') and category not in _BREAKS
         for category in map(unicodedata.category, text))
 
 
 def is_host(text: str) -> bool:
-    """Return whether a service can have it as the name of its host.
-
-    oslo.config allows less: domain names and addresses.  What is refused here
-    is what a shell or a client could take for something else.
-    """
+    """Return whether a service can have it as the name of its host."""
+    # oslo.config allows less: domain names and addresses.  What is refused
+    # here is what a shell or a client could take for something else.
     return (is_printable(text) and not text.startswith('-')
             and len(text.split()) == 1 and text == text.strip())
