@@ -45,7 +45,8 @@ the textfile collector of node_exporter: run the command by a timer. With
 --listen it is read every --interval seconds, never because somebody asks; if
 that fails, the last figures are kept, and nfv_sched_snapshot_age_seconds and
 nfv_sched_collection_errors_total grow. SIGTERM ends it. Connections are closed
-after 10 seconds, and the oldest of more than 32.
+after 10 seconds, and the oldest of more than 32 (fewer if the limit of open
+files is low). Certificates and --auth-file are read when it begins.
 
 nfv_sched_refusals_total comes from the decision journal on this host: with
 --textfile all that were ever in it, with --listen those since the command
@@ -103,6 +104,10 @@ class Metrics(source.Looking, cli.Command):
             help='with --tls-cert: accept only clients with a certificate of '
                  'these authorities')
         parser.add_argument(
+            '--auth-file', metavar='FILE',
+            help='with --listen: answer only users of this file, lines '
+                 'USER:HASH as "htpasswd -nBC 10 USER" prints them (bcrypt)')
+        parser.add_argument(
             '--interval', metavar='SECONDS', type=_interval, default=300.0,
             help='with --listen: from the start of one reading of the cloud '
                  'to the start of the next, but the pause is at least half of '
@@ -150,8 +155,21 @@ class Metrics(source.Looking, cli.Command):
         """Collect again and again and serve what there is."""
         from prometheus_client import exposition
 
+        from nfv_sched.cmd import metrics_auth
         from nfv_sched.cmd import metrics_server
         address, port = parsed_args.listen
+        tls, users = tls_context(parsed_args), None
+        if parsed_args.auth_file is not None:
+            try:
+                users = metrics_auth.read(parsed_args.auth_file)
+            except metrics_auth.AuthFileError as exc:
+                raise source.UnreadError(str(exc)) from exc
+        connections = metrics_server.connections_within_limit()
+        if connections < metrics_server.CONNECTIONS:
+            LOG.warning(
+                'The limit of open files allows only %d connections instead '
+                'of %d; raise it (ulimit -n, or LimitNOFILE= of the unit)',
+                connections, metrics_server.CONNECTIONS)
         stopped = threading.Event()
 
         def stop(_number: int, _frame: types.FrameType | None) -> None:
@@ -165,7 +183,7 @@ class Metrics(source.Looking, cli.Command):
 
         try:
             server = metrics_server.Server(
-                (address, port), render, tls_context(parsed_args))
+                (address, port), render, tls, users, connections)
         except OSError as exc:
             raise source.UnreadError(
                 f'{address}:{port}: {exc.strerror or exc}') from exc

@@ -4,6 +4,8 @@
 from collections.abc import Callable
 import http.server
 import io
+import os
+import resource
 import socket
 import socketserver
 import ssl
@@ -11,15 +13,32 @@ import threading
 import time
 import typing as ty
 
+from nfv_sched.cmd import metrics_auth
+
 #: Seconds for a request and its answer, TLS handshake included.
 SECONDS = 10.0
 #: Most connections at a time. When one more comes, the oldest is closed.
 CONNECTIONS = 32
+#: File descriptors that are left for the collection.
+RESERVED_FILES = 64
 #: Most bytes of the first line and the headers of a request.
 REQUEST_BYTES = 16384
 
 # How often connections are looked at that have used up their time.
 _POLL = 0.5
+
+
+def connections_within_limit() -> int:
+    """Return how many connections the limit of open files allows.
+
+    It is at least 1 and at most ``CONNECTIONS``.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return CONNECTIONS
+    free_files = limit - len(os.listdir('/proc/self/fd')) - RESERVED_FILES
+    # Those that are being closed, and the one that has just come.
+    return max(1, min(CONNECTIONS, (free_files - 1) // 2))
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -54,6 +73,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:  # noqa: N802
         """Send the metrics."""
+        if not self._is_allowed():
+            return
         if self.path.partition('?')[0] not in ('/', '/metrics'):
             self.send_error(404)
             return
@@ -67,6 +88,22 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815
 
+    def _is_allowed(self) -> bool:
+        """Check the password, if one is needed; refuse a wrong one."""
+        if self.server.users is None:
+            return True
+        verdict = self.server.users.check(
+            self.headers.get('Authorization', ''))
+        if verdict is metrics_auth.Verdict.DENIED:
+            self.send_response(401)
+            self.send_header('WWW-Authenticate',
+                             'Basic realm="nfv-sched", charset="UTF-8"')
+            self.send_header('Content-Length', '0')
+            self.end_headers()
+        elif verdict is metrics_auth.Verdict.BUSY:
+            self.send_error(503)
+        return verdict is metrics_auth.Verdict.ALLOWED
+
     def log_message(self, *args: ty.Any) -> None:
         """Write nothing: clients could fill the log."""
 
@@ -77,6 +114,8 @@ class Server(http.server.ThreadingHTTPServer):
     :param address: IP address or name, and port
     :param render: takes a header ``Accept``; returns content type and body
     :param tls: to serve HTTPS
+    :param users: to answer these only
+    :param connections: most connections at a time
     :raises OSError: if it cannot listen there
     """
 
@@ -86,13 +125,17 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int],
                  render: Callable[[str], tuple[str, bytes]],
-                 tls: ssl.SSLContext | None = None):
+                 tls: ssl.SSLContext | None = None,
+                 users: metrics_auth.Users | None = None,
+                 connections: int = CONNECTIONS):
         self.render = render
+        self.users = users
+        self._connections = connections
         self._tls = tls
         self._lock = threading.Lock()
         # Connections, the oldest first, and when each began.
         self._began: dict[socket.socket, float] = {}
-        self._slots = threading.BoundedSemaphore(2 * CONNECTIONS)
+        self._slots = threading.BoundedSemaphore(2 * connections)
         self.address_family = socket.getaddrinfo(
             *address, type=socket.SOCK_STREAM)[0][0]
         super().__init__(address, _Handler)
@@ -102,9 +145,6 @@ class Server(http.server.ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         """Bind without a query for the name of the host."""
-        if self.address_family == socket.AF_INET6:
-            self.socket.setsockopt(socket.IPPROTO_IPV6,
-                                   socket.IPV6_V6ONLY, 1)
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = self.server_address[:2]
 
@@ -140,7 +180,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     def process_request(self, request: ty.Any, client_address: ty.Any) -> None:
         """Answer in a thread, perhaps in place of the oldest connection."""
-        self._cut(CONNECTIONS - 1)
+        self._cut(self._connections - 1)
         # Threads of connections that were closed end at once.
         if not self._slots.acquire(timeout=1):
             self.shutdown_request(request)
@@ -168,7 +208,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     def service_actions(self) -> None:
         """Close connections whose time is over; called between requests."""
-        self._cut(CONNECTIONS)
+        self._cut(self._connections)
 
     def _cut(self, most: int) -> None:
         """Close the oldest connections beyond a number, and all late ones."""

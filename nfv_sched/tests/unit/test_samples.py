@@ -33,6 +33,7 @@ from nfv_sched.tests import base
 ROOT = pathlib.Path(base.__file__).parents[2]
 ETC = ROOT / 'etc' / 'nfv_sched'
 UNITS = sorted((ETC / 'systemd').iterdir())
+DROP_IN = ETC / 'systemd' / 'nfv-sched-addresses.conf'
 LOGROTATE = ETC / 'logrotate.d' / 'nfv-sched-ledger'
 
 #: Where the samples have the configuration.
@@ -169,6 +170,30 @@ class UnitsTest(base.TestCase):
                         line.startswith(f'{name}=') for line in lines),
                         f'{path.name}: {name}')
 
+    def test_addresses(self):
+        """A drop-in denies all but loopback; the units deny nothing.
+
+        What they read is elsewhere, at addresses that no sample can know.
+        """
+        service = dict(_Unit(DROP_IN)['Service'])
+        self.assertEqual({'IPAddressDeny': 'any',
+                          'IPAddressAllow': 'localhost'}, service)
+        for path in UNITS:
+            if path != DROP_IN:
+                self.assertNotRegex(path.read_text(), '(?m)^IPAddress')
+
+    @testtools.skipUnless(shutil.which('systemd-analyze'), 'no systemd')
+    def test_systemd_drop_in(self):
+        """systemd takes it with each service, its examples, too."""
+        examples = ('#IPAddressAllow=', 'IPAddressAllow=')
+        self.assertEqual('', self.verify())
+        self.assertEqual('', self.verify(examples))
+        for old in ('192.0.2.0/24', '2001:db8::/64'):
+            said = self.verify(examples, (old, 'controller'))
+            for path in UNITS:
+                if path.suffix == '.service':
+                    self.assertIn(f'{path.name}.d', said)
+
     @testtools.skipUnless(shutil.which('systemd-analyze'), 'no systemd')
     def test_systemd(self):
         """It knows all settings."""
@@ -192,8 +217,16 @@ class UnitsTest(base.TestCase):
                 text = text.replace(words[0], str(program))
             for old, new in replacements:
                 text = text.replace(old, new)
+            if path == DROP_IN:
+                drop_in = text
+                continue
             copies.append(self.top / path.name)
             copies[-1].write_text(text)
+        for copy in copies:
+            if copy.suffix == '.service':
+                directory = self.top / f'{copy.name}.d'
+                directory.mkdir(exist_ok=True)
+                (directory / 'addresses.conf').write_text(drop_in)
         done = subprocess.run(
             ['systemd-analyze', 'verify', *copies], text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

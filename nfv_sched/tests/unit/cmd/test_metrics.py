@@ -11,15 +11,22 @@
 #    under the License.
 """The command ``nfv-sched metrics``."""
 
+import base64
+import contextlib
 import dataclasses
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+import urllib.error
+import urllib.parse
 import urllib.request
 
+import bcrypt
 import fixtures
 from prometheus_client import parser
 
@@ -200,12 +207,18 @@ class TextFileTest(MetricsTestCase):
 class ListenTest(MetricsTestCase):
     """In a process of its own, asked over HTTP."""
 
-    def start(self):
+    def start(self, *args, files=None):
+        """Start the command.
+
+        :param files: its limit of open files
+        """
         self.process = subprocess.Popen(
             [sys.executable, '-W', 'ignore', '-m', 'nfv_sched.cmd.cli',
              'metrics', '--listen', '127.0.0.1:0', '--interval', '1',
-             '--from', self.cloud, '--journal', self.directory],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+             '--from', self.cloud, '--journal', self.directory, *args],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=files and (lambda: resource.setrlimit(
+                resource.RLIMIT_NOFILE, (files, files))))
         self.addCleanup(self.process.communicate)
         self.addCleanup(self.process.kill)
         self.url = self.process.stdout.readline().strip()
@@ -271,3 +284,72 @@ class ListenTest(MetricsTestCase):
         self.wait_for(refusals, lambda figure: figure == 0)
         self.refuse(4)
         self.wait_for(refusals, lambda figure: figure == 1)
+
+    def attack(self, stopped):
+        """Keep up to 500 connections, half of which read no answer."""
+        address = urllib.parse.urlsplit(self.url)
+        with contextlib.ExitStack() as stack:
+            for number in range(500):
+                with contextlib.suppress(OSError):
+                    client = stack.enter_context(socket.create_connection(
+                        (address.hostname, address.port), timeout=10))
+                    if number % 2:
+                        client.sendall(b'GET / HTTP/1.0\r\n\r\n')
+                if stopped.wait(0.002):
+                    return
+
+    def test_collection_while_attacked(self):
+        """Few files may be open; connections leave enough of them."""
+        fits = ('nfv_sched_flavor_fits', '', 'vrouter.4', '1 normal')
+        self.start(files=32)
+        self.wait_for(fits, lambda figure: figure == 5)
+        stopped = threading.Event()
+
+        def attack():
+            while not stopped.is_set():
+                self.attack(stopped)
+
+        attackers = [threading.Thread(target=attack) for _number in range(2)]
+        for thread in attackers:
+            thread.start()
+            self.addCleanup(thread.join)
+        self.addCleanup(stopped.set)
+        time.sleep(1)
+        file.save(dataclasses.replace(
+            CLOUD, hosts=CLOUD.hosts[1:], taken='2026-02-02T03:04:05Z'),
+            self.cloud)
+        time.sleep(4)
+        stopped.set()
+        for thread in attackers:
+            thread.join()
+        last = self.scrape()
+        self.assertEqual(4, last[fits])
+        self.assertEqual(0, last['nfv_sched_collection_errors_total',])
+        self.process.send_signal(signal.SIGTERM)
+        _out, err = self.process.communicate(timeout=60)
+        self.assertEqual(0, self.process.returncode, err)
+        self.assertIn('The limit of open files allows only 1 connections '
+                      'instead of 32', err)
+        self.assertNotIn('Too many open files', err)
+
+    def test_password(self):
+        path = self.path('users')
+        with open(path, 'wb') as opened:
+            opened.write(b'u:' + bcrypt.hashpw(b'p', bcrypt.gensalt(4)))
+        os.chmod(path, 0o600)
+        self.start('--auth-file', path)
+        error = self.assertRaises(urllib.error.HTTPError, self.scrape)
+        self.addCleanup(error.close)
+        self.assertEqual(401, error.code)
+        request = urllib.request.Request(self.url, headers={
+            'Authorization': 'Basic ' + base64.b64encode(b'u:p').decode()})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            self.assertEqual(200, answer.status)
+
+    def test_password_file_unusable(self):
+        """It ends; it does not serve without a password."""
+        self.start('--auth-file', self.path('missing'))
+        out, err = self.process.communicate(timeout=60)
+        self.assertEqual('', self.url + out)
+        self.assertEqual(1, self.process.returncode)
+        self.assertIn('missing: No such file or directory', err)

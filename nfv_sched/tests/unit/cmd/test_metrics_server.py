@@ -2,18 +2,24 @@
 """Clients of the server of metrics that are slow, silent or too many."""
 
 import argparse
+import base64
 import contextlib
 import os
+import resource
 import socket
 import ssl
 import subprocess
 import threading
 import time
+from unittest import mock
+import urllib.error
 import urllib.request
 
+import bcrypt
 import fixtures
 
 from nfv_sched.cmd import metrics
+from nfv_sched.cmd import metrics_auth
 from nfv_sched.cmd import metrics_server
 from nfv_sched.tests import base
 
@@ -28,9 +34,9 @@ class ServerTest(base.TestCase):
             metrics_server, 'SECONDS', 1.0))
         self.start(self.BODY)
 
-    def start(self, body, address='127.0.0.1', tls=None):
+    def start(self, body, address='127.0.0.1', tls=None, **options):
         self.server = metrics_server.Server(
-            (address, 0), lambda accept: ('text/plain', body), tls)
+            (address, 0), lambda accept: ('text/plain', body), tls, **options)
         self.server.start()
         self.addCleanup(self.server.stop)
         self.address = self.server.server_address[:2]
@@ -113,6 +119,76 @@ class ServerTest(base.TestCase):
         except OSError:
             self.skipTest('no IPv6')
         self.assertIn(b'200', self.ask(b'GET / HTTP/1.0\r\n\r\n'))
+
+    def test_all_addresses(self):
+        try:
+            self.start(self.BODY, '::')
+        except OSError:
+            self.skipTest('no IPv6')
+        self.address = '127.0.0.1', self.address[1]
+        self.assertIn(b'200', self.ask(b'GET / HTTP/1.0\r\n\r\n'))
+
+    def test_password(self):
+        """Nothing is answered without it, not even which paths there are."""
+        self.start(self.BODY, users=metrics_auth.Users(
+            {b'u': bcrypt.hashpw(b'secret', bcrypt.gensalt(4))}))
+        encoded = {word: base64.b64encode(word.encode()).decode()
+                   for word in ('u:secret', 'u:x', 'x:secret')}
+        for path in ('/metrics', '/x'):
+            for value in (None, 'Basic', f'Basic {encoded["u:x"]}',
+                          f'Basic {encoded["x:secret"]}',
+                          f'Bearer {encoded["u:secret"]}'):
+                request = urllib.request.Request(
+                    'http://%s:%d%s' % (*self.address, path))
+                if value is not None:
+                    request.add_header('Authorization', value)
+                error = self.assertRaises(
+                    urllib.error.HTTPError, urllib.request.urlopen, request,
+                    timeout=10)
+                self.addCleanup(error.close)
+                self.assertEqual(401, error.code)
+                self.assertEqual(
+                    'Basic realm="nfv-sched", charset="UTF-8"',
+                    error.headers['WWW-Authenticate'])
+                self.assertEqual(b'', error.read())
+        request = urllib.request.Request(
+            'http://%s:%d/metrics' % self.address,
+            headers={'Authorization': f'Basic {encoded["u:secret"]}'})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            self.assertEqual(self.BODY, answer.read())
+
+    def test_guesses_in_all_connections(self):
+        """A user whose password was right before is answered in time."""
+        users = metrics_auth.Users(
+            {b'u': bcrypt.hashpw(b'secret', bcrypt.gensalt(10))})
+        self.start(self.BODY, users=users)
+
+        def request(password):
+            return (b'GET / HTTP/1.0\r\nAuthorization: Basic %s\r\n\r\n' %
+                    base64.b64encode(b'u:' + password))
+
+        self.assertIn(b'200', self.ask(request(b'secret')))
+        answers = set()
+        for number in range(3):
+            for guess in range(metrics_server.CONNECTIONS - 1):
+                self.connect().sendall(request(b'%d' % guess))
+            began = time.monotonic()
+            answers.add(self.ask(request(b'secret')).split()[1])
+            self.assertLess(time.monotonic() - began, 5)
+        self.assertEqual({b'200'}, answers)
+
+    def test_limit_of_files(self):
+        """Descriptors are left for the collection."""
+        files = len(os.listdir('/proc/self/fd'))
+        for limit, connections in (
+                (resource.RLIM_INFINITY, metrics_server.CONNECTIONS),
+                (65536, metrics_server.CONNECTIONS),
+                (files + metrics_server.RESERVED_FILES + 21, 10),
+                (files + metrics_server.RESERVED_FILES + 1, 1), (16, 1)):
+            with mock.patch.object(resource, 'getrlimit',
+                                   return_value=(limit, limit)):
+                self.assertEqual(
+                    connections, metrics_server.connections_within_limit())
 
     def test_tls(self):
         """Garbage, and a client that only connects, harm nobody else."""
