@@ -37,7 +37,7 @@ def write(path: str, fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
         folder, name = os.path.split(_target(path))
         directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            return _replace(directory, name, fill)
+            return _write_and_rename(directory, name, fill)
         finally:
             os.close(directory)
     except (OSError, ValueError) as exc:
@@ -96,8 +96,9 @@ def _target(path: str) -> str:
     return resolved
 
 
-def _replace(directory: int, name: str,
-             fill: Callable[[ty.BinaryIO], ty.Any]) -> int:
+def _write_and_rename(
+    directory: int, name: str, fill: Callable[[ty.BinaryIO], ty.Any],
+) -> int:
     """Replace a file of a folder; returns its size."""
     temporary = f'.{name[:100]}.{secrets.token_hex(8)}'
     descriptor = os.open(

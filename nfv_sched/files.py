@@ -68,18 +68,13 @@ def max_yaml_size() -> int:
 
 
 def max_yaml_items() -> int:
-    """Return the number of items that a YAML file may have.
-
-    Those of an alias or a merge count each time that they are used.
-    """
+    """Return the number of items that a YAML file may have."""
+    # Those of an alias or a merge count each time that they are used.
     return max_yaml_size() // _BYTES_PER_YAML_ITEM
 
 
 def beyond(what: str) -> LimitError:
-    """Return the error for a file that is beyond a limit.
-
-    :param what: the limit, such as ``100 items``
-    """
+    """Return the error for a file of more than, say, ``100 items``."""
     return LimitError(f'has more than {what}; {OPTION} raises the limit, '
                       f'now {_size >> 20} MiB')
 

@@ -430,10 +430,7 @@ def _refusal(exc: servers.Refused) -> str:
 
 
 def _kind(name: str, host_state: ty.Any) -> str:
-    """Return the kind of what binds on a host that a filter refuses.
-
-    :param name: class name of the filter
-    """
+    """Return the kind of what binds on a host that a filter refuses."""
     if name == _COMPUTE and not host_state.service.get('mapped', True):
         return UNMAPPED
     return _KINDS.get(name, name)

@@ -108,7 +108,6 @@ class Grants:
     :param queries: those of the scheduler, in its order; guests are granted
         by the first as long as it finds the host, then by the next
 
-    :ivar queries: the queries
     """
 
     def __init__(self, found: placement.Placement,

@@ -31,7 +31,7 @@ def is_printable(text: str) -> bool:
 
 
 def is_host(text: str) -> bool:
-    """Return whether a service can have it as the name of its host."""
+    """Return whether a service can use this name of a host."""
     # oslo.config allows less: domain names and addresses.  What is refused
     # here is what a shell or a client could take for something else.
     return (is_printable(text) and not text.startswith('-')

@@ -167,14 +167,9 @@ _NODES = ('hw:numa_nodes', 'hw_numa_nodes')
 
 
 def malformed_cpus(key: str, value: str) -> str | None:
-    """Return why a long value is not a set of CPUs.
-
-    NOTE: The pattern of Nova's validator has nested repetitions: it takes
-    minutes to refuse a value of 16 spans with a mistake at its end.
-
-    :param key: of an extra spec
-    :returns: None if Nova's validator can be given the value
-    """
+    """Return why a long value is not a set of CPUs; None if it is one."""
+    # NOTE: The pattern of Nova's validator has nested repetitions: it takes
+    # minutes to refuse a value of 16 spans with a mistake at its end.
     if (_CPU_SETS.fullmatch(key) and len(value) > _SHORT
             and not _CPU_SET.fullmatch(value)):
         return 'not a set of CPUs such as 0-3,^2,8'
@@ -185,7 +180,6 @@ def oversized(key: str, value: ty.Any) -> str | None:
     """Return why a value would fill the memory, or take minutes to read.
 
     :param key: of an extra spec, or name of an image property
-    :param value: its value
     :returns: None if Nova can be given the value
     """
     text = str(value)

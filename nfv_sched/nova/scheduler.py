@@ -370,14 +370,14 @@ def packs_numa_cells() -> bool:
 
 @functools.cache
 def claims_sort_by_devices() -> bool:
-    """Return whether a claim looks at PCI devices that nobody asks for.
+    """Return whether claims sort by PCI devices for servers without any.
 
-    NOTE: Before commit 76d06e115b (bug 2144660, Nova 34) a claim sorted the
-    host cells by free PCI devices only for servers that ask for devices, while
-    the scheduler's filter has always done so for all.  A claim on two equal
-    NUMA nodes, of which the first has a device, tells the two apart.  The
-    compute nodes are taken to have the release of this service.
+    The compute nodes are taken to have the release of this service.
     """
+    # NOTE: Before commit 76d06e115b (bug 2144660, Nova 34) a claim sorted host
+    # cells by free PCI devices only for servers that ask for devices, while
+    # the scheduler's filter has always done so for all. A claim on two equal
+    # NUMA nodes, of which the first has a device, tells the two apart.
     from nova.compute import claims
     cells = [objects.NUMACell(
         id=number, cpuset={number}, pcpuset=set(), memory=2, cpu_usage=0,

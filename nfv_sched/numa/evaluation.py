@@ -38,7 +38,7 @@ MAX_STEERED_TRIES = walk.MAX_STEPS
 
 
 class CellSorting(ty.NamedTuple):
-    """How Nova sorts the host cells before it tries them.
+    """The rules by which Nova sorts host cells before it tries them.
 
     :ivar packing: the most used cells come first, by ``[compute]
         packing_host_numa_cells_allocation_strategy``

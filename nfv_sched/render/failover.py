@@ -22,10 +22,9 @@ COLUMNS = ('Host', 'Guests', 'Evacuable', 'Stranded')
 
 
 def text(losses: Sequence[failover.Loss], together: bool = False) -> str:
-    """What becomes of the guests, for people; only hosts where some stay.
+    """Return what becomes of the guests, for people.
 
-    :param losses: of the hosts
-    :param together: whether all of them are lost at once
+    :param together: whether all of the hosts are lost at once
     """
     return _losses(losses, together) + tables.wrapped(
         [plans.gap_text(each) for each in dict.fromkeys(

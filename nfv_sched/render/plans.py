@@ -102,10 +102,7 @@ def commands(moves: Collection[trial.Move],
 
 
 def _arrived(move: trial.Move, status: str) -> str:
-    """The command that ends when a move is over.
-
-    :param status: that of the server meanwhile
-    """
+    """Return the command that ends when a move is over."""
     return shlex.join(('arrived', move.uuid, move.destination, status))
 
 

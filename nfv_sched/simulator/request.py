@@ -275,14 +275,12 @@ def requested_ports(
     plugs: Sequence[tuple[model.Network, tuple[str, ...]]],
     security_groups: tuple[str, ...], project: str,
 ) -> list[network.Port]:
-    """The ports of a new server.
+    """Return the ports of a new server; the cloud gets those that exist.
 
-    Nova gives all ports that it makes the security groups of the request.  A
-    port with others exists before.
-
-    :param state: the cloud; gets the ports that exist
     :param name: a name from which their UUIDs are made
     """
+    # Nova gives all ports that it makes the security groups of the request. A
+    # port with others exists before.
     groups = state.network.security_groups(security_groups)
     ports = [dataclasses.replace(port, exists=port.security_groups != groups)
              for port in ports_of(name, plugs)]

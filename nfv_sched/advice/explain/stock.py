@@ -53,10 +53,7 @@ def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
 
 
 def is_mapped(host_state: ty.Any) -> bool:
-    """Return whether Nova maps a host to its cell.
-
-    :param host_state: ``nova.scheduler.host_manager.HostState``
-    """
+    """Return whether Nova maps a host to its cell."""
     return host_state.service.get('mapped', True)
 
 

@@ -120,15 +120,13 @@ def check(
 
 
 def listed(servers: Sequence[snapshot.Server]) -> list[snapshot.Server]:
-    """Return servers in the order of the API's list of servers.
+    """Return servers in the order of the API's list, the latest first.
 
-    Nova sorts by ``created_at``, the latest first.  For those of one time it
-    does not go by ``id``: the list is merged from the cells, so that
-    ``nova.compute.instance_list`` sorts them by UUID, ascending.
-
-    :param servers: the servers; without times, as simulated ones are, the
-        last one is the latest
+    Of simulated servers, which have no times, the last one is the latest.
     """
+    # NOTE: Servers of one time are not in the order of ``id``: the list is
+    # merged from the cells, for which nova.compute.instance_list sorts by
+    # UUID, ascending.
     order = sorted(reversed(servers),
                    key=lambda server: server.uuid if server.created else '')
     # Without the last letter a time precedes those with a fraction.

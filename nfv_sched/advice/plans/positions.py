@@ -301,8 +301,6 @@ class Positions:
         """Explain which hosts do not take a guest, as they are.
 
         Server groups and hints are left out; see :meth:`together`.
-
-        :param guest: the guest
         """
         grants = guest.counted.grants
         answer = explain_placement.explain(self._state, grants.queries)
@@ -522,12 +520,9 @@ class Positions:
 
     def broken_hint(self, arrangement: Arrangement, uuid: str,
                     name: str) -> str | None:
-        """Return the hint of a server by which a host is refused.
+        """Return the hint of a server by which a host is refused, or None.
 
         :param arrangement: the cloud as it would be
-        :param uuid: UUID of the server
-        :param name: name of the host
-        :returns: a hint that names servers; None if there is none
         """
         for hint in _HINTS:
             uuids = self.hinted(hint, uuid)
@@ -537,11 +532,7 @@ class Positions:
         return None
 
     def hinted(self, hint: str, uuid: str) -> tuple[str, ...]:
-        """UUIDs of the servers in a hint; empty if no filter obeys it.
-
-        :param hint: :data:`SAME_HOST` or :data:`DIFFERENT_HOST`
-        :param uuid: UUID of the server that has the hint
-        """
+        """Return UUIDs in a hint of a server, if a filter obeys it."""
         if hint not in self._hints:
             return _NO_HINT
         return self.servers[uuid].hints.get(hint, _NO_HINT)
