@@ -29,6 +29,11 @@ from nfv_sched.cloud import codec
 from nfv_sched.machine import settings
 from nfv_sched.nova import flavors
 
+# Errors whose message has the path of the file.
+_NAMING_FILES = (
+    cfg.ConfigFileParseError, cfg.ConfigFilesNotFoundError,
+    cfg.ConfigFilesPermissionDeniedError, cfg.ConfigFileValueError)
+
 
 class OptionsError(Exception):
     """A nova.conf cannot be read, or Nova would not take it; says why."""
@@ -59,8 +64,10 @@ def read(paths: Sequence[str]) -> settings.Settings:
             physnets={name: frozenset(
                 conf[f'neutron_physnet_{name}'].numa_nodes)
                 for name in conf.neutron.physnets})
-    except (cfg.Error, exception.Invalid, ValueError, OSError) as exc:
+    except _NAMING_FILES as exc:
         raise OptionsError(str(exc)) from exc
+    except (cfg.Error, exception.Invalid, ValueError, OSError) as exc:
+        raise OptionsError(f'{", ".join(paths)}: {exc}') from exc
 
 
 def _cpus(text: str | None) -> frozenset[int]:

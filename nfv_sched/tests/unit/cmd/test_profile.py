@@ -269,11 +269,13 @@ class ProfileTest(base.CommandTestCase):
                         '[compute]\ncpu_dedicated_set = 3-65536\n',
                         '[DEFAULT]\nreserved_huge_pages = size:1GB\n',
                         '[DEFAULT]\nreserved_huge_pages = nothing\n',
+                        '[DEFAULT]\nreserved_host_memory_mb = $x\n',
+                        '[DEFAULT]\ncpu_allocation_ratio = $nothing\n',
                         '[neutron]\nphysnets = a\n'
                         '[neutron_physnet_a]\nnuma_nodes = x\n'):
             path = self.path('nova.conf', content)
             err = self.refused(1, '--facts', self.facts, '--check', path)
-            self.assertRegex(err, '^error: .*\n$')
+            self.assertRegex(err, f'^error: .*{path}.*\n$')
             self.assertNotIn('internal', err)
         self.assertRegex(self.refused(
             1, '--facts', self.facts, '--check', f'{self.folder}/none'),
