@@ -22,7 +22,6 @@ from collections.abc import Mapping
 import typing as ty
 
 from nfv_sched.cloud import snapshot
-from nfv_sched import http_limits
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
 
@@ -67,7 +66,7 @@ def read(reader: neutron.Reader,
     """
     try:
         return _read(reader, progress)
-    except http_limits.MALFORMED as exc:
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
         raise neutron.NeutronError(
             f'malformed answer: {type(exc).__name__}: {exc}') from exc
 

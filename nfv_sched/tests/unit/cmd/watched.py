@@ -22,19 +22,27 @@ NAMED = ('exec', 'glob.glob', 'import', 'open', 'os.', 'shutil.', 'socket.',
          'tempfile.', 'urllib.Request')
 
 
+def is_noted(event: str, values: tuple, marker: str) -> bool:
+    """Return whether an audit event is one that a file must not cause.
+
+    :param marker: a text in the file
+    """
+    if not event.startswith((*FORBIDDEN, *NAMED)):
+        return False
+    text = repr(values)
+    if event == 'socket.connect' and _OWN_ADDRESS in text:
+        return False
+    return event.startswith(FORBIDDEN) or marker in text
+
+
 def main() -> int:
     """Run the command; returns its exit code."""
     path, marker, *arguments = sys.argv[1:]
     events: list[tuple[str, str]] = []
 
     def note(event: str, values: tuple) -> None:
-        if not event.startswith((*FORBIDDEN, *NAMED)):
-            return
-        text = repr(values)
-        if event == 'socket.connect' and _OWN_ADDRESS in text:
-            return
-        if event.startswith(FORBIDDEN) or marker in text:
-            events.append((event, text))
+        if is_noted(event, values, marker):
+            events.append((event, repr(values)))
 
     sys.addaudithook(note)
     from nfv_sched.cmd import cli

@@ -1,0 +1,515 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of all kinds that were changed, read by the commands.
+
+A command ends with a documented exit code, within limits of time and memory,
+says in lines what is wrong, and does nothing else on the machine.
+"""
+
+import base64
+import gzip
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+from unittest import mock
+
+import bcrypt
+import fixtures
+from prometheus_client import parser
+from testtools import content
+from testtools import content_type
+import yaml
+
+from nfv_sched.cloud import codec
+from nfv_sched.cloud import file
+from nfv_sched.cloud import snapshot
+from nfv_sched.cmd import metrics
+from nfv_sched.cmd import metrics_auth
+from nfv_sched.cmd import source
+from nfv_sched.journal import entry
+from nfv_sched.simulator import examples
+from nfv_sched.tests.fuzz import base
+from nfv_sched.tests.fuzz import mutations
+from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.cmd import base as cmd_base
+from nfv_sched.tests.unit.cmd import test_bad_snapshots
+from nfv_sched.tests.unit.journal import test_entry
+from nfv_sched.tests.unit.machine import test_read
+from nfv_sched.tests.unit.machine import trees
+
+_CONTROL = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]')
+_MAX_LINE = 4000
+_MAX_LINES = 200
+_HOST = 'one'
+_FLAVOR = 'vrouter.4'
+_SERVER = 'vm'
+
+#: Commands that read a cloud, without those that test_bad_snapshots has.
+_COMMANDS = (
+    *test_bad_snapshots.COMMANDS, *test_bad_snapshots.OF_AGENTS,
+    ('host', 'list', '-f', 'json'), ('host', 'list', '-f', 'yaml'),
+    ('host', 'map', '--format', 'svg'), ('host', 'show', _HOST, '-f', 'shell'),
+    ('explain', 'server', _SERVER, '--then'),
+    ('explain', 'flavor', _FLAVOR, '-f', 'json'),
+    ('capacity', 'list', '-f', 'json'), ('capacity', 'list', '--survive', '1'),
+    ('capacity', 'list', '--mix', f'{_FLAVOR}=1'),
+    ('capacity', 'show', _FLAVOR, '--like', _SERVER),
+    ('audit', '-f', 'json'), ('failover', 'check'),
+    ('failover', 'check', _HOST), ('drain', 'plan', _HOST),
+    ('drain', 'plan', _HOST, '-f', 'commands'), ('defrag', 'plan'),
+    ('defrag', 'plan', '-f', 'json'), ('metrics', '--failover'),
+    ('flavor', 'lint', '--all'), ('flavor', 'translate', '--all', '-f',
+                                  'json'))
+
+CLOUD = """\
+hosts:
+- {name: one, count: 2, cores: 4, threads: 2, memory: 16 GiB, nodes: 2}
+flavors:
+  vrouter.4:
+    vcpus: 4
+    memory: 4 GiB
+    extra_specs: {'hw:cpu_policy': dedicated, 'hw:numa_nodes': '1'}
+  small: {vcpus: 1, memory: 1 GiB}
+steps:
+- {boot: vm, flavor: vrouter.4}
+- {boot: other, flavor: small}
+- {delete: other}
+"""
+STEPS = """\
+steps:
+- boot: new
+  flavor: vrouter.4
+- delete: new
+- boot: again
+  flavor: small
+  expect: {refused: x}
+flavors:
+  small: {vcpus: 1, memory: 1 GiB}
+"""
+FLAVORS = {'flavors': [{
+    'id': '1', 'name': 'f', 'vcpus': 4, 'ram': 1024, 'disk': 1,
+    'swap': '', 'OS-FLV-EXT-DATA:ephemeral': 0, 'rxtx_factor': 1.0,
+    'os-flavor-access:is_public': True, 'OS-FLV-DISABLED:disabled': False,
+    'extra_specs': {
+        'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '2',
+        'hw:numa_cpus.0': '0,1', 'hw:numa_cpus.1': '2,3',
+        'hw:numa_mem.0': '512', 'hw:numa_mem.1': '512',
+        'hw:mem_page_size': 'large', 'pci_passthrough:alias': 'a:1',
+        'hw:cpu_realtime_mask': '^0', 'hw:pci_numa_affinity_policy': 'legacy',
+        'trait:CUSTOM_X': 'required', 'resources:VGPU': '1',
+        'capabilities:cpu_info:features': '<in> x',
+        'aggregate_instance_extra_specs:x': 'y'}}]}
+PRINTED_FLAVORS = [
+    {'ID': '1', 'Name': 'f', 'RAM': 1024, 'Disk': 1, 'Ephemeral': 0,
+     'VCPUs': 1, 'Is Public': True, 'Swap': 0, 'RXTX Factor': 1.0,
+     'Properties': {'hw:cpu_thread_policy': 'require'}}]
+IMAGE = {'id': '11111111-1111-4111-8111-111111111111', 'name': 'i',
+         'min_ram': 1, 'min_disk': 1, 'properties': {
+             'hw_numa_nodes': '2', 'hw_cpu_policy': 'dedicated',
+             'hw_vif_multiqueue_enabled': 'true', 'os_type': 'linux',
+             'img_hv_type': 'kvm', 'hw_mem_page_size': '1GB'}}
+NOVA_CONF = """\
+[DEFAULT]
+reserved_host_memory_mb = 4096
+cpu_allocation_ratio = 16.0
+reserved_huge_pages = node:0,size:2048,count:64
+reserved_huge_pages = node:1,size:1GB,count:1
+[compute]
+cpu_shared_set = 0-1
+cpu_dedicated_set = 2-3,^3
+[neutron]
+physnets = data
+[neutron_physnet_data]
+numa_nodes = 0
+"""
+_INI = ('[', ']', '[DEFAULT]', '[x', '=', ': ', '%(x)s', '$transport_url',
+        '$reserved_host_memory_mb', '${x', '$$', '0-99999999', '^', '-', ',',
+        'node:x', 'size:1EB', 'count:-1', '9' * 5000, '-1', '1e300', '\x00',
+        '\x1b[31m', '\u202e', '\ufeff', ' x', '#', 'x' * 10000, 'nan',
+        '\u0663', '\u00b2', f'/{mutations.MARKER}', '1.5', '')
+_LSCPU = ('-', '-1', '', ',', '#', '# CPU,Node', '9' * 5000, 'x', 'Y', 'N',
+          '65536', '65535', '4096', '0', '\x00', '\u0663', '\u00b2', '1.0',
+          '\x1b[31m', 'x' * 10000)
+_SYSFS = ('', '-1', 'x', '0-99999999', '9' * 5000, '1-0', '0-65535', ',',
+          '\x00', '\u0663', '\u00b2', '-', '0,' * 3000, '\x1b[31m', '0x')
+_PROMETHEUS = ('1e300', 'NaN', '+Inf', '-Inf', '-1', '9' * 5000, '{', '}',
+               '{policy="x"}', '{x="y"}', '"', '\\', '# TYPE', '# HELP',
+               '# TYPE x counter', '', '\x00', '\u202e', 'x' * 10000, '1 1',
+               '# EOF', '253402300800', '1e18', '-62135596801')
+_USERS = (':', '$2y$04$', '$2y$03$', '$2y$14$', '$2y$31$', '$2y$00$', '{SHA}',
+          '$apr1$', '', '#', '\x00', '\u202e', 'admin', '\ufeff', 'x' * 70000)
+
+
+def _damaged(data, chance):
+    """Return data, one time in five with other bytes."""
+    if chance.random() < 0.8:
+        return data
+    return mutations.changed_bytes(data, chance)
+
+
+class FilesTest(cmd_base.CommandTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.contents = {}
+        self.addOnException(self.attach_files)
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        # A module that would be found if it were looked for.
+        self.write(f'{mutations.MARKER}.py', b'raise SystemExit(42)\n')
+        self.useFixture(fixtures.MonkeyPatch(
+            'sys.path', [self.folder, *sys.path]))
+
+    def write(self, name, data):
+        path = os.path.join(self.folder, name)
+        pathlib.Path(path).write_bytes(data)
+        self.contents[name] = data
+        return path
+
+    def attach_files(self, _exc_info):
+        """Show the files of the smallest case that fails."""
+        for name, value in self.contents.items():
+            self.addDetail(name, content.Content(
+                content_type.UTF8_TEXT,
+                lambda value=value: [repr(value[:20000]).encode()]))
+
+    def good(self, name):
+        """Write a snapshot in which nothing is changed."""
+        path = os.path.join(self.folder, name)
+        file.save(test_bad_snapshots.CLOUD, path)
+        return path
+
+    def check(self, *command, fault=None):
+        """Run a command on files that may be changed.
+
+        :param fault: path of the file that is at fault if the command says
+            that something cannot be read
+        """
+        began = time.process_time()
+        with (base.WATCH.watching(self.folder), base.time_limited(),
+              base.memory_limited()):
+            code, out, err = self.run_command(*command)
+        took = time.process_time() - began
+        where = f'{command}: {code} {err[:3000]}'
+        self.assertIn(code, (0, 1, 2, 3), where)
+        self.assertNotIn('internal error', err, where)
+        self.assertEqual([], base.WATCH.events, where)
+        self.assertLess(took, base.MAX_SECONDS, where)
+        self.assertIsNone(_CONTROL.search(out + err), where)
+        lines = err.splitlines()
+        self.assertLess(len(lines), _MAX_LINES, where)
+        self.assertLess(max(map(len, lines), default=0), _MAX_LINE, where)
+        if code in (1, 2):
+            self.assertNotEqual([], lines, where)
+        # The simulator has 1 for expectations that are not met.
+        if fault is not None and code == (1 + (command[0] == 'simulate')):
+            for line in lines:
+                self.assertIn(fault, line, where)
+
+    def cloud_command(self, chance, path):
+        """Run a command that reads a cloud."""
+        command = chance.choice(_COMMANDS)
+        if command[0] == 'metrics':
+            command = (*command, '--textfile',
+                       os.path.join(self.folder, 'cloud.prom'))
+        elif command[0] == 'simulate':
+            command = (*command, self.write('steps.yaml', STEPS.encode()))
+        self.check(*command, '--from', path)
+
+    def test_snapshot(self):
+        clouds = [
+            {'format': file.FORMAT, 'version': snapshot.VERSION,
+             'cloud': codec.encode(cloud)} for cloud in (
+                 test_bad_snapshots.CLOUD, test_bad_snapshots.CLOUD,
+                 snapshots.generated(hosts=1, cores=4, guests=2))]
+
+        def run(chance):
+            data = mutations.json_bytes(
+                mutations.changed(chance.choice(clouds), chance), chance)
+            self.cloud_command(chance, self.write('cloud.json', data))
+
+        base.count_cases(self, run)
+
+    def test_snapshot_bytes(self):
+        with open(self.good('cloud.json.gz'), 'rb') as packed:
+            good = packed.read()
+        plain = gzip.decompress(good)
+        path = os.path.join(self.folder, 'changed')
+
+        def run(chance):
+            data = mutations.changed_bytes(
+                chance.choice((good, plain)), chance)
+            self.write('changed', data if chance.random() < 0.8
+                       else gzip.compress(data, 1))
+            self.cloud_command(chance, path)
+
+        base.count_cases(self, run)
+
+    def clouds(self):
+        """Return cloud files as texts."""
+        names = ('two-hosts', 'router-guest', 'network-nodes')
+        paths = examples.find()
+        return [CLOUD, *(paths[name].read_text() for name in names)]
+
+    def test_cloud(self):
+        clouds = self.clouds()
+        documents = [yaml.safe_load(text) for text in clouds]
+
+        def run(chance):
+            number = chance.choice((0, 0, 0, 1, 2, 3))
+            if chance.random() < 0.5:
+                text = mutations.changed_text(
+                    clouds[number], chance, mutations.YAML)
+            else:
+                text = yaml.safe_dump(mutations.changed(
+                    documents[number], chance))
+            path = self.write('cloud.yaml', _damaged(
+                text.encode(errors='surrogatepass'), chance))
+            if chance.random() < 0.7:
+                self.check('simulate', path, fault=path)
+            else:
+                self.cloud_command(chance, path)
+
+        base.count_cases(self, run)
+
+    def test_steps(self):
+        start = self.good('cloud.json')
+        document = yaml.safe_load(STEPS)
+
+        def run(chance):
+            text = mutations.changed_text(
+                STEPS, chance, mutations.YAML) if chance.random() < 0.5 else (
+                    yaml.safe_dump(mutations.changed(document, chance)))
+            path = self.write('steps.yaml', _damaged(
+                text.encode(errors='surrogatepass'), chance))
+            self.check('simulate', path, '--from', start, fault=path)
+
+        base.count_cases(self, run)
+
+    def test_flavors(self):
+        start = self.good('cloud.json')
+        documents = (FLAVORS, FLAVORS['flavors'][0], PRINTED_FLAVORS,
+                     yaml.safe_load(CLOUD)['flavors'])
+        commands = (('lint',), ('lint', '--hosts', '--from', start),
+                    ('translate',), ('translate', '-f', 'commands'),
+                    ('translate', '-f', 'json', '--from', start))
+
+        def run(chance):
+            document = mutations.changed(chance.choice(documents), chance)
+            if chance.random() < 0.5:
+                data = mutations.json_bytes(document, chance)
+            else:
+                data = mutations.changed_text(
+                    yaml.safe_dump(document), chance, mutations.YAML
+                ).encode(errors='surrogatepass')
+            path = self.write('flavors', _damaged(data, chance))
+            self.check('flavor', *chance.choice(commands), '--file', path,
+                       fault=path)
+
+        base.count_cases(self, run)
+
+    def test_image(self):
+        start = self.good('cloud.json')
+        flavors = self.write('flavors.json', json.dumps(FLAVORS).encode())
+
+        def run(chance):
+            document = mutations.changed(
+                {**IMAGE, **IMAGE['properties']}
+                if chance.random() < 0.5 else IMAGE, chance)
+            path = self.write('image', _damaged(
+                mutations.json_bytes(document, chance)
+                if chance.random() < 0.5 else mutations.changed_text(
+                    yaml.safe_dump(document), chance, mutations.YAML
+                ).encode(errors='surrogatepass'), chance))
+            self.check('flavor', chance.choice(('lint', 'translate')),
+                       '--image', path, *chance.choice((
+                           ('--file', flavors),
+                           ('--all', '--from', start))), fault=path)
+
+        base.count_cases(self, run)
+
+    def test_facts(self):
+        documents = (test_read.LIST, test_read.OLD_LIST, test_read.SUMMARY,
+                     test_read.IRONIC, test_read.ANSIBLE)
+        texts = (test_read.PARSABLE, test_read.PARSABLE_DEFAULT)
+        good = self.write('good', json.dumps(test_read.LIST).encode())
+
+        def run(chance):
+            if chance.random() < 0.3:
+                data = mutations.changed_text(
+                    chance.choice(texts), chance, _LSCPU
+                ).encode(errors='surrogatepass')
+            else:
+                data = mutations.json_bytes(mutations.changed(
+                    chance.choice(documents), chance), chance)
+            path = self.write('facts', _damaged(data, chance))
+            self.profile(chance, None, '--facts', path, *chance.choice((
+                (), ('--facts', good), ('--node-memory', '64,64'))))
+
+        base.count_cases(self, run)
+
+    def profile(self, chance, fault, *arguments):
+        """Run a command that reads a machine."""
+        self.check('host', 'profile', *arguments, *chance.choice((
+            (), ('-f', 'json'), ('-f', 'nova.conf'), ('-f', 'ansible'),
+            ('-f', 'kernel'), ('-f', 'tuned'), ('-f', 'ovs'), ('--shared',),
+            ('--vswitch-nic', 'physnet0=ens1f0'),
+            ('--layout', 'every-node'), ('--layout', 'floating'))),
+            fault=fault)
+
+    def test_sysfs(self):
+        path = os.path.join(self.folder, 'sys')
+        trees.machine(path, {0: (65536, [(0, 2), (4, 6)]),
+                             1: (65536, [(1, 3), (5, 7)])},
+                      nics=[('0000:01:00.0', ['ens1f0'], 0)])
+        texts = {each: each.read_text() for each in sorted(
+            pathlib.Path(path).rglob('*')) if each.is_file()}
+        names = list(texts)
+
+        def change(name, chance):
+            change = chance.choice(('text',) * 3 + ('none', 'folder', 'link'))
+            if change == 'text':
+                self.write(name, _damaged(mutations.changed_text(
+                    texts[name], chance, _SYSFS).encode(
+                        errors='surrogatepass'), chance))
+                return
+            name.unlink()
+            if change == 'folder':
+                name.mkdir()
+            elif change == 'link':
+                name.symlink_to(name)
+
+        def run(chance):
+            changed = {chance.choice(names)
+                       for _number in range(chance.choice((1, 1, 2, 4)))}
+            try:
+                for name in sorted(changed):
+                    change(name, chance)
+                self.profile(chance, path, '--sys', path)
+            finally:
+                for name in changed:
+                    if name.is_dir():
+                        name.rmdir()
+                    else:
+                        name.unlink(missing_ok=True)
+                    name.write_text(texts[name])
+
+        base.count_cases(self, run)
+
+    def test_nova_conf(self):
+        facts = self.write('facts', json.dumps(test_read.LIST).encode())
+
+        def run(chance):
+            path = self.write('nova.conf', _damaged(mutations.changed_text(
+                NOVA_CONF, chance, _INI).encode(errors='surrogatepass'),
+                chance))
+            self.check('host', 'profile', '--facts', facts, '--node-memory',
+                       '64,64', '--vswitch-cores', '0', '--check', path,
+                       fault=path)
+
+        base.count_cases(self, run)
+
+    def test_journal(self):
+        start = self.good('cloud.json')
+        folder = os.path.join(self.folder, 'journal')
+        os.mkdir(folder)
+        path = os.path.join(
+            folder, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
+        server = test_bad_snapshots.SERVER.uuid
+        lines = [entry.line(test_entry.refusal(server=server)),
+                 entry.line(test_entry.refusal(flavor=None)),
+                 entry.line(entry.Lost(time='2026-01-02', count=3))]
+        documents = [json.loads(line) for line in lines]
+        commands = (
+            ('journal', 'list', '--dir', folder),
+            ('journal', 'list', '--dir', folder, '--full', '-f', 'json'),
+            ('journal', 'list', '--dir', folder, '--server', server),
+            ('explain', 'server', server, '--journal', folder,
+             '--from', start),
+            ('metrics', '--journal', folder, '--from', start, '--textfile',
+             os.path.join(self.folder, 'journal.prom')))
+
+        def run(chance):
+            changed = [mutations.json_bytes(mutations.changed(
+                chance.choice(documents), chance), chance)
+                for _number in range(chance.choice((1, 3)))]
+            self.write(path, _damaged(b'\n'.join([*lines, *changed]), chance))
+            self.check(*chance.choice(commands))
+
+        base.count_cases(self, run)
+
+    def test_textfile(self):
+        start = self.good('cloud.json')
+        folder = os.path.join(self.folder, 'journal')
+        os.mkdir(folder)
+        self.write(os.path.join(
+            folder, 'refusals-20260102T030405Z-1-0123abcd.jsonl'),
+            entry.line(test_entry.refusal()))
+        path = os.path.join(self.folder, 'nfv.prom')
+        command = ('metrics', '--journal', folder, '--from', start,
+                   '--textfile', path)
+        self.check(*command)
+        text = '\n'.join(
+            line for line in pathlib.Path(path).read_text().splitlines()
+            if 'refus' in line or 'host_up' in line)
+        self.assertIn('policy=', text)
+
+        def run(chance):
+            self.write(path, _damaged(mutations.changed_text(
+                text, chance, _PROMETHEUS).encode(errors='surrogatepass'),
+                chance))
+            self.check(*command)
+            # What cannot be read would be without all metrics.
+            with open(path, encoding='utf-8') as written:
+                list(parser.text_fd_to_metric_families(written))
+
+        base.count_cases(self, run)
+
+    def test_tls(self):
+        key = os.path.join(self.folder, 'key')
+        subprocess.run(
+            ['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes',
+             '-subj', '/CN=x', '-keyout', key, '-out', f'{key}.crt'],
+            check=True, capture_output=True)
+        names = {'tls_cert': f'{key}.crt', 'tls_key': key,
+                 'tls_client_ca': f'{key}.crt'}
+        good = {name: pathlib.Path(path).read_bytes()
+                for name, path in names.items()}
+
+        def run(chance):
+            option = chance.choice(sorted(good))
+            path = self.write('changed', mutations.changed_bytes(
+                good[option], chance))
+            try:
+                with base.WATCH.watching(self.folder):
+                    metrics.tls_context(mock.Mock(
+                        **{**names, option: path}))
+            except source.UnreadError as exc:
+                self.assertLess(len(str(exc)), _MAX_LINE)
+            self.assertEqual([], base.WATCH.events)
+
+        base.count_cases(self, run)
+
+    def test_users(self):
+        self.useFixture(fixtures.MockPatch('time.sleep'))
+        hashed = bcrypt.hashpw(b'secret', bcrypt.gensalt(4)).decode()
+        text = f'# x\nadmin:{hashed}\nother:{hashed}\n'
+        header = 'Basic ' + base64.b64encode(b'admin:secret').decode()
+
+        def run(chance):
+            path = self.write('users', _damaged(mutations.changed_text(
+                text, chance, _USERS).encode(errors='surrogatepass'), chance))
+            try:
+                with base.WATCH.watching(self.folder), base.time_limited():
+                    metrics_auth.read(path).check(
+                        header if chance.random() < 0.5 else
+                        mutations.changed_bytes(
+                            header.encode(), chance).decode('latin-1'))
+            except metrics_auth.AuthFileError as exc:
+                self.assertIn(path, str(exc))
+                self.assertLess(len(str(exc)), _MAX_LINE)
+            self.assertEqual([], base.WATCH.events)
+
+        base.count_cases(self, run)
