@@ -6,6 +6,7 @@ the service, of version discovery, and of Keystone.  An answer is then complete
 and in memory when the caller gets it, or the request fails.
 """
 
+import contextlib
 import http.client
 import io
 import math
@@ -49,9 +50,26 @@ def limit(session: ks_session.Session, connections: int = 10) -> None:
     :param connections: number of connections to a server that are kept open
     """
     session.redirect = REDIRECTS
+    # Of [placement] and [neutron]; old releases of keystoneauth1 have none.
+    options = {name: value for name in ('tls_ciphers', 'tls_min_version')
+               if (value := getattr(session, name, None))}
     for scheme in _PORTS:
         session.session.mount(f'{scheme}://', _Adapter(
-            pool_connections=10, pool_maxsize=connections))
+            pool_connections=10, pool_maxsize=connections, **options))
+
+
+@contextlib.contextmanager
+def limited(session: ks_session.Session) -> ty.Iterator[None]:
+    """Limit the answers that a session of a caller gets meanwhile."""
+    adapters = session.session.adapters.copy()
+    redirect = session.redirect
+    limit(session)
+    try:
+        yield
+    finally:
+        session.session.close()
+        session.session.adapters = adapters
+        session.redirect = redirect
 
 
 def reason(error: BaseException) -> str:
@@ -126,6 +144,13 @@ class _Deadlines:
         """Connect; a TLS handshake has a deadline anyway."""
         super().connect()  # type: ignore[misc]
         self.sock = _Socket(self.sock)
+
+    def _tunnel(self) -> None:
+        """Ask a proxy for a tunnel; TLS then needs the socket itself."""
+        sock = self.sock
+        self.sock = _Socket(sock)
+        super()._tunnel()  # type: ignore[misc]
+        self.sock = sock
 
 
 def _pools() -> dict[str, type]:

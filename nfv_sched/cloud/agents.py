@@ -22,6 +22,7 @@ from collections.abc import Mapping
 import typing as ty
 
 from nfv_sched.cloud import snapshot
+from nfv_sched import http_limits
 from nfv_sched.network import neutron
 from nfv_sched.network import usage
 
@@ -66,7 +67,7 @@ def read(reader: neutron.Reader,
     """
     try:
         return _read(reader, progress)
-    except (AttributeError, KeyError, TypeError, ValueError) as exc:
+    except http_limits.MALFORMED as exc:
         raise neutron.NeutronError(
             f'malformed answer: {type(exc).__name__}: {exc}') from exc
 

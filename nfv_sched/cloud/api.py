@@ -104,12 +104,12 @@ def read(
     taken = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
     if connection.session.timeout is None:
         connection.session.timeout = TIMEOUT
-    http_limits.limit(connection.session)
     try:
+        with http_limits.limited(connection.session):
+            fields = _parts(connection, parts, progress)
         # What a file could not have, no tool expects either.
         cloud = codec.decode(snapshot.Cloud, codec.encode(snapshot.Cloud(
-            taken=taken, source=_SOURCE,
-            **_parts(connection, parts, progress))))
+            taken=taken, source=_SOURCE, **fields)))
         sound.check(cloud)
     except http_limits.MALFORMED as exc:
         raise APIError(f'the API cannot be read: malformed answer: '

@@ -6,13 +6,16 @@ Each reader reads a server that answers so, and version discovery does.
 
 import contextlib
 import gzip
+import inspect
 import itertools
 import json
 import os
+import ssl
 import time
 import tracemalloc
 
 import fixtures
+from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import session as ks_session
 
 from nfv_sched.cloud import api
@@ -63,6 +66,7 @@ def _handler_class(server):
             _reply(json.dumps(body).encode())(self)
 
         do_GET = do_HEAD = do_PUT = do_POST = _any  # noqa: N815
+        do_CONNECT = _any  # noqa: N815
 
     return Handler
 
@@ -323,3 +327,57 @@ class LimitsTest(base.NeutronTestCase):
             session.get(self.server.url, authenticated=False)
             time.sleep(0.3)
         self.assertEqual(1, len(set(self.server.clients)))
+
+    def test_session_of_a_caller(self):
+        """It is as before, also after an error, and not closed."""
+        self.cloud.nova.url = self.server.url
+        connection = self.cloud.connect()
+        session = connection.session
+        before = dict(session.session.adapters), session.redirect
+        for self.server.fault in _reply(b''), FAULTS['endless body']:
+            self.assertRaises(api.APIError, api.read, connection, ('hosts',))
+            self.assertEqual(before, (
+                dict(session.session.adapters), session.redirect))
+            self.assertEqual(['https://', 'http://'],
+                             list(session.session.adapters))
+        self.server.sound = lambda path: {}
+        session.get(self.server.url, authenticated=False)
+
+    def test_tls_options(self):
+        """Those of the configuration stay."""
+        if 'tls_min_version' not in inspect.signature(
+                ks_session.Session).parameters:
+            self.skipTest('keystoneauth1 has none')
+        session = ks_session.Session(
+            tls_min_version='1.3', tls_ciphers='ECDHE+AESGCM')
+        http_limits.limit(session)
+        context = session.session.get_adapter(
+            'https://host').poolmanager.connection_pool_kw['ssl_context']
+        self.assertEqual(ssl.TLSVersion.TLSv1_3, context.minimum_version)
+        self.assertFalse({'AES256-SHA', 'DHE-RSA-AES256-SHA'} & {
+            each['name'] for each in context.get_ciphers()})
+
+    def test_proxy(self):
+        """Answers by a proxy are limited, and those of the proxy itself."""
+        for scheme, names in (
+            ('http', ('endless body', 'bomb', 'slow headers', 'slow body')),
+            ('https', ('silence', 'slow headers', 'slow status', 'not HTTP',
+                       'endless continue')),
+        ):
+            session = ks_session.Session(timeout=_SECONDS)
+            session.session.proxies = {scheme: self.server.url}
+            http_limits.limit(session)
+            for name in names:
+                self.server.fault = FAULTS[name]
+                began = time.monotonic()
+                self.assertRaises(
+                    ks_exceptions.ClientException, session.get,
+                    f'{scheme}://cloud.example/', authenticated=False)
+                self.assertLess(time.monotonic() - began, 5, name)
+        self.server.fault = _reply(
+            b'', 302, Location=f'{self.other.url}/elsewhere')
+        session.session.proxies = {'http': self.server.url}
+        self.assertRaises(
+            ks_exceptions.ClientException, session.get,
+            'http://cloud.example/', authenticated=False)
+        self.assertEqual([], self.other.requests)
