@@ -209,7 +209,8 @@ def counting_on(
     with start.started(hosts, cloud=layout.cloud(
             hosts, layout.ports_of(cloud))) as state:
         yield Counting(state, assumed_ports.per_flavor(cloud, ports), any(
-            host.network is not None for host in cloud.hosts), project)
+            host.network is not None for host in cloud.hosts), project,
+            keep_ledgers=not empty)
 
 
 def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
@@ -280,19 +281,24 @@ class Counting:
         their limits do not count
     :param project: ID of the project of new guests; None for one that no
         aggregate is for
+    :param keep_ledgers: leave ledgers that were read as they are
     """
 
     def __init__(
         self, state: states.State,
         ports: assumed_ports.OfFlavor | assumed_ports.Ports | int = 1,
         figures: bool = True, project: str | None = None,
+        keep_ledgers: bool = False,
     ):
         self._state = state
         self._ports_of = (
             ports if callable(ports) else assumed_ports.always(ports))
         self._project = project
         if figures:
-            state.network.refresh(state.owners())
+            # NOTE: A ledger reserves ports that no server has allocated.
+            # Where the servers were left out, all ports would be reserved
+            # beside what is allocated, and count twice.
+            state.network.refresh(state.owners(), keep_ledgers)
         ours = {cls.__name__: cls for cls in extensions.classes(
             'nfv_sched.filters')}
         self._limits: list[network_filters.NetworkLimitFilter] = []

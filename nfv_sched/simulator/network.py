@@ -268,10 +268,12 @@ class Network:
             self.refresh(servers)
         self._state = state
 
-    def refresh(self, servers: Iterable[Owner]) -> None:
+    def refresh(self, servers: Iterable[Owner],
+                keep_ledgers: bool = False) -> None:
         """Work out the figures anew, and publish the ledger.
 
         :param servers: all servers
+        :param keep_ledgers: publish nothing for hosts that have a ledger
         """
         self.sources.recent.clear()
         figures = self._figures
@@ -287,7 +289,7 @@ class Network:
                 taken_at=time.time() - age)
         if CONF.nfv_sched.ledger == 'placement' and self._state == UP:
             # Without figures the ledger service changes nothing.
-            self._publish(figures.snapshot)
+            self._publish(figures.snapshot, keep_ledgers)
 
     def loads(self, servers: Iterable[Owner]) -> dict[str, Load]:
         """Name of each host -> its true network load, Neutron up or not.
@@ -361,10 +363,13 @@ class Network:
         self._snapshot = builder.build()
         return self._snapshot
 
-    def _publish(self, snapshot: usage.Snapshot) -> None:
+    def _publish(self, snapshot: usage.Snapshot, keep_ledgers: bool) -> None:
         """Do what the ledger service does in one round."""
         providers = self._placement.providers
-        for host in self._hosts.values():
+        hosts = [host for host in self._hosts.values()
+                 if not keep_ledgers or ledger_names.provider_uuid(host.uuid)
+                 not in providers]
+        for host in hosts:
             uuid = ledger_names.provider_uuid(host.uuid)
             if uuid not in providers:
                 self._placement.add(simulated_placement.Provider(
@@ -374,7 +379,7 @@ class Network:
         for consumer, held in self._placement.allocations.items():
             for uuid, amounts in held.items():
                 allocations.setdefault(uuid, {})[consumer] = amounts
-        for host in self._hosts.values():
+        for host in hosts:
             uuid = ledger_names.provider_uuid(host.uuid)
             of_host = allocations.get(uuid, {})
             usage_of_host = snapshot.host(host.name)

@@ -44,6 +44,8 @@ def cloud(state: states.State) -> snapshot.Cloud:
 
     :param state: the cloud, while its configuration is set
     """
+    # As the ledger service would after the last step.
+    state.network.refresh(state.owners())
     loads = state.loads()
     groups = {member: _group_uuid(state, name)
               for name, members in state.groups.items() for member in members}

@@ -20,6 +20,7 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.advice import capacity
 from nfv_sched.cloud import snapshot
+from nfv_sched.ledger import names
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice import clouds
@@ -293,6 +294,33 @@ class TestBinding(CapacityTestCase):
                          self.assertBinds(['ports'], found))
         self.assertEqual(1, self.count(cloud, ports=2).fits)
         self.assertEqual(4, self.count(cloud, ports=0).fits)
+
+    def test_ports_in_ledger(self):
+        """Allocated ports count once, and the servers are not looked at."""
+        host = clouds.host(network=snapshot.HostNetwork(
+            vswitch_ports=4, security_rules=0))
+        ledger = snapshot.Provider(
+            uuid=names.provider_uuid(host.uuid), name='ledger',
+            parent=host.uuid, traits=frozenset((names.TRAIT,)), inventories={
+                names.PORTS: snapshot.Inventory(
+                    total=8, reserved=2, used=3, max_unit=8),
+                names.RULES: snapshot.Inventory(total=names.UNLIMITED)})
+        options = {'nfv_sched': {
+            'ledger': 'placement', 'vswitch_ports_per_node': 8,
+            'vswitch_physical_ports': 1}}
+        server = snapshot.Server(
+            uuid='x', name='x', host='one', flavor=clouds.flavor(),
+            ports=(snapshot.Port(id='p'),) * 3)
+        cloud = clouds.cloud(dataclasses.replace(
+            host, providers=(*host.providers, ledger)), servers=(server,),
+            **options)
+        self.assertEqual(3, self.count(cloud, ports=1).fits)
+        with self.subTest('one port is not of the server, one physical'):
+            found = self.count(cloud, empty=True, ports=2)
+            self.assertEqual(3, found.fits)
+        with self.subTest('no ledger yet'):
+            self.assertEqual(3, self.count(clouds.cloud(
+                host, servers=(server,), **options), ports=1).fits)
 
     def test_several(self):
         found = self.count(clouds.cloud(clouds.host(

@@ -17,6 +17,7 @@ import yaml
 
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
+from nfv_sched.ledger import names
 from nfv_sched.simulator import engine
 from nfv_sched.simulator import layout
 from nfv_sched.simulator import loader
@@ -223,6 +224,27 @@ class RecordTest(base.SimulatorTestCase):
         for name in ('hosts', 'servers', 'flavors', 'aggregates', 'groups',
                      'options', 'consumers'):
             self.assertEqual(getattr(taken, name), getattr(again, name))
+
+    def test_ledger_of_last_step(self):
+        """It reserves the port that the last step attached."""
+        head = NAMES + """\
+options:
+  nfv_sched: {ledger: placement, vswitch_ports_per_node: 12}
+hosts:
+- {name: host, cores: 4, memory: 8 GiB, shared_cores_per_node: 1}
+"""
+        steps = """
+            - {boot: a, flavor: plain, networks: [tenant]}
+            - {attach: a, network: tenant}
+            """
+        with self.simulation(self.cloud(steps, head)) as simulation:
+            simulation.run()
+            taken = record.cloud(simulation.state)
+        ledger, = [each.inventories[names.PORTS]
+                   for each in taken.hosts[0].providers
+                   if names.PORTS in each.inventories]
+        physical = 4
+        self.assertEqual((physical + 1, 1), (ledger.reserved, ledger.used))
 
     def test_unconfirmed_move(self):
         """What it holds on its source is there, too."""
