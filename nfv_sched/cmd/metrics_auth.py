@@ -29,8 +29,8 @@ WAITING = 4
 _PASSWORD_BYTES = 72
 # Pause after a wrong password: so many times what checking it took, but at
 # most these seconds. Guessing then uses a fifth of a CPU.
-_PAUSE_FACTOR = 4
-_PAUSE_SECONDS = 1.0
+PAUSE_FACTOR = 4
+PAUSE_SECONDS = 1.0
 _LINE = re.compile(rb'([^:]+):(\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53})')
 
 
@@ -98,8 +98,8 @@ class Users:
         if hashed is not None and is_right:
             self._allowed[user] = digest
             return Verdict.ALLOWED
-        time.sleep(min(_PAUSE_FACTOR * (time.monotonic() - began),
-                       _PAUSE_SECONDS))
+        time.sleep(min(PAUSE_FACTOR * (time.monotonic() - began),
+                       PAUSE_SECONDS))
         return Verdict.DENIED
 
     def _stand_in(self, user: bytes) -> bytes:

@@ -143,6 +143,11 @@ class Server(http.server.ThreadingHTTPServer):
             target=self.serve_forever, args=(_POLL,),
             name='nfv-sched-metrics', daemon=True)
 
+    @property
+    def open_connections(self) -> int:
+        """The number of connections that are open."""
+        return len(self._began)
+
     def server_bind(self) -> None:
         """Bind without a query for the name of the host."""
         socketserver.TCPServer.server_bind(self)

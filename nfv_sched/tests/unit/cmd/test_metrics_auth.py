@@ -33,7 +33,7 @@ class UsersTest(base.TestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MockPatchObject(
-            metrics_auth, '_PAUSE_FACTOR', 0))
+            metrics_auth, 'PAUSE_FACTOR', 0))
         self.users = metrics_auth.Users({
             b'prometheus': hashed(b'secret:1'),
             'zo\u00eb'.encode(): hashed('\u20ac'.encode())})
@@ -93,7 +93,7 @@ class UsersTest(base.TestCase):
     def test_pause(self):
         """It is the same for an unknown user as for a wrong password."""
         times = []
-        with mock.patch.object(metrics_auth, '_PAUSE_FACTOR', 4), \
+        with mock.patch.object(metrics_auth, 'PAUSE_FACTOR', 4), \
                 mock.patch.object(metrics_auth.time, 'sleep') as sleep:
             for user in (b'prometheus', b'unknown'):
                 self.users.check(header(user, b'x'))
@@ -102,7 +102,7 @@ class UsersTest(base.TestCase):
             self.assertEqual(2, sleep.call_count)
         for seconds in times:
             self.assertTrue(
-                0.001 < seconds <= metrics_auth._PAUSE_SECONDS, times)
+                0.001 < seconds <= metrics_auth.PAUSE_SECONDS, times)
 
     def test_many_guesses(self):
         """One at a time, few wait, and the right user is answered at once."""

@@ -90,12 +90,12 @@ class ServerTest(base.TestCase):
         client = self.connect()
         client.sendall(b'GET /metrics HTTP/1.0\r\n\r\n')
         deadline = time.monotonic() + 8
-        while self.server._began and time.monotonic() < deadline:
+        while self.server.open_connections and time.monotonic() < deadline:
             time.sleep(0.1)
         time.sleep(0.1)
-        while self.server._began and time.monotonic() < deadline:
+        while self.server.open_connections and time.monotonic() < deadline:
             time.sleep(0.1)
-        self.assertEqual({}, self.server._began)
+        self.assertEqual(0, self.server.open_connections)
 
     def test_requests(self):
         for request, status in (
