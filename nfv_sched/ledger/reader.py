@@ -61,7 +61,8 @@ class Reading:
             # Without an inventory nothing can be allocated.
             amounts = summary['resources'].get(resource_class)
             return int(amounts['capacity'] - amounts['used']) if amounts else 0
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, KeyError, TypeError,
+                ValueError):
             _tell_malformed(summary)
             return None
 

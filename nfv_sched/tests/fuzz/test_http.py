@@ -1,18 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of Nova, Placement and Neutron with values that were changed."""
 
+import contextlib
 import json
 import random
+import time
 
 import fixtures
+from keystoneauth1 import adapter as ks_adapter
+from keystoneauth1 import session as ks_session
+from keystoneauth1 import token_endpoint
 
 from nfv_sched.cloud import api
+from nfv_sched import http_limits
+from nfv_sched.ledger import client
+from nfv_sched.ledger import names
+from nfv_sched.network import demand
 from nfv_sched.network import neutron
 from nfv_sched.tests.fuzz import base
 from nfv_sched.tests.fuzz.mutations import changed
+from nfv_sched.tests import http_server
 from nfv_sched.tests.unit.cloud import nova_api
 from nfv_sched.tests.unit.network import base as network_base
 from nfv_sched.tests.unit.network import neutron_api
+
+_HOST = '11111111-1111-4111-8111-111111111111'
+_SERVER = '22222222-2222-4222-8222-222222222222'
 
 
 class FuzzTest(network_base.NeutronTestCase):
@@ -72,44 +85,184 @@ class FuzzTest(network_base.NeutronTestCase):
 
         self.fuzz(read, api.APIError)
 
-    def test_hosts(self):
-        """Hosts by Nova, with their providers by Placement."""
+    def cloud(self):
+        """Start a cloud, some of whose answers are changed."""
         cloud = nova_api.CloudAPI()
         cloud.start()
         self.addCleanup(cloud.stop)
-        host = '11111111-1111-4111-8111-111111111111'
-        cloud.placement.add(host, traits=['CUSTOM_T'], VCPU=8,
-                            allocations={'c': {'VCPU': 1}})
-        documents = {
-            'services': [{
-                'id': 's', 'host': 'h', 'binary': 'nova-compute',
-                'status': 'enabled', 'state': 'up', 'zone': 'nova',
-                'disabled_reason': None}],
-            'aggregates': [{'id': 1, 'uuid': host, 'name': 'a',
-                            'metadata': {'k': 'v'}, 'hosts': ['h']}],
-            'hypervisors': [{
-                'id': host, 'hypervisor_hostname': 'h',
-                'hypervisor_type': 'QEMU', 'hypervisor_version': 1,
-                'service': {'host': 'h'}, 'cpu_info': {}, 'vcpus': 8,
-                'vcpus_used': 0, 'memory_mb': 1, 'memory_mb_used': 0,
-                'local_gb': 1, 'local_gb_used': 0,
-                'disk_available_least': 0}]}
-        body, page = cloud.placement.body, cloud.nova.page
-        for name, rows in documents.items():
-            setattr(cloud.nova, name, rows)
+        for service, name in ((cloud, 'page'), (cloud.nova, 'page'),
+                              (cloud.placement, 'body')):
+            setattr(service, name, self.changing(getattr(service, name)))
+        return cloud
 
-        def maybe(document):
+    def changing(self, answer):
+        """Return a function whose results are changed now and then."""
+        def maybe(*args):
+            document = answer(*args)
             if document is None or self.chance.random() < 0.8:
                 return document
             return changed(document, self.chance)
 
-        cloud.placement.body = lambda path, query: maybe(body(path, query))
-        cloud.nova.page = lambda resource, query: maybe(page(resource, query))
+        return maybe
+
+    def fuzz_cloud(self, cloud, *parts):
+        """Read parts of a cloud, which sometimes succeeds."""
+        def read():
+            api.read(cloud.connect(), parts)
+            self.is_whole = True
+
+        self.is_whole = False
+        self.fuzz(read, api.APIError)
+        self.assertTrue(self.is_whole)
+
+    def test_hosts(self):
+        """Hosts and servers by Nova, with their providers by Placement."""
+        cloud = self.cloud()
+        cloud.placement.add(_HOST, traits=['CUSTOM_T'], VCPU=8,
+                            allocations={_SERVER: {'VCPU': 1}})
+        flavor = nova_api.flavor('f', hw__numa_nodes='1')
+        cloud.nova.flavors = [flavor]
+        cloud.nova.services = [nova_api.service('h')]
+        cloud.nova.aggregates = [nova_api.aggregate(1, 'a', ['h'], k='v')]
+        cloud.nova.hypervisors = [nova_api.hypervisor('h', id=_HOST)]
+        cloud.nova.server_groups = [nova_api.group(
+            'g', [_SERVER], 'anti-affinity', max_server_per_host=2)]
+        cloud.nova.servers = [nova_api.placed_server(
+            's', flavor, 'h', id=_SERVER,
+            scheduler_hints={'group': 'id-of-g', 'same_host': [_SERVER]})]
+        self.fuzz_cloud(cloud, 'flavors', 'servers', 'hosts')
+
+    def test_servers(self):
+        """Servers alone, as for their flavors."""
+        cloud = self.cloud()
+        cloud.nova.services = [nova_api.service('h')]
+        cloud.nova.servers = [
+            nova_api.server(name, nova_api.flavor('f')) for name in 'ab']
+        self.fuzz_cloud(cloud, 'servers')
+
+    def test_network_agents(self):
+        """Agents, and the networks and routers that they serve."""
+        cloud = self.cloud()
+        cloud.networks = [
+            neutron_api.network(physnet='data'),
+            neutron_api.network(kind='vxlan')]
+        cloud.agents = [
+            neutron_api.agent('DHCP agent', 'h', networks=1),
+            neutron_api.agent('L3 agent', 'h', routers=1),
+            neutron_api.agent('Open vSwitch agent', 'h', bridge_mappings={
+                'data': 'br-data'}, tunnel_types=['vxlan']),
+            neutron_api.agent('OVN Controller Gateway agent', 'h',
+                              bridge_mappings='data:br-data')]
+        cloud.served = {
+            cloud.agents[0]['id']: cloud.networks,
+            cloud.agents[1]['id']: [neutron_api.router()]}
+        cloud.ports = [
+            neutron_api.port(owner, host='h', network=cloud.networks[0]['id'])
+            for owner in ('network:dhcp', 'network:router_gateway',
+                          'network:router_interface')]
+        self.fuzz_cloud(cloud, 'network_agents')
+
+    def test_look_up(self):
+        """What one request lacks is read by itself."""
+        port = neutron_api.port(host='h', groups=['sg'])
+        self.api.ports = [port]
+        self.api.rules = [neutron_api.rule('sg')]
+        self.api.groups = [neutron_api.group('p')]
+        self.api.networks = [neutron_api.network(physnet='data')]
+        self.api.missing = set()
+        self.api.default_rules = [{'id': 'r', 'used_in_default_sg': True}]
+        self.api.page = self.changing(self.api.page)
+        lacking = demand.Lacking(
+            (port['id'],), ('sg',), ('p', 'q'),
+            (self.api.networks[0]['id'],))
 
         def read():
-            api.read(cloud.connect(), ('hosts',))
-            self.whole = True
+            with contextlib.closing(neutron.Reader()) as reader:
+                reader.probe()
+                reader.look_up(lacking, time.monotonic() + 10)
 
-        self.whole = False
-        self.fuzz(read, api.APIError)
-        self.assertTrue(self.whole)
+        self.fuzz(read, neutron.NeutronError)
+
+    def test_ledger(self):
+        """Each call that the ledger makes, with each kind of answer."""
+        service = _LedgerAPI(lambda: self.chance)
+        service.start()
+        self.addCleanup(service.stop)
+        session = ks_session.Session(
+            auth=token_endpoint.Token(service.url, 'token'), timeout=10)
+        http_limits.limit(session)
+        self.addCleanup(session.session.close)
+        placement = client.Client(adapter=ks_adapter.Adapter(
+            session, service_type='placement'))
+        held = names.Held(1, {names.PORTS: 2})
+        calls = (
+            placement.define, placement.undefined, placement.providers,
+            placement.members, placement.used_traits, placement.traits,
+            placement.resource_classes,
+            lambda: placement.create(_HOST, 'h'),
+            lambda: placement.exists(_HOST),
+            lambda: placement.mark(_HOST, 1),
+            lambda: placement.unmark(_HOST),
+            lambda: placement.with_trait(names.TRAIT),
+            lambda: placement.in_aggregate(_HOST),
+            lambda: placement.inventories(_HOST),
+            lambda: placement.allocations(_HOST),
+            lambda: placement.replace(_HOST, 1, {}),
+            lambda: placement.lower(_SERVER, _HOST, held, {names.PORTS: 1}),
+            lambda: placement.lower(_SERVER, _HOST, held, {}))
+        completed = set()
+
+        def read():
+            number = self.chance.randrange(len(calls))
+            calls[number]()
+            completed.add(number)
+
+        self.fuzz(read, client.PlacementError)
+        self.assertGreater(len(completed), 5)
+
+
+class _LedgerAPI(http_server.LocalServer):
+    """A Placement that answers each request by all it ever says, changed.
+
+    :param chance: returns what chooses the status and the changes
+    """
+
+    def __init__(self, chance):
+        super().__init__(_ledger_handler_class(chance))
+
+
+def _ledger_handler_class(chance):
+    inventory = {'total': 8, 'reserved': 0, 'allocation_ratio': 1.0,
+                 'min_unit': 1, 'max_unit': 8, 'step_size': 1}
+    allocation = {'resources': {names.PORTS: 2}, 'consumer_generation': 1}
+    answer = {
+        'generation': 1, 'resource_provider_generation': 1,
+        'consumer_generation': 1, 'project_id': 'p', 'user_id': 'u',
+        'resource_providers': [{
+            'uuid': _HOST, 'name': 'h', 'generation': 1,
+            'parent_provider_uuid': None, 'root_provider_uuid': _HOST}],
+        'traits': ['CUSTOM_T', names.TRAIT],
+        'resource_classes': [{'name': names.PORTS}],
+        'inventories': {names.PORTS: inventory},
+        'allocations': {_SERVER: allocation, _HOST: allocation},
+        'errors': [{'code': 'placement.inventory.inuse', 'status': 409,
+                    'detail': f'no such trait: {names.TRAIT}'}]}
+
+    class Handler(http_server.Handler):
+
+        def _any(self):
+            self.rfile.read(int(self.headers.get('Content-Length', 0)))
+            document = answer
+            if chance().random() < 0.7:
+                document = changed(answer, chance())
+            data = json.dumps(document).encode()
+            self.send_response(chance().choice(
+                (200, 200, 200, 200, 400, 404, 409, 503)))
+            self.send_header('Content-Type', 'application/json')
+            self.send_header('Content-Length', str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_PUT = do_POST = _any  # noqa: N815
+
+    return Handler

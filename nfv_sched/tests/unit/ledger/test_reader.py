@@ -51,6 +51,8 @@ class ReadingTest(base.TestCase):
             {**SUMMARY, 'resources': {names.PORTS: {'used': 1}}},
             {**SUMMARY, 'resources': {names.PORTS: {
                 'capacity': '9', 'used': 1}}},
+            {**SUMMARY, 'resources': {names.PORTS: {
+                'capacity': float('inf'), 'used': 1}}},
         ):
             self.assertIsNone(self.left(summary), summary)
         self.assertEqual(1, self.log.output.count('is malformed'))
