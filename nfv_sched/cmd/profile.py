@@ -26,6 +26,7 @@ from nfv_sched.cmd import source
 from nfv_sched.machine import facts
 from nfv_sched.machine import read
 from nfv_sched.machine import values
+from nfv_sched import text as words
 
 #: Those that are configuration of something, a function for each.
 _CONFIGURATION = {
@@ -119,10 +120,15 @@ def _switch_cores(text: str) -> int | dict[int, int]:
     return found
 
 
+def _is_option(name: str) -> bool:
+    """Whether nova.conf can have a name, and a terminal can show it."""
+    return words.line(name) == name and _NETWORK.fullmatch(name) is not None
+
+
 def _nic(text: str) -> choices.SwitchNIC:
     """A NIC: ``ens1f0``, or ``physnet0=ens1f0``."""
     physnet, equals, name = text.rpartition('=')
-    if not name or equals and not _NETWORK.fullmatch(physnet):
+    if not name or equals and not _is_option(physnet):
         raise argparse.ArgumentTypeError(
             f'{text!r} is not NIC or PHYSNET=NIC')
     return choices.SwitchNIC(name=name, physnet=physnet)
@@ -174,7 +180,7 @@ def _memory(text: str) -> tuple[int, ...]:
 
 
 def _label(text: str) -> str:
-    if not _NETWORK.fullmatch(text):
+    if not _is_option(text):
         raise argparse.ArgumentTypeError(f'{text!r} is no label')
     return text
 

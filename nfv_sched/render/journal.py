@@ -27,7 +27,7 @@ def text(refusal: entry.Refusal) -> str:
 
     :param refusal: the refusal
     """
-    return ''.join(f'{line}\n' for line in _lines(refusal))
+    return ''.join(f'{words.line(line)}\n' for line in _lines(refusal))
 
 
 def summary(refusal: entry.Refusal) -> str:
