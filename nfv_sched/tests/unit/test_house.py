@@ -48,7 +48,6 @@ PLUGIN_PREFIX = 'nfv_'
 
 #: Private names of others, such as Nova and its fixtures, that are also ours.
 FOREIGN = {
-    'tests/equivalence/claims.py': {'_pci_requests'},
     'tests/functional/base.py': {'_host'},
     'tests/functional/network.py': {
         '_networks', '_ports', '_security_groups'},
