@@ -16,8 +16,10 @@ import typing as ty
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.network import usage
+from nfv_sched import policy
 from nfv_sched.simulator import layout
 from nfv_sched.simulator import model
+from nfv_sched import text as words
 
 #: The network of a port, and names of its security groups.
 Plug = tuple[model.Network, tuple[str, ...]]
@@ -161,7 +163,7 @@ def of_servers(servers: Sequence[snapshot.Server]) -> Ports:
     most = max(rules, key=lambda each: (rules[each], sum(each), each))
     server = min((server for server in alike if _rules(server) == most),
                  key=lambda server: server.uuid)
-    return Ports(basis=Basis.SERVERS, plugs=_plugs(server),
+    return Ports(basis=Basis.SERVERS, plugs=plugs(server),
                  alike=len(alike), servers=len(counted))
 
 
@@ -175,12 +177,24 @@ def of_server(server: snapshot.Server) -> Ports:
         raise UnknownNetworkError(
             f'--like {name}: its ports were not read; name its networks with '
             '--network')
-    return Ports(basis=Basis.SERVER, plugs=_plugs(server), server=name)
+    return Ports(basis=Basis.SERVER, plugs=plugs(server), server=name)
 
 
-def _plugs(server: snapshot.Server) -> tuple[Plug, ...]:
-    return tuple([(layout.network(port), layout.security_groups(port))
-                  for port in server.ports or ()])
+def plugs(server: snapshot.Server) -> tuple[Plug, ...]:
+    """Return the networks and security groups of the ports of a server.
+
+    The NUMA policies of its ports are among them. Those that PCI requests
+    have of the flavor or the image are not: they can be of another server.
+    """
+    own = (server.flavor.extra_specs.get(policy.NATIVE_PCI_KEY),
+           server.image.get(policy.NATIVE_PCI_PROPERTY))
+    policies = {request.port: request.numa_policy
+                for request in server.pci_requests or ()
+                if request.port and request.numa_policy not in own}
+    return tuple([
+        (dataclasses.replace(layout.network(port), numa_policy=ty.cast(
+            ty.Any, policies.get(port.id))), layout.security_groups(port))
+        for port in server.ports or ()])
 
 
 def _kinds(server: snapshot.Server) -> tuple[tuple[str, str], ...]:
@@ -219,8 +233,12 @@ class _Networks:
                     id=service.id, name=service.name,
                     physnet=min(service.physnets or (), default=None))
         self._vnic_types: dict[str, set[str]] = {}
+        self._rules: dict[str, collections.Counter[int]] = {}
         for server in cloud.servers:
             for port in server.ports or ():
+                if port.rules is not None:
+                    self._rules.setdefault(
+                        port.network, collections.Counter())[port.rules] += 1
                 if not port.network:
                     continue
                 self._networks.setdefault(port.network, snapshot.Network(
@@ -256,6 +274,16 @@ class _Networks:
         vnic_types = self._vnic_types.get(network.id, set())
         return min(vnic_types) if len(vnic_types) == 1 else None
 
+    def rules(self, network: snapshot.Network | None) -> int:
+        """Return the security-group rules that most ports have.
+
+        :param network: whose ports count; those of all if it has none
+        """
+        numbers = (network and self._rules.get(network.id)) or sum(
+            self._rules.values(), collections.Counter())
+        return max(numbers, key=lambda number: (numbers[number], number),
+                   default=0)
+
     def near(self, name: str) -> list[str]:
         """Return names and IDs that resemble one."""
         names = dict.fromkeys(
@@ -271,7 +299,8 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
     :param texts: for each port name or ID of the network, then, separated by
         commas, ``physnet=NAME`` and ``vnic-type=TYPE`` where these are not
         known; ``physnet=`` for a network without physical network
-    :param groups: names of the security groups of each port
+    :param groups: names of the security groups of each port; empty for as
+        many rules as most ports have
     :raises UnknownNetworkError: if a text cannot be read, or the network is
         not known
     """
@@ -299,10 +328,17 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
         if physnet and physnet not in _physnets(cloud):
             notes.append(f'no host and no port of the cloud is on the '
                          f'physical network {physnet}')
+        rules = 0 if groups else networks.rules(network)
+        if rules:
+            notes.append(
+                f'ports on the network {name} have '
+                f'{words.count(rules, "security-group rule")}, as most that '
+                'are there')
         plugs.append((model.Network(
             name=name, physical_network=physnet, tunneled=physnet is None,
             vnic_type=ty.cast(ty.Any, vnic_type),
-            uuid=network.id if network else ''), groups))
+            uuid=network.id if network else ''),
+            (model.group_of_rules(rules),) if rules else groups))
     return Ports(basis=Basis.NETWORKS, plugs=tuple(plugs),
                  notes=tuple(dict.fromkeys(notes)))
 

@@ -72,8 +72,7 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
                        '--network adds them')
     asked = request.Asked(
         flavor=this.flavor, image=this.image,
-        ports=tuple((port.network, port.security_groups)
-                    for port in simulated.ports) + more.plugs,
+        ports=assumed_ports.plugs(this) + more.plugs,
         zone=this.zone, stored=True, group=layout.names(found.groups).get(
             this.group or ''),
         hints=this.hints, project=simulated.project,

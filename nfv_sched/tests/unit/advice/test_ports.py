@@ -172,6 +172,21 @@ class NetworksTest(base.TestCase):
             self.assertEqual(notes, len(ports.of_networks(
                 self.cloud, [text]).notes), text)
 
+    def test_rules(self):
+        """As most ports of the network have, else most of all ports."""
+        cloud = dataclasses.replace(self.cloud, servers=(
+            server(DATA, DATA, DATA, name='a', rules=2),
+            server(NORMAL, NORMAL, name='b', rules=5)))
+
+        def groups(*args):
+            return ports.of_networks(cloud, *args).plugs[0][1]
+
+        self.assertEqual(('(5 rules)',), groups([getattr(uuids, 'net-None')]))
+        self.assertEqual(('(2 rules)',), groups(['new,physnet=']))
+        self.assertEqual(('web',), groups(['new,physnet='], ('web',)))
+        cloud = self.cloud
+        self.assertEqual((), groups(['new,physnet=']))
+
     def test_like(self):
         self.assertEqual('1 normal, 1 normal@data',
                          ports.of_server(self.cloud.servers[1]).label)
@@ -212,6 +227,23 @@ class CountTest(base.TestCase):
         self.assertEqual(0, self.count(cloud, flavor, away).fits)
         self.assertEqual(1, self.count(
             cloud, flavor, empty=True).fits)
+
+    def test_numa_policy_of_port(self):
+        """That of the port counts, that of another flavor does not."""
+        flavor = clouds.flavor(2, name='fw')
+        device = dataclasses.replace(clouds.device(1, None), tags={
+            'remote_managed': 'false', 'physical_network': 'data'})
+        old = server(VF, flavor='fw')
+        old = dataclasses.replace(old, pci_requests=(snapshot.PCIRequest(
+            id=uuids.request, count=1, numa_policy='required',
+            port=old.ports[0].id),))
+        cloud = clouds.cloud(clouds.host('one', devices=(device,)),
+                             servers=(old,))
+        self.assertEqual(0, self.count(cloud, flavor).fits)
+        other = dataclasses.replace(old, flavor=clouds.flavor(
+            name='fw', hw__pci_numa_affinity_policy='required'))
+        self.assertEqual(1, self.count(cloud, flavor, ports.of_server(
+            other)).fits)
 
     def test_switch_and_network_share_no_node(self):
         """The hosts are empty, and still take none."""
