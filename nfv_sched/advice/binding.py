@@ -107,16 +107,18 @@ def of(wanted: rooms.Wanted, room: rooms.Room,
         return (Binding('NUMA topology', 'the host reports no NUMA nodes, '
                         'or none that can be read'),)
     trials = list(_trials(case))
-    found = tuple([Binding(trial.kind, trial.text) for trial in trials
-                   if case.fits([trial])])
-    if found:
-        return found
+    alone = [trial for trial in trials if case.fits([trial])]
+    if alone:
+        together = _confining(case, [
+            trial for trial in trials if trial not in alone])
+        return tuple([Binding(trial.kind, trial.text + together)
+                      for trial in alone])
     if room.host is not None and request.guest is not None:
-        alone = _Case(_without_devices(wanted), _emptied(room), ratios)
-        if not alone.fits():
+        emptied = _Case(_without_devices(wanted), _emptied(room), ratios)
+        if not emptied.fits():
             return (Binding(
                 TOO_SMALL, 'no room even without other guests: ' +
-                _too_small(alone, request.guest, room.host), False),)
+                _too_small(emptied, request.guest, room.host), False),)
     return (Binding(SEVERAL, _lacking(case, trials), False),)
 
 
@@ -129,19 +131,38 @@ def _too_small(case: _Case, guest: topology.Guest,
     return _lacking(case, list(_trials(case, empty=True)))
 
 
-def _lacking(case: _Case, trials: list[_Trial]) -> str:
-    """As few things as must be more for a guest to fit, as text.
+def _confining(case: _Case, trials: list[_Trial]) -> str:
+    """Return which things keep a guest from the rest of what is free.
 
-    Of things of which one is enough the first is named, but policies and
-    networks rather than CPUs that are free where these do not let the guest
-    have them.
+    None of them does so alone. Without them, CPUs would seem to lack of which
+    there are enough on a node.
+
+    :param trials: things that are not enough alone
+    :returns: empty if they are not enough together, either
+    """
+    if not case.fits(trials):
+        return ''
+    kinds = ' and '.join(trial.kind for trial in _fewest(case, trials))
+    return f'; {kinds} rule out the rest'
+
+
+def _lacking(case: _Case, trials: list[_Trial]) -> str:
+    """As few things as must be more for a guest to fit, as text."""
+    return '; '.join(trial.text for trial in _fewest(case, trials))
+
+
+def _fewest(case: _Case, trials: list[_Trial]) -> list[_Trial]:
+    """Return as few things as must be more for a guest to fit.
+
+    Of things of which one is enough it is the first, but policies and networks
+    rather than CPUs that are free where these do not let the guest have them.
     """
     left = trials
     for trial in sorted(reversed(trials), key=lambda each: each.narrows):
         others = [each for each in left if each is not trial]
         if case.fits(others):
             left = others
-    return '; '.join(trial.text for trial in left)
+    return left
 
 
 def _trials(case: _Case, empty: bool = False) -> Iterator[_Trial]:

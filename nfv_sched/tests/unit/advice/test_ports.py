@@ -256,6 +256,20 @@ class CountTest(base.TestCase):
         near = clouds.cloud(clouds.host('one', *self.nodes(('data',), ())))
         self.assertEqual(4, self.count(near, flavor, choice).fits)
 
+    def test_free_where_policies_do_not_allow(self):
+        """The switch and the network are both on the full node."""
+        flavor = clouds.flavor(
+            4, name='fw', nfv__vswitch_numa_affinity='strict')
+        first, second = self.nodes(('data',), ())
+        full = dataclasses.replace(first, pinned=first.dedicated)
+        cloud = clouds.cloud(clouds.host('one', full, second))
+        binding, = self.count(cloud, flavor, ports.of_networks(
+            cloud, ['x,physnet=data'])).hosts['one'].binding
+        self.assertEqual('pCPUs on one node', binding.kind)
+        self.assertEqual(
+            '4 pCPUs on one node needed, 0 + 8 free; nfv:vswitch_numa_affinity'
+            '=strict and networks near rule out the rest', binding.text)
+
     def test_rules(self):
         """Security groups as servers of the flavor have them."""
         flavor = clouds.flavor(1, name='fw')
