@@ -140,7 +140,8 @@ def _note(name: str, request_note: RequestNote,
                 request_note.request, request_note.flavor, name, passes,
                 rejected),
             writer.Place(CONF.nfv_sched.decision_journal,
-                         CONF.nfv_sched.decision_journal_size * 2 ** 20))
+                         CONF.nfv_sched.decision_journal_size * 2 ** 20),
+            request_note.request.project or '')
     except Exception:
         LOG.exception('A refusal is not in the decision journal')
 

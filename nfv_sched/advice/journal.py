@@ -37,14 +37,17 @@ class JournalError(Exception):
 class Journal:
     """The content of a journal.
 
-    :ivar refusals: by time, the oldest first
+    :ivar refusals: by time, the oldest first; those that are joined in the
+        journal are apart
     :ivar lost: number of refusals that could not be written
+    :ivar removed: number of refusals that were removed to make room
     :ivar unread: what could not be read, a sentence each; lines that are cut
         off, as by a full disk, among them
     """
 
     refusals: tuple[entry.Refusal, ...]
     lost: int = 0
+    removed: int = 0
     unread: tuple[str, ...] = ()
 
 
@@ -56,8 +59,9 @@ def read(directory: str, server: str | None = None) -> Journal:
     :raises JournalError: if the directory cannot be read
     """
     refusals: list[entry.Refusal] = []
+    copies: dict[tuple[str, str, str], entry.Refusal] = {}
     unread: list[str] = []
-    lost = 0
+    lost = removed = 0
     try:
         found = files.listed(directory)
     except OSError as exc:
@@ -73,9 +77,16 @@ def read(directory: str, server: str | None = None) -> Journal:
                     continue
                 if isinstance(value, entry.Lost):
                     lost += value.count
-                elif server is None or server in (
-                        value.server, *value.before):
-                    refusals.append(value)
+                    removed += value.removed
+                    continue
+                for each in entry.single(value):
+                    if server is not None and server not in (
+                            each.server, *each.before):
+                        continue
+                    if each.copied:
+                        copies[_identity(each)] = each
+                    else:
+                        refusals.append(each)
         except FileNotFoundError:
             continue  # removed meanwhile, to make room
         except OSError as exc:
@@ -85,8 +96,16 @@ def read(directory: str, server: str | None = None) -> Journal:
                 f'{file.path}: '
                 f'{"1 line is" if damaged == 1 else f"{damaged} lines are"} '
                 f'cut off, or of no version that is known')
+    # An entry is there twice while it is copied.
+    for refusal in refusals:
+        copies.pop(_identity(refusal), None)
+    refusals += copies.values()
     refusals.sort(key=lambda refusal: refusal.time)
-    return Journal(tuple(refusals), lost, tuple(unread))
+    return Journal(tuple(refusals), lost, removed, tuple(unread))
+
+
+def _identity(refusal: entry.Refusal) -> tuple[str, str, str]:
+    return refusal.time, refusal.server, refusal.request
 
 
 def policy_of(reason: entry.Reason) -> str:
@@ -106,7 +125,7 @@ class Tally:
 
     :ivar counts: policy -> number of refusals for which a host was refused
         by it
-    :ivar latest: time of the latest refusal that is counted; ISO 8601
+    :ivar latest: when the latest entry that is counted was written; ISO 8601
     """
 
     def __init__(self, counts: Mapping[str, int] | None = None,
@@ -121,9 +140,10 @@ class Tally:
         """
         known = self.latest
         for refusal in refusals:
-            if refusal.time <= known:
+            written = refusal.written or refusal.time
+            if written <= known:
                 continue
-            self.latest = max(self.latest, refusal.time)
+            self.latest = max(self.latest, written)
             for policy in {policy_of(reason) for reason in refusal.reasons}:
                 if policy not in self.counts and (
                         len(self.counts) >= MAX_POLICIES):

@@ -225,6 +225,9 @@ examples:
             raise source.UnreadError(str(exc)) from exc
         self._missing += read.unread
         self._refusals = read.refusals
+        if not read.refusals:
+            self.app.stderr.write(journal_render.missing(
+                read.lost, read.removed))
         self.found = bool(read.refusals)
         return journal_render.COLUMNS, [
             journal_render.row(refusal, True) for refusal in read.refusals]

@@ -68,9 +68,8 @@ class List(source.Telling, cli.Lister):
     def run(self, parsed_args) -> int:
         self._journal = journal.Journal(())
         code = super().run(parsed_args)
-        if self._journal.lost:
-            self.app.stderr.write(
-                f'{self._journal.lost} refusals could not be written\n')
+        self.app.stderr.write(render.missing(
+            self._journal.lost, self._journal.removed))
         return max([code, *map(self.tell, self._journal.unread)])
 
 

@@ -13,6 +13,7 @@
 
 from collections.abc import Iterable
 import dataclasses
+import hashlib
 import json
 import typing as ty
 
@@ -20,7 +21,8 @@ from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
 from nfv_sched import files
 
-#: Of the format. Changes when older tools would misread it.
+#: Of the format. Changes when older tools would misread it; they refuse the
+#: entries that have keys unknown to them.
 VERSION = 1
 
 
@@ -65,10 +67,28 @@ class Reason:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """A refusal that is equal to a later one, and was joined with it.
+
+    :ivar time: when; ISO 8601, UTC, with milliseconds
+    :ivar request: ID of the request
+    :ivar server: UUID
+    :ivar before: UUIDs, as in :class:`Refusal`
+    """
+
+    time: str
+    request: str = ''
+    server: str
+    before: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """A server for which a filter of nfv-sched removed the last host.
 
     :ivar time: when; ISO 8601, UTC, with milliseconds
+    :ivar written: when the entry was written, if that was later, as with
+        joined refusals; ISO 8601, UTC
     :ivar request: ID of the request
     :ivar server: UUID
     :ivar before: UUIDs of the servers of the same request for which there was
@@ -80,9 +100,14 @@ class Refusal:
     :ivar passes: the filters of nfv-sched that looked at hosts, in order
     :ivar reasons: why hosts were refused
     :ivar unnamed: refused hosts that were left out, for want of room
+    :ivar earlier: equal refusals that were joined with this one, the oldest
+        first; they differ in nothing but what is in there
+    :ivar copied: whether this is a copy of an entry in a file that was, or is
+        about to be, removed
     """
 
     time: str
+    written: str = ''
     request: str = ''
     server: str
     before: tuple[str, ...] = ()
@@ -93,18 +118,28 @@ class Refusal:
     passes: tuple[Pass, ...] = ()
     reasons: tuple[Reason, ...] = ()
     unnamed: int = 0
+    earlier: tuple[Earlier, ...] = ()
+    copied: bool = False
+
+    @property
+    def count(self) -> int:
+        """Number of refusals in this entry."""
+        return 1 + len(self.earlier)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """Refusals of a process that could not be written.
+    """Refusals that are not in the journal.
 
-    :ivar time: when the first entry after them was; ISO 8601, UTC
-    :ivar count: how many
+    :ivar time: when the first entry after them was, or of the latest of them;
+        ISO 8601, UTC
+    :ivar count: how many could not be written
+    :ivar removed: how many were removed to make room
     """
 
     time: str
-    count: int
+    count: int = 0
+    removed: int = 0
 
 
 _KINDS: dict[str, type] = {'refusal': Refusal, 'lost': Lost}
@@ -141,6 +176,44 @@ def short_line(refusal: Refusal, limit: int) -> bytes:
         refusal = dataclasses.replace(
             whole, unnamed=whole.unnamed + left_out,
             reasons=tuple(_first(whole.reasons, named - left_out)))
+
+
+def key(refusal: Refusal) -> bytes:
+    """Return a digest that equal refusals have in common.
+
+    Equal are those of one project with the same flavor, filters, reasons and
+    hosts, in whatever order the hosts were looked at.
+    """
+    flavor = refusal.flavor
+    same = (
+        refusal.project, refusal.move, refusal.filter, refusal.passes,
+        refusal.unnamed,
+        flavor and dataclasses.replace(flavor, extra_specs={}),
+        flavor and sorted(flavor.extra_specs.items()),
+        sorted((reason.filter, reason.policy, reason.need, reason.have,
+                sorted(reason.hosts)) for reason in refusal.reasons))
+    return hashlib.blake2b(repr(same).encode(), digest_size=16).digest()
+
+
+def joined(first: Refusal, last: Refusal) -> Refusal:
+    """Return one entry for refusals and a later one that is equal."""
+    return dataclasses.replace(last, earlier=(*first.earlier, Earlier(
+        time=first.time, request=first.request, server=first.server,
+        before=first.before)))
+
+
+def single(refusal: Refusal) -> Iterable[Refusal]:
+    """Yield the refusals that were joined in an entry, one by one."""
+    for each in refusal.earlier:
+        yield dataclasses.replace(
+            refusal, time=each.time, request=each.request, server=each.server,
+            before=each.before, earlier=())
+    yield dataclasses.replace(refusal, earlier=())
+
+
+def copy(text: bytes) -> bytes:
+    """Mark the line of a refusal as a copy."""
+    return line(dataclasses.replace(parse(text), copied=True))
 
 
 def _first(reasons: Iterable[Reason], count: int) -> Iterable[Reason]:

@@ -16,10 +16,18 @@ to wait for another one and a file is never renamed.  A file has the lines of
 :mod:`nfv_sched.journal.entry`.  All processes together keep to the size that
 the journal may have: whoever writes removes the oldest files first, those of
 processes that are gone like any other.
+
+Before a file is removed, the last entries of each project are copied from it
+to the file of the process that removes it, so that a project with many
+refusals removes its own, not those of others.
 """
 
+import collections
+from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
+import errno
+import fcntl
 import os
 import re
 import stat
@@ -27,8 +35,20 @@ import time
 import typing as ty
 import uuid
 
+from nfv_sched.journal import entry
+
 #: A file has at most this part of the size of the journal.
 PARTS = 8
+
+#: Number of entries of a project that are copied from the files that are
+#: removed at once.
+SHARE = 16
+
+#: Files that are removed at once.
+MAX_OPEN = 64
+
+#: Bytes that are copied at once, so that memory is bounded.
+MAX_COPIED = 16 * 2 ** 20
 
 _NAME = re.compile(r'refusals-\d{8}T\d{6}Z-\d+-[0-9a-f]{8}\.jsonl')
 
@@ -58,14 +78,27 @@ def listed(directory: str) -> list[File]:
 
 
 def _files(directory: str) -> Iterator[File]:
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if not _NAME.fullmatch(entry.name):
+    with os.scandir(directory) as items:
+        for item in items:
+            if not _NAME.fullmatch(item.name):
                 continue
             with contextlib.suppress(FileNotFoundError):
-                found = entry.stat(follow_symlinks=False)
-                if stat.S_ISREG(found.st_mode):
-                    yield File(found.st_mtime_ns, entry.path, found.st_size)
+                status = item.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    yield File(status.st_mtime_ns, item.path, status.st_size)
+
+
+class _Line(ty.NamedTuple):
+    """An entry that may be copied.
+
+    :ivar time: when its last refusal was
+    :ivar count: number of refusals in it
+    """
+
+    time: str
+    project: str
+    count: int
+    text: bytes
 
 
 class Writer:
@@ -87,27 +120,19 @@ class Writer:
         """Bytes that may be written at once."""
         return self.size // PARTS
 
+    @property
+    def _copies(self) -> int:
+        """Bytes that may be copied before files are removed."""
+        return min(self.longest * 3 // 8, MAX_COPIED)
+
     def write(self, data: bytes) -> None:
         """Append to the file of this process.
 
         :param data: whole lines, not more than :attr:`longest`
-        :raises OSError: if it cannot be written; part of it may be there,
-            and what is written next goes to another file
+        :raises OSError: if it cannot be written
         """
-        try:
-            if self._written + len(data) > self.longest or self._is_gone():
-                self.close()
-            self._make_room(len(data))
-            if self._file is None:
-                self._open()
-            left = memoryview(data)
-            while left:
-                count = os.write(self._file, left)
-                left = left[count:]
-                self._written += count
-        except OSError:
-            self.close()
-            raise
+        self._make_room(len(data))
+        self._append(data)
 
     def close(self) -> None:
         """Close the file; what is written next goes to another one."""
@@ -116,9 +141,28 @@ class Writer:
                 os.close(self._file)
         self._file, self._written = None, 0
 
-    def _is_gone(self) -> bool:
-        """Whether somebody has removed the file."""
-        return self._file is not None and not os.fstat(self._file).st_nlink
+    def _append(self, data: bytes) -> None:
+        if self._written + len(data) > self.longest:
+            self.close()
+        # NOTE: another process that removes the file has the lock meanwhile.
+        # What is written after it has read the file would be lost.
+        while self._file is None or not _lock(self._file):
+            self.close()
+            self._open()
+        try:
+            rest = memoryview(data)
+            while rest:
+                count = os.write(self._file, rest)
+                rest = rest[count:]
+            self._written += len(data)
+            _unlock(self._file)
+        except OSError:
+            try:
+                os.ftruncate(self._file, self._written)
+                _unlock(self._file)
+            except OSError:
+                self.close()
+            raise
 
     def _open(self) -> None:
         name = 'refusals-{}-{}-{}.jsonl'.format(
@@ -130,19 +174,144 @@ class Writer:
             self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL |
             os.O_CLOEXEC, 0o600)
 
-    def _make_room(self, wanted: int) -> None:
+    def _make_room(self, needed: int) -> None:
         """Remove the oldest files until there is room.
 
-        :param wanted: bytes
+        :param needed: bytes
         """
         os.makedirs(self.directory, mode=0o700, exist_ok=True)
-        files = listed(self.directory)
-        excess = sum(file.size for file in files) + wanted - self.size
-        for file in files:
-            if excess <= 0:
+        while True:
+            files = listed(self.directory)
+            room = self.size - needed - sum(file.size for file in files)
+            # One process makes room, in time for the copies; meanwhile others
+            # write on.
+            if room >= self._copies + self.longest // 8:
                 return
-            if self._file is not None and file.path == self._path:
-                self.close()
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(file.path)
-            excess -= file.size
+            if not self._remove_oldest(files, room < self._copies):
+                return
+
+    def _remove_oldest(self, files: Iterable[File], full: bool) -> bool:
+        """Remove the oldest files, but for the share of each project.
+
+        :param files: the oldest first
+        :param full: whether others are to be removed if another process uses
+            the oldest, which it may be about to remove
+        :returns: whether there is more room now
+        """
+        with contextlib.ExitStack() as stack:
+            size = 0
+            oldest: list[ty.BinaryIO] = []
+            for file in files:
+                if size >= self.longest or len(oldest) == MAX_OPEN:
+                    break
+                if file.path == self._path:
+                    self.close()
+                try:
+                    # For writing, as NFS demands for the lock.
+                    opened = stack.enter_context(open(file.path, 'r+b'))
+                except FileNotFoundError:
+                    return True  # another process has made room
+                except PermissionError:
+                    os.unlink(file.path)
+                    return True  # of another user: cannot be copied
+                if _lock(opened.fileno()):
+                    oldest.append(opened)
+                    size += file.size
+                elif not full:
+                    return False
+            copied = self._copied(oldest, self._copies)
+            # Copied first if there is room, so that nothing is lost if this
+            # process dies.
+            if copied and not full:
+                self._append(copied)
+            for opened in oldest:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(opened.name)
+            if copied and full:
+                self._append(copied)
+        return bool(oldest)
+
+    def _copied(self, files: Iterable[ty.BinaryIO], limit: int) -> bytes:
+        """Return the lines to copy before files are removed."""
+        lines: list[_Line] = []
+        size = total = lost = removed = 0
+        latest = ''
+        for value, text in self._entries(files):
+            latest = max(latest, value.time)
+            if isinstance(value, entry.Lost):
+                lost += value.count
+                removed += value.removed
+                continue
+            total += value.count
+            lines.append(
+                _Line(value.time, value.project, value.count, text))
+            size += len(text)
+            if size > 2 * limit:
+                lines = _shares(lines, limit)
+                size = sum(len(line.text) for line in lines)
+        lines = _shares(lines, limit)
+        removed += total - sum(line.count for line in lines)
+        texts = [entry.copy(line.text) for line in lines]
+        if lost or removed:
+            texts.append(entry.line(entry.Lost(
+                time=latest, count=lost, removed=removed)))
+        return b''.join(texts)
+
+    def _entries(self, files: Iterable[ty.BinaryIO]) -> Iterator[
+            tuple[entry.Refusal | entry.Lost, bytes]]:
+        """Yield the entries of files, each with its line."""
+        for file in files:
+            while text := file.readline(self.longest):
+                # Others are cut off, or of a later release.
+                with contextlib.suppress(entry.LineError):
+                    yield entry.parse(text), text
+
+
+def _shares(lines: Iterable[_Line], limit: int) -> list[_Line]:
+    """Return the last lines of each project.
+
+    The last one of each project comes first, without some of its hosts if
+    there are many projects, then the last but one of each, and so on.
+
+    :param limit: bytes
+    :returns: by time
+    """
+    counts: collections.Counter[str] = collections.Counter()
+    ranked: list[tuple[int, _Line]] = []
+    # NOTE: lines are there twice if a process died while it copied them.
+    for line in sorted(set(lines), reverse=True):
+        ranked.append((counts[line.project], line))
+        counts[line.project] += 1
+    longest = limit // max(len(counts), 1)
+    chosen: list[_Line] = []
+    for rank, line in sorted(ranked, key=lambda pair: pair[0]):
+        if rank == 0 and len(line.text) > longest:
+            with contextlib.suppress(entry.LineError):
+                line = line._replace(text=entry.short_line(
+                    entry.parse(line.text), longest))
+        if rank < SHARE and len(line.text) <= limit:
+            chosen.append(line)
+            limit -= len(line.text)
+    return sorted(chosen)
+
+
+def _lock(file: int) -> bool:
+    """Lock a file until it is closed or unlocked, without waiting.
+
+    :param file: its descriptor
+    :returns: whether it is locked, and is still in the journal
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as exc:
+        if exc.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):
+            raise
+        # A file system without locks; two processes may disturb each other.
+    return bool(os.fstat(file).st_nlink)
+
+
+def _unlock(file: int) -> None:
+    with contextlib.suppress(OSError):  # it is not locked; see above
+        fcntl.flock(file, fcntl.LOCK_UN)

@@ -12,11 +12,18 @@
 """Writes the journal, in a thread, so that no request waits for a disk.
 
 What is to be written waits in a queue that has an end: what comes when it is
-full is lost, counted, and told in the log and in the journal.
+full is lost, counted, and told in the log and in the journal.  What is lost is
+of the project that has most there.
+
+A refusal that is equal to one written a few seconds ago is not written at
+once, but joined with those that follow it, so that a project that is refused
+again and again fills the journal more slowly.
 """
 
 import collections
 from collections.abc import Callable
+import dataclasses
+import math
 import threading
 import time
 import typing as ty
@@ -31,6 +38,15 @@ LOG = logging.getLogger(__name__)
 
 #: Refusals that may wait.
 QUEUE = 256
+
+#: Seconds for which equal refusals are joined.
+JOIN = 10.0
+
+#: UUIDs of servers in an entry of joined refusals.
+JOINED_SERVERS = 100
+
+#: Entries with which further refusals may be joined.
+RECENT = 64
 
 #: Seconds that the thread lets pass before it writes, so that it does not
 #: compete with the request that it is about.
@@ -61,13 +77,31 @@ def stamp(seconds: float) -> str:
         f'.{int((seconds - whole) * 1000):03d}Z')
 
 
+class _Waiting(ty.NamedTuple):
+    """A refusal in the queue."""
+
+    make: Make
+    place: Place
+    project: str
+
+
+class _Recent(ty.NamedTuple):
+    """A refusal that was written, with those that are joined after it.
+
+    :ivar until: when these are written, seconds of ``time.monotonic()``
+    :ivar joined: they; None if there are none yet
+    """
+
+    until: float
+    joined: entry.Refusal | None = None
+
+
 class _Thread:
     """The queue of one process and the thread that empties it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: collections.deque[tuple[Make, Place]] = (
-            collections.deque())
+        self._waiting: list[_Waiting] = []
         self._lost = 0
         self._wanted = threading.Event()
         self._stopped = threading.Event()
@@ -75,19 +109,32 @@ class _Thread:
         # Only used in the thread.
         self._files: files.Writer | None = None
         self._failing = False
+        #: By digest, the oldest first.
+        self._recent: collections.OrderedDict[bytes, _Recent] = (
+            collections.OrderedDict())
 
-    def put(self, make: Make, place: Place) -> None:
+    def put(self, make: Make, place: Place, project: str) -> None:
         """See :meth:`Journal.put`."""
         with self._lock:
-            if len(self._waiting) >= QUEUE:
-                self._lost += 1
-                return
-            self._waiting.append((make, place))
+            self._waiting.append(_Waiting(make, place, project))
+            if len(self._waiting) > QUEUE:
+                self._drop_one()
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
                     target=self._run, name='nfv-sched journal', daemon=True)
                 self._thread.start()
         self._wanted.set()
+
+    def _drop_one(self) -> None:
+        """Drop the newest refusal of the project that has most."""
+        counts = collections.Counter(
+            each.project for each in reversed(self._waiting))
+        project = counts.most_common(1)[0][0]
+        for index in range(len(self._waiting) - 1, -1, -1):
+            if self._waiting[index].project == project:
+                del self._waiting[index]
+                break
+        self._lost += 1
 
     def stop(self) -> None:
         """Write what waits, and end the thread."""
@@ -99,44 +146,100 @@ class _Thread:
     def _run(self) -> None:
         while not self._stopped.is_set() or self._waiting:
             if not self._stopped.is_set():
-                self._wanted.wait()
+                self._wanted.wait(self._pause())
             self._stopped.wait(PAUSE)
             self._wanted.clear()
             try:
                 self._write_waiting()
+                self._write_joined(time.monotonic())
+                if self._lost and not self._failing and self._files:
+                    self._write_lost()
             except Exception:
                 LOG.exception('The thread of the decision journal goes on')
+        self._write_joined()
         if self._files is not None:
             self._files.close()
 
+    def _pause(self) -> float | None:
+        """Return the seconds until joined refusals are to be written."""
+        for recent in self._recent.values():
+            return max(recent.until - time.monotonic(), 0)
+        return None
+
     def _write_waiting(self) -> None:
-        """Write all that waits, and how many were lost before."""
-        count = len(self._waiting)
-        for _ in range(count):
-            make, place = self._waiting.popleft()
+        """Write all that waits, or join it."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for each in waiting:
             try:
-                self._write(make, place)
-            except (OSError, entry.LineError) as exc:
-                self._count_lost(1)
-                self._tell(place.directory, exc)
+                self._write_or_join(each.make(), each.place)
             except Exception:
                 self._count_lost(1)
                 LOG.exception('A refusal is not in the decision journal')
-        if count and self._lost and not self._failing:
-            self._write_lost()
 
-    def _write(self, make: Make, place: Place) -> None:
+    def _write_or_join(self, refusal: entry.Refusal, place: Place) -> None:
+        """Write a refusal, or keep it if an equal one was just written."""
         if self._files is None or place != (
                 self._files.directory, self._files.size):
+            self._write_joined()
             if self._files is not None:
                 self._files.close()
             self._files = files.Writer(*place)
-        refusal = make()
-        self._files.write(entry.short_line(refusal, self._files.longest))
-        if self._failing:
-            self._failing = False
-            LOG.info('The decision journal in %s can be written again',
-                     place.directory)
+        key = entry.key(refusal)
+        recent = self._recent.get(key)
+        if recent is None:
+            if self._write(refusal):
+                self._recent[key] = _Recent(time.monotonic() + JOIN)
+            if len(self._recent) > RECENT:
+                self._write_oldest()
+            return
+        joined = recent.joined
+        if joined is None:
+            joined = refusal
+        elif _servers(joined) + _servers(refusal) > JOINED_SERVERS:
+            self._write_late(joined)
+            joined = refusal
+        else:
+            joined = entry.joined(joined, refusal)
+        self._recent[key] = recent._replace(joined=joined)
+
+    def _write_joined(self, now: float = math.inf) -> None:
+        """Write the refusals that were joined for long enough."""
+        while self._recent and next(iter(
+                self._recent.values())).until <= now:
+            self._write_oldest()
+
+    def _write_oldest(self) -> None:
+        """Join no more with the oldest of the recent refusals."""
+        _key, recent = self._recent.popitem(last=False)
+        if recent.joined is not None:
+            self._write_late(recent.joined)
+
+    def _write_late(self, refusal: entry.Refusal) -> None:
+        """Write an entry that was kept for a while."""
+        self._write(dataclasses.replace(
+            refusal, written=stamp(time.time())))
+
+    def _write(self, refusal: entry.Refusal) -> bool:
+        """Write an entry; if that fails, count its refusals as lost.
+
+        :returns: whether it was written
+        """
+        try:
+            self._files.write(entry.short_line(refusal, self._files.longest))
+        except (OSError, entry.LineError) as exc:
+            self._count_lost(refusal.count)
+            self._tell(self._files.directory, exc)
+        except Exception:
+            self._count_lost(refusal.count)
+            LOG.exception('A refusal is not in the decision journal')
+        else:
+            if self._failing:
+                self._failing = False
+                LOG.info('The decision journal in %s can be written again',
+                         self._files.directory)
+            return True
+        return False
 
     def _write_lost(self) -> None:
         with self._lock:
@@ -163,6 +266,12 @@ class _Thread:
         self._failing = True
 
 
+def _servers(refusal: entry.Refusal) -> int:
+    """Return the number of UUIDs of servers in an entry."""
+    return refusal.count + len(refusal.before) + sum(
+        len(each.before) for each in refusal.earlier)
+
+
 class Journal:
     """The journal as a process writes it; for use by several threads.
 
@@ -173,13 +282,14 @@ class Journal:
     def __init__(self) -> None:
         self._threads = background.PerProcess(_Thread)
 
-    def put(self, make: Make, place: Place) -> None:
+    def put(self, make: Make, place: Place, project: str = '') -> None:
         """Have a refusal written soon.  Never waits for the disk.
 
         :param make: makes the entry; called in the thread
         :param place: where to write it
+        :param project: UUID of the project; each has a share of the queue
         """
-        self._threads.get().put(make, place)
+        self._threads.get().put(make, place, project)
 
     def stop(self) -> None:
         """Write what waits in this process, and end its thread."""

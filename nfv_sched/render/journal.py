@@ -43,6 +43,16 @@ def summary(refusal: entry.Refusal) -> str:
         f'; +{more} more' if more else '')
 
 
+def missing(lost: int, removed: int) -> str:
+    """Return lines that say how many refusals are not in a journal."""
+    text = ''
+    if lost:
+        text += f'{lost} refusals could not be written\n'
+    if removed:
+        text += f'{removed} older refusals were removed to make room\n'
+    return text
+
+
 #: Of :func:`row`.
 COLUMNS = ('Time', 'Server', 'Flavor', 'Hosts', 'Filter', 'Reason')
 

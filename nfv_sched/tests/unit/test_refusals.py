@@ -18,11 +18,13 @@ from nova import context as nova_context
 from nova import exception
 from nova.scheduler import filters as nova_filters
 from oslo_utils.fixture import uuidsentinel as uuids
+from oslo_utils import uuidutils
 
 from nfv_sched.advice import journal
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.journal import entry
+from nfv_sched.journal import files
 from nfv_sched.journal import writer
 from nfv_sched.network import sources
 from nfv_sched import reasons
@@ -155,6 +157,29 @@ class TestJournal(base.TestCase):
             {host: f'{reason.filter}: {reason}' for reason in refusal.reasons
              for host in reason.hosts if host != 'unlabelled'})
         self.assertEqual('', self.log_of_journal())
+
+    def test_equal_refusals(self):
+        """Of the same hosts, in whatever order: they are joined."""
+        servers = [uuidutils.generate_uuid() for _ in range(9)]
+        for server in servers:
+            self.spec = clouds.spec('strict')
+            self.spec.instance_uuid = server
+            self.hosts.reverse()
+            self.refuse()
+        self.assertEqual(servers, [refusal.server for refusal in
+                                   self.written()])
+        file, = files.listed(self.directory)
+        with open(file.path, 'rb') as opened:
+            self.assertEqual([1, 8], [entry.parse(line).count
+                                      for line in opened])
+
+    def test_share_of_the_queue(self):
+        """The queue knows the projects."""
+        put = self.useFixture(fixtures.MockPatchObject(
+            writer.PROCESS, 'put')).mock
+        self.spec.project_id = uuids.project
+        self.refuse()
+        self.assertEqual(uuids.project, put.call_args.args[2])
 
     def log_of_journal(self):
         return ''.join(line for line in self.log.output.splitlines()

@@ -11,6 +11,7 @@
 #    under the License.
 """Reading a journal that others write, and damage."""
 
+import dataclasses
 import os
 
 import fixtures
@@ -52,6 +53,39 @@ class ReadTest(base.TestCase):
         self.assertEqual([mine, together],
                          list(journal.read(self.directory, 'mine').refusals))
         self.assertEqual((), journal.read(self.directory, 'none').refusals)
+
+    def test_joined(self):
+        """Refusals that were joined are apart, by time."""
+        values = [test_entry.numbered(number) for number in range(4)]
+        joined = entry.joined(entry.joined(values[0], values[1]), values[3])
+        self.write(joined, values[2])
+        self.assertEqual(tuple(values), journal.read(self.directory).refusals)
+        for uuid in ('server-1', 'before-1'):
+            self.assertEqual((values[1],), journal.read(
+                self.directory, uuid).refusals)
+
+    def test_copied(self):
+        """What is there twice while it is copied is one refusal."""
+        values = [test_entry.numbered(number) for number in range(3)]
+        joined = entry.joined(values[0], values[1])
+        self.write(joined, name='20260102T030405Z-1-0123abcd')
+        self.write(entry.copy(entry.line(joined)),
+                   entry.copy(entry.line(values[2])),
+                   name='20260102T030405Z-2-0123abcd')
+        self.write(entry.copy(entry.line(values[2])),
+                   name='20260102T030405Z-3-0123abcd')
+        self.assertEqual(
+            ['server-0', 'server-1', 'server-2'],
+            [refusal.server for refusal in
+             journal.read(self.directory).refusals])
+
+    def test_missing(self):
+        self.write(entry.Lost(time='t', count=2),
+                   entry.Lost(time='t', count=1, removed=5))
+        self.write(entry.Lost(time='t', removed=3),
+                   name='20260102T030405Z-2-0123abcd')
+        content = journal.read(self.directory)
+        self.assertEqual((3, 8), (content.lost, content.removed))
 
     def test_damage(self):
         value = test_entry.refusal()
@@ -99,6 +133,16 @@ class TallyTest(base.TestCase):
         tally.add([self.refusal(2, 'a'), self.refusal(3, 'a', 'b')])
         tally.add([self.refusal(3, 'a', 'b')])
         self.assertEqual({'a': 8, 'b': 1}, tally.counts)
+
+    def test_joined(self):
+        """Each counts, though later ones were written and counted before."""
+        joined = entry.joined(self.refusal(3, 'a'), dataclasses.replace(
+            self.refusal(5, 'a'), written='9'))
+        tally = journal.Tally({'a': 1}, '7')
+        for _ in range(2):
+            tally.add(entry.single(joined))
+        self.assertEqual({'a': 3}, tally.counts)
+        self.assertEqual('9', tally.latest)
 
     def test_no_end_of_policies(self):
         tally = journal.Tally()

@@ -236,6 +236,30 @@ class ThenTest(test_simulate.SimulateTestCase):
             (0, 'The journal has no refusal of this server.\n', ''),
             (code, out, err))
 
+    def test_perhaps_removed(self):
+        """Only where there is none does it matter what was removed."""
+        path = pathlib.Path(
+            self.directory, 'refusals-20260102T030405Z-2-0123abcd.jsonl')
+        path.write_bytes(entry.line(entry.Lost(time='t', removed=7)))
+        for server, note in (
+                (self.UUID, ''),
+                (self.UUID[::-1].replace('-', ''),
+                 '7 older refusals were removed to make room\n')):
+            _code, _out, err = self.then(server)
+            self.assertEqual(note, err)
+
+    def test_joined(self):
+        path = pathlib.Path(
+            self.directory, 'refusals-20260102T030405Z-2-0123abcd.jsonl')
+        server = self.UUID[::-1].replace('-', '')
+        path.write_bytes(entry.line(entry.joined(
+            test_entry.refusal(server=server),
+            test_entry.refusal(server='last', request='req-last'))))
+        code, out, err = self.then(server)
+        self.assertEqual((3, ''), (code, err))
+        self.assertIn(f'Server    {server}\n', out)
+        self.assertNotIn('last\n', out)
+
     def test_by_name(self):
         """Its UUID is that in the cloud."""
         cloud = self.file(CLOUD)

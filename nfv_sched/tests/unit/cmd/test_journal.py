@@ -90,6 +90,27 @@ class ListTest(base.CommandTestCase):
             f'3 refusals could not be written\nerror: {self.file}: 1 line is '
             'cut off, or of no version that is known\n', err)
 
+    def test_joined(self):
+        """One row for each server, as if they were not joined."""
+        joined = test_entry.numbered(0)
+        for number in (1, 2):
+            joined = entry.joined(joined, test_entry.numbered(number))
+        with open(self.file, 'wb') as file:
+            file.write(entry.line(joined))
+        self.assertEqual(['server-0', 'server-1', 'server-2'],
+                         [row['Server'] for row in self.rows()])
+        row, = self.rows('--server', 'server-1')
+        self.assertEqual(('server-1', '2026-01-02T03:04:05.001Z'),
+                         (row['Server'], row['Time']))
+
+    def test_removed(self):
+        with open(self.file, 'ab') as file:
+            file.write(entry.line(entry.Lost(time='t', removed=4740)))
+        code, _out, err = self.list('--dir', self.directory)
+        self.assertEqual(
+            (0, '4740 older refusals were removed to make room\n'),
+            (code, err))
+
     def test_no_directory(self):
         path = os.path.join(self.directory, 'nowhere')
         self.assertEqual(

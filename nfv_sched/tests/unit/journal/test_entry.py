@@ -11,6 +11,7 @@
 #    under the License.
 """Entries of the journal as lines."""
 
+import dataclasses
 import json
 
 import testtools
@@ -42,6 +43,16 @@ def refusal(hosts=2, **more):
             for name in ('First', 'Second')), **more})
 
 
+def numbered(number, **more):
+    """One of several refusals that are equal.
+
+    :param number: its number
+    """
+    return refusal(time=f'2026-01-02T03:04:05.{number:03}Z',
+                   server=f'server-{number}', request=f'req-{number}',
+                   before=(f'before-{number}',), **more)
+
+
 class LineTest(testtools.TestCase):
 
     def test_there_and_back(self):
@@ -63,6 +74,57 @@ class LineTest(testtools.TestCase):
                 b'{"version": 1, "refusal": []}',
                 line.replace(b'"hosts":2', b'"hosts":"2"')):
             self.assertRaises(entry.LineError, entry.parse, text)
+
+    def test_older_release(self):
+        """A refusal that is not joined has no key that it does not know."""
+        line = (
+            b'{"version":1,"refusal":{"time":"t","server":"s","project":"p",'
+            b'"filter":"F","reasons":[{"filter":"F","policy":"p","need":"n",'
+            b'"hosts":["h"]}]}}\n')
+        value = entry.parse(line)
+        self.assertEqual(('p', 1, False),
+                         (value.project, value.count, value.copied))
+        self.assertEqual(line.replace(b'"project":"p",', b'').replace(
+            b'"server":"s",', b'"server":"s","project":"p",'),
+            entry.line(value))
+
+
+class JoinTest(testtools.TestCase):
+
+    def test_there_and_back(self):
+        values = [numbered(number) for number in range(3)]
+        joined = entry.joined(entry.joined(*values[:2]), values[2])
+        self.assertEqual((3, 'server-2'), (joined.count, joined.server))
+        self.assertEqual(joined, entry.parse(entry.line(joined)))
+        self.assertEqual(values, list(entry.single(joined)))
+
+    def test_equal(self):
+        value = refusal()
+        first, second = value.reasons
+        for equal in (
+                numbered(7),
+                refusal(reasons=(second, first)),
+                refusal(reasons=(first, dataclasses.replace(
+                    second, hosts=second.hosts[::-1])))):
+            self.assertEqual(entry.key(value), entry.key(equal))
+
+    def test_different(self):
+        value = refusal()
+        first, second = value.reasons
+        keys = {entry.key(each) for each in (
+            value, refusal(project='another'), refusal(move=True),
+            refusal(filter='Third'), refusal(flavor=None),
+            refusal(flavor=dataclasses.replace(FLAVOR, extra_specs={})),
+            refusal(unnamed=1), refusal(passes=()), refusal(hosts=3),
+            refusal(reasons=(first,)),
+            refusal(reasons=(first, dataclasses.replace(
+                second, have='0 free'))))}
+        self.assertEqual(11, len(keys))
+
+    def test_copy(self):
+        value = refusal()
+        self.assertEqual(dataclasses.replace(value, copied=True),
+                         entry.parse(entry.copy(entry.line(value))))
 
 
 class ShortLineTest(testtools.TestCase):

@@ -11,18 +11,28 @@
 #    under the License.
 """Files of a journal, and the room that they take."""
 
+import collections
+import errno
+import fcntl
 import os
 import stat
+from unittest import mock
 
 import fixtures
 
+from nfv_sched.advice import journal
+from nfv_sched.journal import entry
 from nfv_sched.journal import files
 from nfv_sched.tests import base
+from nfv_sched.tests.unit.journal import test_entry
+
+#: The smallest of a journal.
+SIZE = 2 ** 20
 
 LINE = b'x' * 99 + b'\n'
 
 
-class WriterTest(base.TestCase):
+class WriterBase(base.TestCase):
 
     def setUp(self):
         super().setUp()
@@ -40,6 +50,9 @@ class WriterTest(base.TestCase):
 
     def total(self):
         return sum(file.size for file in self.listed())
+
+
+class WriterTest(WriterBase):
 
     def test_only_the_owner_can_read(self):
         old = os.umask(0)
@@ -102,3 +115,201 @@ class WriterTest(base.TestCase):
         os.unlink(self.directory)
         self.writer.write(LINE)
         self.assertEqual(100, self.total())
+
+
+class ShareTest(WriterBase):
+    """What is left of each project when files are removed."""
+
+    def setUp(self):
+        super().setUp()
+        self.writer = self.make(SIZE)
+
+    def entries(self):
+        """The entries in all files."""
+        values = []
+        for file in self.listed():
+            with open(file.path, 'rb') as opened:
+                values += map(entry.parse, opened)
+        return values
+
+    def projects(self):
+        """The servers in the journal, by project."""
+        servers = collections.defaultdict(set)
+        for refusal in journal.read(self.directory).refusals:
+            servers[refusal.project].add(refusal.server)
+        return servers
+
+    def refuse(self, project, number, writer=None, hosts=2):
+        """Write a refusal that is equal to no other."""
+        writer = writer or self.writer
+        writer.write(entry.short_line(test_entry.refusal(
+            hosts, project=project, server=f'{project}-{number}',
+            time=f'{number:09}', unnamed=number, before=()), writer.longest))
+
+    def flood(self, count, begin=1000, hosts=20, **more):
+        for number in range(begin, begin + count):
+            self.refuse('loud', number, hosts=hosts, **more)
+
+    def test_each_project_has_a_share(self):
+        for project in range(20):
+            for number in range(3):
+                self.refuse(f'quiet-{project}', number)
+        self.flood(5000, hosts=2)
+        self.assertLessEqual(self.total(), SIZE)
+        projects = self.projects()
+        loud = projects.pop('loud')
+        self.assertEqual(
+            {f'quiet-{n}': {f'quiet-{n}-{i}' for i in range(3)}
+             for n in range(20)}, projects)
+        # It has most of the journal all the same, and its last.
+        self.assertLessEqual(
+            {f'loud-{n}' for n in range(5500, 6000)}, loud)
+        self.assertEqual(
+            5060, len(loud) + 60 + journal.read(self.directory).removed)
+
+    def test_share_is_the_last(self):
+        """Of those that a quiet project has over time."""
+        for number in range(50):
+            self.refuse('quiet', number)
+            self.flood(20, 100 + 20 * number)
+        self.flood(2000, 2000)
+        quiet = self.projects()['quiet']
+        self.assertIn('quiet-49', quiet)
+        self.assertNotIn('quiet-0', quiet)
+
+    def test_share_of_many_hosts(self):
+        """If there is no room for all hosts, each project has some."""
+        for project in range(20):
+            self.refuse(f'quiet-{project}', 0, hosts=1000)
+        self.flood(1000)
+        self.assertEqual(21, len(self.projects()))
+        self.assertEqual({2000}, {
+            value.unnamed + sum(len(reason.hosts) for reason in value.reasons)
+            for value in self.entries()
+            if isinstance(value, entry.Refusal)
+            and value.project != 'loud'})
+
+    def test_share_of_joined_refusals(self):
+        joined = test_entry.numbered(0, project='quiet')
+        for number in range(1, 5):
+            joined = entry.joined(
+                joined, test_entry.numbered(number, project='quiet'))
+        self.writer.write(entry.line(joined))
+        self.flood(1000)
+        self.assertEqual({f'server-{n}' for n in range(5)},
+                         self.projects()['quiet'])
+
+    def test_more_projects_than_there_is_room_for(self):
+        """Those that were refused last have a share."""
+        for number in range(3000):
+            self.refuse(f'p{number}', number)
+            self.assertLessEqual(self.total(), SIZE)
+        self.assertLessEqual({f'p{n}' for n in range(2950, 3000)},
+                             self.projects().keys())
+        content = journal.read(self.directory)
+        self.assertEqual(3000, len(content.refusals) + content.removed)
+
+    def test_share_after_restarts(self):
+        """Processes that wrote one refusal and ended leave it, too."""
+        for number in range(3 * files.MAX_OPEN):
+            self.refuse('quiet' if number % 3 else f'p{number}', number,
+                        self.make(SIZE))
+        self.flood(1000, writer=self.make(SIZE))
+        self.assertEqual(2 + files.MAX_OPEN, len(self.projects()))
+        self.assertLess(len(self.listed()), 20)
+
+    def test_share_of_an_older_release(self):
+        """Its files are read and copied like any other."""
+        self.refuse('quiet', 0)
+        file, = self.listed()
+        with open(file.path, 'wb') as opened:
+            opened.write(
+                b'{"version":1,"refusal":{"time":"2025","server":"old",'
+                b'"project":"quiet","filter":"F"}}\n'
+                b'{"version":1,"lost":{"time":"2025","count":7}}\n{"versi\n')
+        self.flood(1000)
+        self.assertEqual({'old'}, self.projects()['quiet'])
+        self.assertEqual(7, journal.read(self.directory).lost)
+
+    def test_nothing_is_there_twice(self):
+        """If a process dies before it removes what it has copied."""
+        self.refuse('quiet', 0)
+        with mock.patch('os.unlink', side_effect=KeyboardInterrupt):
+            self.assertRaises(KeyboardInterrupt, self.flood, 1000)
+        self.assertEqual(2, len([
+            value for value in self.entries()
+            if isinstance(value, entry.Refusal)
+            and value.project == 'quiet']))
+        for _ in range(2):
+            refusals = journal.read(self.directory).refusals
+            self.assertEqual(len(refusals), len(set(
+                refusal.server for refusal in refusals)))
+            self.flood(1000, 5000)
+        self.assertEqual({'quiet-0'}, self.projects()['quiet'])
+
+    def test_file_that_another_process_removes(self):
+        """Its writer does not wait, and writes to another one."""
+        self.refuse('quiet', 0)
+        file, = self.listed()
+        with open(file.path, 'r+b') as opened:
+            fcntl.flock(opened, fcntl.LOCK_EX)
+            self.refuse('quiet', 1)
+        self.assertEqual(2, len(self.listed()))
+
+    def test_file_that_another_process_does_not_let_go(self):
+        self.refuse('quiet', 0)
+        file, = self.listed()
+        with open(file.path, 'r+b') as opened:
+            fcntl.flock(opened, fcntl.LOCK_EX)
+            self.flood(1000)
+            self.assertLessEqual(self.total(), SIZE)
+        self.assertEqual({'quiet-0'}, self.projects()['quiet'])
+
+    def test_file_that_cannot_be_read(self):
+        """It is removed in its turn, as those of another user."""
+        self.refuse('quiet', 0)
+        file, = self.listed()
+        real = open
+
+        def refuse(path, *args, **kwargs):
+            if path == file.path:
+                raise PermissionError(errno.EACCES, 'Permission denied')
+            return real(path, *args, **kwargs)
+
+        with mock.patch('builtins.open', refuse):
+            self.flood(1000)
+        self.assertNotIn(file.path, [each.path for each in self.listed()])
+
+    def test_file_system_without_locks(self):
+        with mock.patch('fcntl.flock', side_effect=OSError(
+                errno.ENOLCK, 'No locks available')):
+            self.refuse('quiet', 0)
+            self.flood(1000)
+        self.assertEqual({'quiet-0'}, self.projects()['quiet'])
+
+    def test_full_disk(self):
+        """Nothing is removed or half written; no files pile up."""
+        self.refuse('quiet', 0)
+        real = os.write
+        # Some of what is copied before files are removed.
+        space = SIZE - SIZE // 16 + 2000
+
+        def write(file, data):
+            nonlocal space
+            if not space:
+                raise OSError(errno.ENOSPC, 'No space left on device')
+            count = real(file, data[:space])
+            space -= count
+            return count
+
+        with mock.patch('os.write', write):
+            self.assertRaises(OSError, self.flood, 1000)
+            before = self.listed()
+            for _ in range(50):
+                space = 70
+                self.assertRaises(OSError, self.flood, 1)
+        self.assertEqual(len(before), len(self.listed()))
+        self.assertEqual((), journal.read(self.directory).unread)
+        self.flood(1000)
+        self.assertEqual({'quiet-0'}, self.projects()['quiet'])
+        self.assertEqual((), journal.read(self.directory).unread)

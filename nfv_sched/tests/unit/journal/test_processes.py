@@ -31,13 +31,15 @@ REFUSALS = 150
 HOSTS = 40
 
 
-def write(place, name, count=REFUSALS):
+def write(place, name, count=REFUSALS, project=''):
     """Write refusals of servers of a name, as fast as they can be kept."""
     for number in range(count):
         # Bound at once: the thread asks for it later.
         writer.PROCESS.put(
             lambda number=number: test_entry.refusal(
-                HOSTS, server=f'{name}-{number}'), place)
+                HOSTS, server=f'{name}-{number}', unnamed=number,
+                time=writer.stamp(time.time()), project=project),
+            place, project)
         if number % 50 == 49:
             writer.PROCESS.stop()
     writer.PROCESS.stop()
@@ -131,6 +133,49 @@ class ProcessesTest(base.TestCase):
                  for refusal in journal.read(self.directory).refusals}
         self.assertEqual({'third'}, names)
         self.assertLessEqual(self.total(), self.place.size)
+
+    def test_share_of_projects(self):
+        """Of those that were refused before others, by several workers."""
+        self.place = writer.Place(self.directory, 2 ** 20)
+        for number in range(3):
+            worker = self.start(
+                write, self.place, f'quiet{number}', 2, f'quiet{number}')
+            worker.join()
+        workers = [
+            self.start(write, self.place, f'loud{n}', 3 * REFUSALS, 'loud')
+            for n in range(WORKERS)]
+        for worker in workers:
+            worker.join()
+            self.assertEqual(0, worker.exitcode)
+        content = journal.read(self.directory)
+        self.assertEqual(((), 0), (content.unread, content.lost))
+        self.assertLessEqual(
+            {f'quiet{number}-{n}' for number in range(3) for n in range(2)},
+            {refusal.server for refusal in content.refusals})
+        self.assertLessEqual(self.total(), self.place.size)
+        self.assertEqual(
+            6 + 3 * WORKERS * REFUSALS,
+            len(content.refusals) + content.removed)
+        self.assertGreater(content.removed, 0)
+
+    def test_killed(self):
+        """Processes that are killed leave the refusals of others."""
+        self.place = writer.Place(self.directory, 2 ** 20)
+        worker = self.start(write, self.place, 'quiet', 2, 'quiet')
+        worker.join()
+        for _ in range(60):
+            worker = self.start(write, self.place, 'loud', 10 ** 6, 'loud')
+            time.sleep(0.5)
+            worker.kill()
+            worker.join()
+            content = journal.read(self.directory)
+            if content.removed > 1000:
+                break
+        self.assertGreater(content.removed, 1000)
+        self.assertEqual(
+            ['quiet-0', 'quiet-1'], sorted(
+                refusal.server for refusal in content.refusals
+                if refusal.project == 'quiet'))
 
     def test_full_disk(self):
         """A line that is cut off damages no other."""
