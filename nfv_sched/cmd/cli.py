@@ -17,6 +17,7 @@ packages can add theirs.
 """
 
 import argparse
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
@@ -228,6 +229,26 @@ class Lister(_Displaying, lister.Lister):
     """Base of the subcommands that print a table."""
 
     formats = formats.LIST
+
+    # It would compare texts.
+    need_sort_by_cliff = False
+
+    def produce_output(self, parsed_args: argparse.Namespace,
+                       column_names: Sequence[str],
+                       data: Iterable[Sequence[ty.Any]]) -> int:
+        """Sort the rows and print them; called by cliff."""
+        titles = [_title(name) for name in column_names]
+        for name in reversed(parsed_args.sort_columns):
+            if _title(name) in titles:
+                data = formats.sorted_rows(
+                    data, titles.index(_title(name)),
+                    parsed_args.sort_direction == 'desc')
+        return super().produce_output(parsed_args, column_names, data)
+
+
+def _title(column: str) -> str:
+    """Return the title of a column as options may name it."""
+    return column.lower().replace(' ', '_')
 
 
 class ShowOne(_Displaying, show.ShowOne):

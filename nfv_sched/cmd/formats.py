@@ -26,6 +26,11 @@ from nfv_sched import text as words
 
 # OWASP, "CSV Injection"; the last ones are what East Asian keyboards have.
 _FORMULA = re.compile('[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]')
+# What begins with a number and goes on with nothing, or with "/40", " of 40".
+_FIGURES = re.compile(r'[+-]?\d+(\.\d+)?(?![^ /])', re.ASCII)
+_NUMBER = re.compile(r'[+-]?\d+(?:\.\d+)?', re.ASCII)
+#: Cells of nothing.
+_BLANK = (None, '', '-')
 _NOT_IN_NAME = re.compile('[^A-Za-z0-9_]')
 
 
@@ -125,6 +130,33 @@ def load(formats: dict[str, type[base.Formatter]]) -> ty.Any:
     return extension.ExtensionManager.make_test_instance([
         extension.Extension(name, None, formatter, formatter())
         for name, formatter in formats.items()])
+
+
+def sorted_rows(rows: Iterable[Sequence[ty.Any]], column: int,
+                descending: bool) -> list[Sequence[ty.Any]]:
+    """Return rows sorted by a column: figures, then texts; blanks are last.
+
+    :param column: its index
+    """
+    filled: list[Sequence[ty.Any]] = []
+    blank: list[Sequence[ty.Any]] = []
+    for row in rows:
+        (blank if _machine(row[column]) in _BLANK else filled).append(row)
+    return sorted(filled, key=lambda row: _order(_machine(row[column])),
+                  reverse=descending) + blank
+
+
+def _order(cell: ty.Any) -> tuple[bool, Sequence[float], str]:
+    """Return the key that a cell is sorted by: ``8/40`` is before ``10/40``.
+
+    :param cell: not blank
+    """
+    if isinstance(cell, (int, float)):
+        return False, [cell], ''
+    text = str(cell)
+    numbers = [float(number) for number in _NUMBER.findall(text)
+               ] if _FIGURES.match(text) else []
+    return not numbers, numbers, text
 
 
 def visible_json(text: str) -> str:

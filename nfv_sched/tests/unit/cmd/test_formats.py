@@ -120,6 +120,32 @@ class FormatTest(base.TestCase):
         self.assertEqual(len(VALUES), len(self.show(
             _Shown, '-f', 'value').splitlines()))
 
+    def test_sorting(self):
+        """Figures are sorted as numbers; what is blank is last."""
+        class Sorted(_Listed):
+            rows = [(value, 1) for value in (
+                '10/40', 'b', None, '8/40', 9, '-', '8/10', '', 'a',
+                '10 + 2 of 16', '-1', '2026-01-02', '9' * 400)]
+
+        order = ['-1', '8/10', '8/40', 9, '10 + 2 of 16', '10/40', '9' * 400,
+                 '2026-01-02', 'a', 'b']
+        for name, direction, values in (
+                ('Name', 'ascending', order),
+                ('name', 'descending', order[::-1])):
+            out = self.show(Sorted, '-f', 'json', '--sort-column', name,
+                            f'--sort-{direction}')
+            self.assertEqual([*values, None, '-', ''], [
+                row['Name'] for row in json.loads(out)])
+        # The first column counts most, and unknown ones not at all.
+        out = self.show(
+            _Listed, '-f', 'json', '--sort-column', 'number',
+            '--sort-column', 'x', '--sort-column', 'NAME')
+        self.assertEqual(
+            [*sorted(filter(None, VALUES)), ''],
+            [row['Name'] for row in json.loads(out)])
+        out = self.show(Sorted, '-f', 'table', '--sort-column', 'name')
+        self.assertIn('| -1 ', out.splitlines()[3])
+
     def test_several_commands(self):
         class Printing(_Listed):
             formats = {'commands': formats.Commands}

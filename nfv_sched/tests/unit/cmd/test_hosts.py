@@ -94,6 +94,19 @@ class ListTest(_CommandTest):
                 {'db (half), router': 'a', 'db (half)': 'a', 'web': 'a',
                  '': 'b', 'mail': 'c', 'Guests': 'Host'}, hosts)
 
+    def test_sorted_by_figures(self):
+        for column, figures in (
+                ('shared_used', ['0/1', '0/2', '0/2', '1', '1/16']),
+                ('1G used', ['0/119', '0/119', '-', '', ''])):
+            _code, out, _err = self.host(
+                'list', '--sort-column', column)
+            title, *rows = [
+                [cell.strip() for cell in line.split('|')[1:-1]]
+                for line in out.splitlines() if '|' in line]
+            index = [name.lower().replace(' ', '_') for name in title].index(
+                column.lower().replace(' ', '_'))
+            self.assertEqual(figures, [row[index] for row in rows])
+
     def test_json(self):
         first, second, third, *_others, last = self.rows()
         self.assertEqual((2, 3, 1, True, 10, 254, ['physnet0']), tuple(
