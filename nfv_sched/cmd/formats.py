@@ -51,10 +51,12 @@ class CSV(commaseparated.CSVLister):
 
     def emit_list(self, column_names, data, stdout, parsed_args):
         """Print the rows; called by cliff."""
-        super().emit_list(
-            list(map(_no_formula, column_names)),
-            [list(map(_no_formula, row)) for row in data],
-            stdout, parsed_args)
+        rows = [list(map(_no_formula, row)) for row in data]
+        if parsed_args.quote_mode == 'none':
+            # A line break would begin a row, and that with a formula.
+            rows = [list(_lines(row)) for row in rows]
+        super().emit_list(list(map(_no_formula, column_names)), rows, stdout,
+                          parsed_args)
 
 
 class JSON(json_format.JSONFormatter):

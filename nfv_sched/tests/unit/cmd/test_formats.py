@@ -111,6 +111,14 @@ class FormatTest(base.TestCase):
             "['=a']"], [row[0] for row in csv.reader(
                 io.StringIO(out, newline=''), escapechar='\\') if row][1:])
 
+    def test_csv_without_quotes(self):
+        class Odd(_Listed):
+            rows = [('a\n=cmd', 'b\tc'), ('=cmd', 1)]
+
+        self.assertEqual(
+            ['Name,Number', r'a\\n=cmd,b\\tc', "'=cmd,1"],
+            self.show(Odd, '-f', 'csv', '--quote', 'none').splitlines())
+
     def test_rows(self):
         """A value is no row of its own."""
         for name in ('value', 'table'):
