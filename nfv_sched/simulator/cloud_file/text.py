@@ -13,6 +13,7 @@
 """Read and parse the text of a cloud file, with the line of each field."""
 
 import pathlib
+import re
 import typing as ty
 import zlib
 
@@ -22,6 +23,7 @@ from nfv_sched import files
 from nfv_sched.simulator.cloud_file import problems
 
 _MERGE = 'tag:yaml.org,2002:merge'
+_HALVES = re.compile('[\ud800-\udfff]')
 _NUMBERS = ('tag:yaml.org,2002:int', 'tag:yaml.org,2002:float')
 # A scalar or list with a tag that does not fit raises any of these.
 _MISFITS = (ValueError, TypeError, KeyError, IndexError, AttributeError,
@@ -84,6 +86,11 @@ class _MarkedLoader(yaml.SafeLoader):
                 f'nested too deeply: more than {files.MAX_DEPTH} levels')
         node = super().compose_node(parent, index)
         self._depth -= 1
+        # Only escapes make it, and it cannot be written.
+        if isinstance(node, yaml.ScalarNode) and _HALVES.search(node.value):
+            raise yaml.constructor.ConstructorError(
+                None, None, 'a text with half of a character',
+                node.start_mark)
         return node
 
     def _count(self, items: int) -> None:

@@ -56,6 +56,10 @@ BAD = [
     ('steps:', '---\nsteps:', 'not valid YAML: but found another document'),
     ('cores: 8', 'cores: 8\n    cores: 9',
      "cloud.yaml:4: not valid YAML: the key 'cores' is given twice"),
+    ('boot: s', r'boot: "\ud800"',
+     'not valid YAML: a text with half of a character'),
+    ('cores: 8', r'"\udfff": 8',
+     'cloud.yaml:3: not valid YAML: a text with half of a character'),
     ('cores: 8', '[1, 2]: 8', 'cloud.yaml:3: not valid YAML: a key that'),
     # PCI devices
     ('cores: 8', 'cores: 8\n    pci_devices: [{type: VF}]',
