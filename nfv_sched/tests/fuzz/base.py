@@ -67,16 +67,12 @@ def cases(run: Callable[[random.Random], None],
     return count
 
 
-def count_cases(test: ty.Any, run: Callable[[random.Random], None],
-                least: int = 10) -> None:
+def count_cases(test: ty.Any, run: Callable[[random.Random], None]) -> None:
     """Run cases; ``stestr last --all-attachments`` shows how many.
 
     :param test: the test that they are of
-    :param least: cases that there must be
     """
-    count = cases(run)
-    test.addDetail('cases', content.text_content(f'{count}\n'))
-    test.assertGreaterEqual(count, least)
+    test.addDetail('cases', content.text_content(f'{cases(run)}\n'))
 
 
 class Watch:
