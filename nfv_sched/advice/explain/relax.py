@@ -12,6 +12,7 @@
 
 """Single changes of a request, each tried: with which would it fit?"""
 
+import collections
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -274,14 +275,18 @@ def _numa_nodes(state: states.State,
         return
     most = max((len(host.group.nodes) for host in state.hosts.values()),
                default=0)
-    kept = {key: value for key, value in specs.items()
-            if not key.startswith(_DEPENDENT[_NUMA_NODES])}
+    # They are about the nodes that the guest has.
+    gone = sorted(key for key in specs
+                  if key.startswith(_DEPENDENT[_NUMA_NODES]))
+    kept = {key: value for key, value in specs.items() if key not in gone}
+    without = f", without {', '.join(gone)}" if gone else ''
     for nodes in range(1, min(most, asked.flavor.vcpus, _MOST_NODES) + 1):
         if nodes == _nodes_of(specs) or (
                 asked.flavor.vcpus % nodes or asked.flavor.memory % nodes):
             continue
-        yield Change(f'{_NUMA_NODES}={nodes}', _NODES, asked.with_specs(
-            {**kept, _NUMA_NODES: str(nodes)}))
+        yield Change(
+            f'{_NUMA_NODES}={nodes}{without}', _NODES, asked.with_specs(
+                {**kept, _NUMA_NODES: str(nodes)}))
 
 
 def _nodes_of(specs: Mapping[str, str]) -> int:
@@ -317,9 +322,11 @@ def _without_devices(asked: request.Asked) -> Iterator[Change]:
 
 
 def _without_others(asked: request.Asked) -> Iterator[Change]:
-    for network in dict.fromkeys(network for network, _ in asked.ports):
+    counts = collections.Counter(network for network, _ in asked.ports)
+    for network, count in counts.items():
+        ports = 'a port' if count == 1 else f'the {count} ports'
         yield Change(
-            f'without a port on {network.name}', _WITHOUT,
+            f'without {ports} on {network.name}', _WITHOUT,
             dataclasses.replace(asked, ports=tuple(
                 port for port in asked.ports if port[0] != network)))
     for name in asked.image:

@@ -10,11 +10,15 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
+import dataclasses
+
 import testtools
 
 from nfv_sched.advice.explain import relax
 from nfv_sched.advice.explain import request
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import model
+from nfv_sched.tests.unit.simulator import base
 
 
 def asked(vcpus=8, memory=4096, **specs):
@@ -49,3 +53,40 @@ class SearchesTest(testtools.TestCase):
         many = self.texts(asked(memory=1024 * 1024))[1]
         self.assertEqual('32 GiB', many[0])
         self.assertEqual(31, len(many))
+
+
+class ChangesTest(base.SimulatorTestCase):
+    """A change is all that its text says, and no more."""
+
+    def changes(self, wanted):
+        head = """\
+hosts:
+- {name: one, cores: 8, memory: 16 GiB}
+flavors:
+  f: {vcpus: 1, memory: 64}
+"""
+        with self.simulation(self.cloud('- {boot: a, flavor: f}', head)) as (
+                simulation):
+            return {change.text: change.asked for change
+                    in relax.changes(simulation.state, wanted)}
+
+    def test_numa_nodes(self):
+        wanted = asked(4)
+        specs = {'hw:cpu_policy': 'dedicated', 'nfv:numa_node.0': '1'}
+        changes = self.changes(wanted.with_specs(specs))
+        self.assertEqual(
+            {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '2'}, changes[
+                'hw:numa_nodes=2, without nfv:numa_node.0'
+            ].flavor.extra_specs)
+        del specs['nfv:numa_node.0']
+        self.assertIn('hw:numa_nodes=2', self.changes(
+            wanted.with_specs(specs)))
+
+    def test_ports(self):
+        data, mgmt = model.Network(name='data'), model.Network(name='mgmt')
+        changes = self.changes(dataclasses.replace(asked(), ports=(
+            (data, ()), (mgmt, ()), (data, ()))))
+        self.assertEqual([mgmt], [network for network, _groups in changes[
+            'without the 2 ports on data'].ports])
+        self.assertEqual([data, data], [network for network, _groups in (
+            changes['without a port on mgmt'].ports)])
