@@ -200,8 +200,6 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
             try:
                 _check_redirect(request, response)
                 body = _body(response)
-                if response.ok:
-                    body.decode()
             except BaseException:
                 response.raw.close()
                 raise
@@ -214,6 +212,11 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
             raise LimitError(f'the answer is malformed: {exc}') from exc
         finally:
             _current.deadline = math.inf
+        try:
+            body.decode()
+        except UnicodeDecodeError:
+            # Not JSON either. As text it would have other characters.
+            body = b''
         response._content = body
         response._content_consumed = True
         # Otherwise requests guesses, which takes minutes for large bodies.
