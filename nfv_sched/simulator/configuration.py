@@ -251,6 +251,11 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                     if not line:
                         continue
                     raise ValueError(_NOT_OF_FILE)
+                if before is not None and (
+                        value is None or value == [None]):
+                    if not line:
+                        continue
+                    raise ValueError('must have a value')
                 changed.append((group, name, before))
                 _set_option(group, name, value, line)
             except (cfg.Error, ValueError, TypeError, AttributeError,

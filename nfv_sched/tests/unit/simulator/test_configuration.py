@@ -9,8 +9,14 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
+
+import dataclasses
+
+from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import configuration
+from nfv_sched.simulator import layout
 from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit import test_example_rule
 
 DOCUMENTED = [
@@ -44,3 +50,29 @@ class OurFiltersTest(base.TestCase):
         self.useFixture(test_example_rule.Installed())
         self.assertEqual([*DOCUMENTED, test_example_rule.EVEN, *LIMITS],
                          configuration.our_filters())
+
+
+class OptionsWithoutValueTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = layout.cloud(snapshots.cloud([snapshots.host()]))
+
+    def test_snapshot(self):
+        """Nova would take null for the name of a filter."""
+        for value in (None, [None]):
+            cloud = dataclasses.replace(self.cloud, settings=(
+                ('filter_scheduler', 'enabled_filters', value, 0),))
+            with configuration.defaults(), configuration.overrides(cloud):
+                self.assertIn(
+                    'ComputeFilter',
+                    configuration.CONF.filter_scheduler.enabled_filters)
+
+    def test_cloud_file(self):
+        cloud = dataclasses.replace(self.cloud, settings=(
+            ('filter_scheduler', 'enabled_filters', None, 3),))
+        with configuration.defaults():
+            error = self.assertRaises(
+                problems.InputError,
+                configuration.overrides(cloud).__enter__)
+        self.assertIn('must have a value', str(error))
