@@ -28,7 +28,6 @@ from collections.abc import Mapping
 import contextvars
 import dataclasses
 import functools
-import math
 import types
 import typing as ty
 
@@ -41,6 +40,8 @@ _WORDS: Mapping[type, str] = {
 #: CPUs of a host, and vCPUs, that can be told from one another.
 MOST_CPUS = 1 << 16
 _WHOLE = range(1 << 63)
+#: The largest ratio that Placement takes: products stay finite.
+MAX_NUMBER = 3.40282e+38
 # A short list stands for many numbers. None outside of decode().
 _cpus_left: contextvars.ContextVar[int | None] = contextvars.ContextVar(
     'cpus_left', default=None)
@@ -288,10 +289,11 @@ def _read_whole(allowed: range, data: ty.Any) -> int:
 def _read_number(data: ty.Any) -> float:
     if data.__class__ is int and data in _WHOLE:
         return float(data)
-    if data.__class__ is float and 0 <= data < math.inf:
+    if data.__class__ is float and 0 <= data <= MAX_NUMBER:
         return data
     if data.__class__ in (int, float):
-        raise WrongError(f'must be 0 or more, and finite, not {_shown(data)}')
+        raise WrongError(f'must be from 0 to {MAX_NUMBER}, not '
+                         f'{_shown(data)}')
     return _read_scalar(float, data)
 
 

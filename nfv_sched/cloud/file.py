@@ -31,6 +31,8 @@ from nfv_sched import text
 FORMAT = 'nfv-sched snapshot'
 
 _GZIP = b'\x1f\x8b'
+# Messages that are shown of a file. Masking their secrets takes time.
+_MAX_MISSING = 1000
 
 
 class FileError(Exception):
@@ -116,5 +118,8 @@ def load(path: str) -> snapshot.Cloud:
     except (codec.WrongError, files.LimitError) as exc:
         raise FileError(f'{path}: {exc}') from exc
     # Errors, as an older release may have written them.
-    return dataclasses.replace(
-        cloud, missing=tuple(map(text.mask_secrets, cloud.missing)))
+    missing = list(map(text.mask_secrets, cloud.missing[:_MAX_MISSING]))
+    if len(cloud.missing) > _MAX_MISSING:
+        missing.append(f'{len(cloud.missing) - _MAX_MISSING} more messages of '
+                       'the snapshot are left out')
+    return dataclasses.replace(cloud, missing=tuple(missing))

@@ -16,10 +16,13 @@ A file may have been edited.  What the types say is seen to by
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 import dataclasses
 import typing as ty
+
+from oslo_config import cfg
 
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import names
@@ -38,6 +41,11 @@ _AGENTS = (*_SERVICES, snapshot.OVN)
 _MAX_LOAD = 100_000
 # Of files.max_items(), what a port takes.
 _ITEMS_PER_PORT = 8
+# Nova compares each device with the pools of its host; a pool has the VFs of a
+# PF, or another device, and those of different tags are in different ones.
+_MAX_DEVICES = 4096
+_MAX_POOLS = 512
+_MAX_PAGE_SIZES = 64
 _RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
            'disk_allocation_ratio')
 
@@ -152,7 +160,14 @@ def _differ(what: str, names: Iterable[ty.Any]) -> None:
 def _check_host(host: snapshot.Host) -> None:
     _differ('nodes', [node.number for node in host.nodes or ()])
     _differ('devices', [device.address for device in host.devices])
+    _check_number('devices', host.devices, _MAX_DEVICES)
+    _check_number('pools of devices', {
+        (device.parent or device.address, device.vendor, device.product,
+         device.kind, device.node, *sorted(device.tags.items()))
+        for device in host.devices}, _MAX_POOLS)
     for node in host.nodes or ():
+        _check_number(f'sizes of pages on node {node.number}', node.pages,
+                      _MAX_PAGE_SIZES)
         _differ(f'sizes of pages on node {node.number}',
                 [pages.size for pages in node.pages])
     for device in host.devices:
@@ -168,6 +183,12 @@ def _check_host(host: snapshot.Host) -> None:
             _check_load(f'network.{field.name}',
                         getattr(host.network, field.name))
     _check_providers(host)
+
+
+def _check_number(what: str, values: Collection[ty.Any], most: int) -> None:
+    if len(values) > most:
+        raise codec.WrongError(
+            f'{len(values)} {what}; no host has more than {most}')
 
 
 def _check_load(what: str, number: int | None) -> None:
@@ -231,8 +252,10 @@ def _check_options(cloud: snapshot.Cloud) -> None:
     ours = cloud.options.get('nfv_sched', {})
     for _group, options in conf.list_opts():
         for option in options:
-            value = ours.get(option.name)
-            if value is not None and not _accepts(option.type, value):
+            value = ours.get(option.name, option.default)
+            if value is None and isinstance(option, cfg.StrOpt):
+                continue
+            if value != option.default and not _accepts(option.type, value):
                 raise codec.WrongError(
                     f'options.nfv_sched.{option.name} cannot be '
                     f'{policy.shown(value)}')
@@ -240,7 +263,7 @@ def _check_options(cloud: snapshot.Cloud) -> None:
         for key in (name, f'initial_{name}'):
             value = cloud.options.get('DEFAULT', {}).get(key)
             if not (value is None or isinstance(value, (int, float))
-                    and value >= 0):
+                    and 0 <= value <= codec.MAX_NUMBER):
                 raise codec.WrongError(
                     f'options.DEFAULT.{key} cannot be {policy.shown(value)}')
 

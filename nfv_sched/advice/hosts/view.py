@@ -274,7 +274,7 @@ def _hidden(host: snapshot.Host,
         topology = json.loads(host.cpu_info)['topology']
         count = math.prod(int(topology[name]) for name in (
             'cells', 'sockets', 'cores', 'threads'))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
         return None
     if host.nodes is None:
         return None

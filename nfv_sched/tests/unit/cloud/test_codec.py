@@ -45,7 +45,7 @@ class Outer:
 
 _NUMBERS = st.integers(0, 200)
 _INNER = st.builds(Inner, number=_NUMBERS, ratio=st.floats(
-    0, allow_infinity=False))
+    0, codec.MAX_NUMBER))
 _OUTER = st.builds(
     Outer, name=st.text(), flag=st.booleans(), maybe=st.none() | _NUMBERS,
     cpus=st.frozensets(_NUMBERS), words=st.frozensets(st.text()),
@@ -86,9 +86,11 @@ class CodecTest(base.TestCase):
                 ({'name': 'a', 'maybe': -1}, 'maybe: must be from 0 to '),
                 ({'name': 'a', 'maybe': 1 << 63}, 'maybe: must be from 0 '),
                 ({'name': 'a', 'inner': [{'number': 1, 'ratio': -.5}]},
-                 'inner[0].ratio: must be 0 or more, and finite, not -0.5'),
+                 'inner[0].ratio: must be from 0 to 3.40282e+38, not -0.5'),
                 ({'name': 'a', 'inner': [{'number': 1, 'ratio': 10 ** 400}]},
-                 'inner[0].ratio: must be 0 or more'),
+                 'inner[0].ratio: must be from 0 to '),
+                ({'name': 'a', 'inner': [{'number': 1, 'ratio': 1e39}]},
+                 'inner[0].ratio: must be from 0 to '),
                 ({'name': 'a', 'pins': {'-1': 1}},
                  'pins.-1: its key must be from 0 to '),
                 ({'name': 'a', 'cpus': '0-'}, 'cpus: must be numbers such'),

@@ -192,6 +192,15 @@ class FileTest(base.TestCase):
         self.refused('dedicated: must be numbers such as 0-3,8')
         self.assertLess(time.monotonic() - began, 5)
 
+    def test_many_messages(self):
+        """Masking the secrets of messages takes time."""
+        self.write(json.dumps({
+            'format': file.FORMAT, 'version': snapshot.VERSION,
+            'cloud': {'taken': 'x', 'missing': ['a'] * 3000}}).encode())
+        missing = file.load(self.path).missing
+        self.assertEqual(('a',) * 1000, missing[:-1])
+        self.assertIn('2000', missing[-1])
+
     def test_long(self):
         """Texts have a length, and messages do not repeat long ones."""
         for cloud, said in (

@@ -12,9 +12,12 @@
 
 import dataclasses
 
+from oslo_config import cfg
+
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
 from nfv_sched.cloud import sound
+from nfv_sched import conf
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 
@@ -162,3 +165,38 @@ class SoundTest(base.TestCase):
                 codec.WrongError, sound.check_names,
                 dataclasses.replace(good, **fields))
             self.assertTrue(str(error).startswith(f'{where}: must be '), error)
+
+    def test_numbers_of_a_host(self):
+        """What takes Nova quadratic time has a limit for each host."""
+        def devices(count, parents):
+            return tuple(snapshot.Device(
+                address=f'{number:x}', vendor='8086', kind='type-VF',
+                product='1', parent=f'PF {number % parents}')
+                for number in range(count))
+
+        node = snapshots.node()
+        sound.check(snapshots.cloud([snapshots.host(
+            devices=devices(4096, 512))]))
+        for fields in (
+                {'devices': devices(4097, 1)}, {'devices': devices(513, 513)},
+                {'nodes': (dataclasses.replace(node, pages=tuple(
+                    snapshot.Pages(size=size, total=1)
+                    for size in range(1, 66))),)}):
+            error = self.assertRaises(
+                codec.WrongError, sound.check,
+                snapshots.cloud([snapshots.host(**fields)]))
+            self.assertEqual(['hosts', 0], error.path)
+
+    def test_options_without_value(self):
+        for option in conf.list_opts()[0][1]:
+            cloud = snapshots.cloud(
+                options={'nfv_sched': {option.name: None}})
+            if option.default is None or isinstance(option, cfg.StrOpt):
+                sound.check(cloud)
+            else:
+                self.assertRaises(codec.WrongError, sound.check, cloud)
+
+    def test_largest_ratio(self):
+        for value in (1e39, 10 ** 40):
+            self.assertRaises(codec.WrongError, sound.check, snapshots.cloud(
+                options={'DEFAULT': {'cpu_allocation_ratio': value}}))

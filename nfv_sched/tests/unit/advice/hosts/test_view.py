@@ -157,7 +157,9 @@ class HostTest(base.TestCase):
                 (json.dumps({'topology': {
                     'cells': 2, 'sockets': 1, 'cores': 4, 'threads': 2}}), 2),
                 ('', None), ('[]', None), ('{"topology": {}}', None),
-                ('{"topology": {"cells": "x"}}', None)):
+                ('{"topology": {"cells": "x"}}', None),
+                ('{"topology": {"cells": 1e999}}', None),
+                ('[' * 100000, None)):
             self.assertEqual(hidden, look(snapshots.host(
                 cpu_info=info)).hidden)
 
