@@ -30,10 +30,10 @@ _HEADER = re.compile(
     r'(?:password|secret|token)[ =])[^\s"\',;]+', re.IGNORECASE)
 
 _UNUSUAL = re.compile(r'[^\n\t -~]')
-# Characters without a picture that str.isprintable() lets pass: fillers,
-# joiners and selectors of variants.
+# Characters without a picture that str.isprintable() lets pass: blanks,
+# fillers, joiners and selectors of variants.
 _INVISIBLE = re.compile(
-    '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f'
+    '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f'
     '\uffa0\U000e0100-\U000e01ef]')
 _JOINER, _EMOJI_STYLE = '\u200d', '\ufe0f'
 

@@ -98,7 +98,7 @@ class TestVisible(base.TestCase):
                 ('\u061c\u200b\u2028\u202e', r'\u061c\u200b\u2028\u202e'),
                 ('\ufeff\U000e0001', r'\ufeff\U000e0001'),
                 ('\ud800\uffff\ue000', r'\ud800\uffff\ue000'),
-                ('\u3164\u034f', r'\u3164\u034f')):
+                ('\u3164\u034f\u2800', r'\u3164\u034f\u2800')):
             self.assertEqual(expected or given, text.visible(given))
 
     def test_breaks(self):
