@@ -81,8 +81,8 @@ examples:
   nfv-sched capacity show vrouter.16
   nfv-sched capacity show vrouter.16 --host 'compute-1*' --from cloud.json.gz
   nfv-sched capacity show vrouter.16 --host compute-3 --next
-  nfv-sched capacity show vrouter.16 --network mgmt \\
-     --network data,physnet=physnet0,vnic-type=direct
+  nfv-sched capacity show vrouter.16 --network mgmt --network data
+  nfv-sched capacity show vrouter.16 --network data,vnic-type=direct
 
 {source.EXIT_CODES}"""
 
