@@ -93,9 +93,11 @@ class Telling:
         except EXPECTED as exc:
             for line in str(exc).splitlines():
                 self.tell(line)
-            if isinstance(exc, NotThereError) and self._missing:
+            usage = isinstance(exc, UsageError)
+            if self._missing and (
+                    not usage or isinstance(exc, NotThereError)):
                 return self._tell_missing()
-            return USAGE if isinstance(exc, UsageError) else UNREAD
+            return USAGE if usage else UNREAD
         except BrokenPipeError:
             raise
         except OSError as exc:

@@ -225,6 +225,16 @@ class BadSnapshotTest(base.CommandTestCase):
                 (path, value), refused, OF_AGENTS if str(
                     path[0]).startswith('network_') else COMMANDS)
 
+    def test_only_refused_filters(self):
+        """Which name was refused is said where no filter is left, too."""
+        data = copy.deepcopy(self.data)
+        data['cloud']['options']['filter_scheduler'][
+            'available_filters'] = ['pydoc.cli']
+        self.save(data)
+        code, _out, err = self.run_command('capacity', 'list')
+        self.assertEqual(1, code)
+        self.assertIn("available_filters: 'pydoc.cli' is not a class", err)
+
     def test_cut_off(self):
         content = gzip.compress(json.dumps(self.data).encode(), mtime=0)
         plain = json.dumps(self.data).encode()
