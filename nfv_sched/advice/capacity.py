@@ -203,9 +203,11 @@ def counting_on(
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    # What servers have is in the records of hosts.
-    hosts = dataclasses.replace(
-        emptied(cloud) if empty else cloud, servers=())
+    hosts = emptied(cloud) if empty else cloud
+    if any(host.providers for host in cloud.hosts):
+        # What servers have is in the records of hosts. Where Placement was not
+        # read, only the servers show what they have allocated there.
+        hosts = dataclasses.replace(hosts, servers=())
     with start.started(hosts, cloud=layout.cloud(
             hosts, layout.ports_of(cloud))) as state:
         yield Counting(state, assumed_ports.per_flavor(cloud, ports), any(

@@ -522,6 +522,17 @@ class TestOddRecords(CapacityTestCase):
         self.assertEqual({'one': 0, 'two': 4},
                          self.counts(host, clouds.host('two')))
 
+    def test_servers_where_placement_was_not_read(self):
+        """They have allocated what their flavors say."""
+        host = dataclasses.replace(clouds.host(), providers=())
+        flavor = clouds.flavor(memory=60000)
+        server = snapshot.Server(
+            uuid=uuids.server, name='x', host='one', flavor=flavor)
+        cloud = clouds.cloud(host, servers=(server,), flavors=(flavor,))
+        found = self.count(cloud)
+        self.assertEqual((2, 2), (found.fits, found.placement))
+        self.assertEqual(4, self.count(cloud, empty=True).fits)
+
     def test_a_vf_without_parent(self):
         """Nova cannot put it into Placement."""
         host = dataclasses.replace(clouds.host(
