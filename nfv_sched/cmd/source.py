@@ -93,11 +93,11 @@ class Telling:
         except EXPECTED as exc:
             for line in str(exc).splitlines():
                 self.tell(line)
-            usage = isinstance(exc, UsageError)
-            if self._missing and (
-                    not usage or isinstance(exc, NotThereError)):
+            # What is missing may be why.
+            if self._missing and isinstance(
+                    exc, (NotThereError, problems.InputError)):
                 return self._tell_missing()
-            return USAGE if usage else UNREAD
+            return USAGE if isinstance(exc, UsageError) else UNREAD
         except BrokenPipeError:
             raise
         except OSError as exc:
