@@ -354,12 +354,11 @@ class ComputeHost:
         try:
             for batch in batches:
                 devices += tracker.claim_devices(batch, topology, instance)
+            self._count(flavor, topology, 1)
         except exception.NovaException:
             tracker.free_devices(devices, instance)
             raise
-        claimed = Claimed(topology, tuple(devices), requests)
-        self._count(flavor, topology, 1)
-        return claimed
+        return Claimed(topology, tuple(devices), requests)
 
     def give_back(self, instance: objects.Instance, flavor: objects.Flavor,
                   claimed: Claimed) -> None:
@@ -379,16 +378,18 @@ class ComputeHost:
         :param sign: 1 or -1
         """
         node = self.node
+        if topology is not None and node.numa_topology is not None:
+            # NOTE: First, as it fails where Nova's fit left a guest cell with
+            # the pins of another host cell (CPUPinningUnknown).
+            node.numa_topology = nova_api.numa_usage_from_instance_numa(
+                objects.NUMATopology.obj_from_db_obj(node.numa_topology),
+                topology, free=sign < 0)._to_json()
         node.memory_mb_used += sign * flavor.memory_mb
         node.local_gb_used += sign * (flavor.root_gb + flavor.ephemeral_gb)
         node.vcpus_used += sign * flavor.vcpus
         _work_out_free(node)
         node.running_vms += sign
         node.stats = {**node.stats, 'num_instances': str(node.running_vms)}
-        if topology is not None and node.numa_topology is not None:
-            node.numa_topology = nova_api.numa_usage_from_instance_numa(
-                objects.NUMATopology.obj_from_db_obj(node.numa_topology),
-                topology, free=sign < 0)._to_json()
         if self.group.pci.devices:
             self.report_pools()
         node.updated_at = timeutils.utcnow(with_timezone=True)

@@ -82,9 +82,11 @@ ReadOnlyDict = host_manager.ReadOnlyDict
 SchedulerManager = manager.SchedulerManager
 PciDeviceStats = pci_stats.PciDeviceStats
 
-#: Exceptions of a claim for lack of room.
+#: Exceptions of a claim for lack of room, or of pins that cannot be recorded.
 CLAIM_ERRORS = (exception.ComputeResourcesUnavailable,
-                exception.PciDeviceRequestFailed)
+                exception.PciDeviceRequestFailed,
+                exception.CPUPinningUnknown,
+                exception.CPUPinningInvalid)
 
 fill_provider_mapping = scheduler_utils.fill_provider_mapping
 normalize_weights = weights.normalize

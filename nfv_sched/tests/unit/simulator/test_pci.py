@@ -18,6 +18,32 @@ from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import nova_api
 from nfv_sched.tests.unit.simulator import base
 
+# Nova's fit leaves a guest cell here with the pins of another host cell, so
+# that the claim cannot be recorded.
+UNRECORDED = """\
+hosts:
+  - name: only
+    cores: 3
+    memory: 8 GiB
+    numa_nodes: 8
+    pci_devices:
+      - {type: PF, node: 1}
+      - {type: VF, node: 3, physical_network: p0}
+    physical_networks: {p0: [4]}
+networks:
+  sriov: {physical_network: p0, vnic_type: direct}
+flavors:
+  two:
+    vcpus: 4
+    memory: 2 GiB
+    extra_specs: {hw:cpu_policy: dedicated, hw:numa_nodes: 2}
+steps:
+  - boot: s
+    flavor: two
+    networks: [sriov]
+    expect: {refused: true}
+"""
+
 # Two hosts with a NIC for guests on each node, VFs on node 1 of "east" and on
 # node 0 of "west", and accelerators that do not tell their node on "west".
 HEAD = """\
@@ -467,3 +493,18 @@ images:
               image: other
               expect: {refused: 1, reason: is down}
             """, self.HEAD)).failures)
+
+
+class UnrecordedTest(base.SimulatorTestCase):
+
+    def test_pins_of_another_cell(self):
+        """The claim fails, and takes nothing."""
+        with self.simulation(UNRECORDED) as simulation:
+            before = self.books(simulation)
+            result = simulation.run()
+            self.assertEqual(before, self.books(simulation))
+            host, = simulation.state.hosts.values()
+            self.assertEqual([1, 1], [
+                pool['count'] for pool in host.pci_tracker.stats.pools])
+        self.assertEqual([], result.failures)
+        self.assertIn('CPU set to pin', result.outcomes[0].reason)
