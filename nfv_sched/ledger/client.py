@@ -58,7 +58,7 @@ class PlacementError(Exception):
     code: str = ''
     detail: str = ''
 
-    def __init__(self, message: str):
+    def __init__(self, message: str = ''):
         super().__init__(text.mask_secrets(message))
 
 
