@@ -55,8 +55,7 @@ SETUP = os.path.join(os.path.dirname(__file__), *[os.pardir] * 4, 'setup.cfg')
 NO_NAMES = {'ledger_probe'}
 
 #: Stands in for a program. A client finds each server where it was moved to.
-STAND_IN = """\
-#!/bin/bash
+STAND_IN = """#!/bin/bash
 printf '%s\\0' "${{0##*/}}" "$@" >> {log}
 echo >> {log}
 case "${{0##*/}} $*" in
