@@ -293,7 +293,7 @@ class DrainTest(running.RunningTestCase):
         """A server follows one of those that it must be with."""
         for hint in ('a', 'a c', 'c a'):
             self.assertEqual([('a', 'two'), ('b', 'two')], self.hinted(
-                'a p1 one', 'b p1 one', 'c p4 one', 'd p4 two', 'e p4 three',
+                'c p4 one', 'a p1 one', 'b p1 one', 'd p4 two', 'e p4 three',
                 'f p4 three', hints={'b': {'same_host': hint}}))
         # Both go where there is room for both.
         self.assertEqual([('a', 'three'), ('b', 'three')], self.hinted(
