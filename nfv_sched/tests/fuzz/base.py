@@ -34,8 +34,10 @@ MAX_SECONDS = 10
 #: Bytes that the process may grow by, with all that it remembers.
 MAX_MEMORY = 1 << 30
 
-# Of Python, and temporary files of metrics, which name no folder.
-_ALLOWED = re.compile(r'/__pycache__/|^\.\w+\.prom\.\w+$')
+# Of Python, the cache of stevedore (which it has unless Python itself is in
+# /tmp), and temporary files of metrics, which name no folder.
+_ALLOWED = re.compile(
+    r'/__pycache__/|/python-entrypoints(/|$)|^\.\w+\.prom\.\w+$')
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 

@@ -195,7 +195,7 @@ class FilesTest(cmd_base.CommandTestCase):
         where = f'{command}: {code} {err[:3000]}'
         self.assertIn(code, (0, 1, 2, 3), where)
         self.assertNotIn('internal error', err, where)
-        self.assertEqual([], base.WATCH.events, where)
+        self.assertEqual([], list(base.WATCH.events), where)
         self.assertLess(took, base.MAX_SECONDS, where)
         self.assertIsNone(_CONTROL.search(out + err), where)
         lines = err.splitlines()
@@ -490,7 +490,7 @@ class FilesTest(cmd_base.CommandTestCase):
                         **{**names, option: path}))
             except source.UnreadError as exc:
                 self.assertLess(len(str(exc)), _MAX_LINE)
-            self.assertEqual([], base.WATCH.events)
+            self.assertEqual([], list(base.WATCH.events))
 
         base.count_cases(self, run)
 
@@ -512,6 +512,6 @@ class FilesTest(cmd_base.CommandTestCase):
             except metrics_auth.AuthFileError as exc:
                 self.assertIn(path, str(exc))
                 self.assertLess(len(str(exc)), _MAX_LINE)
-            self.assertEqual([], base.WATCH.events)
+            self.assertEqual([], list(base.WATCH.events))
 
         base.count_cases(self, run)
