@@ -256,8 +256,8 @@ class _Networks:
             return self._networks[name]
         named = [network for network in self._networks.values()
                  if network.name == name]
-        if len({(network.physnet, self.vnic_type(network))
-                for network in named}) > 1:
+        if len({(network.physnet, self.vnic_type(network),
+                 network.numa_policy) for network in named}) > 1:
             raise UnknownNetworkError(
                 f'--network {name}: {len(named)} networks have this name, on '
                 'different physical networks or with different ports: ' +
@@ -334,9 +334,13 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
                 f'ports on the network {name} have '
                 f'{words.count(rules, "security-group rule")}, as most that '
                 'are there')
+        # In a cloud file it is of the ports that the network has there.
+        numa_policy = network.numa_policy if (
+            network and network.vnic_type == vnic_type) else None
         plugs.append((model.Network(
             name=name, physical_network=physnet, tunneled=physnet is None,
             vnic_type=ty.cast(ty.Any, vnic_type),
+            numa_policy=ty.cast(ty.Any, numa_policy),
             uuid=network.id if network else ''),
             (model.group_of_rules(rules),) if rules else groups))
     return Ports(basis=Basis.NETWORKS, plugs=tuple(plugs),

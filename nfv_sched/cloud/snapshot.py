@@ -547,12 +547,14 @@ class Network:
         segment that has one; None if none has
     :ivar vnic_type: vNIC type of all of its ports, where the network says so,
         as in a cloud file of the simulator; None in Neutron
+    :ivar numa_policy: PCI NUMA policy of all of its ports, likewise
     """
 
     id: str
     name: str = ''
     physnet: str | None = None
     vnic_type: str | None = None
+    numa_policy: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -263,7 +263,8 @@ def _networks(cloud: model.Cloud) -> Iterator[snapshot.Network]:
     for uuid, (first, *rest) in of_uuid.items():
         yield snapshot.Network(
             id=uuid, name=first.name, physnet=first.physical_network,
-            vnic_type=None if rest else first.vnic_type)
+            vnic_type=None if rest else first.vnic_type,
+            numa_policy=None if rest else first.numa_policy)
 
 
 def _flavor(flavor: objects.Flavor) -> snapshot.Flavor:

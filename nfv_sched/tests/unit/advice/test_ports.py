@@ -104,7 +104,8 @@ class NetworksTest(base.TestCase):
                 snapshot.Network(id=uuids.one, name='two', physnet='a'),
                 snapshot.Network(id=uuids.two, name='two', physnet='b'),
                 snapshot.Network(id=uuids.file, name='sriov',
-                                 physnet='data', vnic_type='direct')),
+                                 physnet='data', vnic_type='direct',
+                                 numa_policy='required')),
             network_services=(snapshot.NetworkService(
                 id=uuids.dhcp, kind='dhcp', name='leased',
                 physnets=frozenset({'ext'})),))
@@ -114,6 +115,13 @@ class NetworksTest(base.TestCase):
         (network, _groups), = ports.of_networks(self.cloud, [text]).plugs
         return (network.physical_network, network.tunneled,
                 network.vnic_type)
+
+    def test_numa_policy_of_network(self):
+        """It is of the ports that the network has, and of no others."""
+        for text, policy in (('sriov', 'required'), ('mgmt', None),
+                             ('sriov,vnic-type=normal', None)):
+            (network, _groups), = ports.of_networks(self.cloud, [text]).plugs
+            self.assertEqual(policy, network.numa_policy)
 
     def test_names(self):
         for text, expected in (

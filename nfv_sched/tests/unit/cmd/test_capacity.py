@@ -13,6 +13,7 @@
 import dataclasses
 import json
 import os
+import pathlib
 
 import fixtures
 
@@ -35,6 +36,28 @@ SMALL = snapshot.Server(
     flavor=clouds.flavor(1), nodes=(snapshot.GuestNode(
         host_node=0, pins={0: 2}, dedicated=frozenset((0,)), memory=512,
         cpu_policy='dedicated'),))
+
+
+#: Node 0 has three free CPUs, and node 1 six and all virtual functions.
+NETWORKS = """\
+hosts:
+- name: one
+  cores: 6
+  threads: 1
+  memory: 16 GiB
+  numa_nodes: 2
+  pci_devices:
+  - {type: VF, node: 1, count: 4, physical_network: data}
+networks:
+  near: {physical_network: data, vnic_type: direct}
+  anywhere: {physical_network: data, vnic_type: direct, numa_policy: preferred}
+flavors:
+  pinned:
+    vcpus: 2
+    memory: 1 GiB
+    extra_specs: {'hw:cpu_policy': dedicated}
+steps: []
+"""
 
 
 class CapacityTest(base.CommandTestCase):
@@ -239,6 +262,16 @@ class CapacityTest(base.CommandTestCase):
         row, = self.table('list', '--mix', 'vrouter.4=1,fw.6=1')
         self.assertEqual((0, 'vrouter.4: 1 direct@data; fw.6: 1 normal'),
                          (row['Fits'], row['Ports']))
+
+    def test_numa_policy_of_network(self):
+        """The networks of a cloud file may have a PCI NUMA policy."""
+        self.file += '.yaml'
+        pathlib.Path(self.file).write_text(NETWORKS)
+        for network, fits in (('near', 3), ('anywhere', 4)):
+            code, out, err = self.run_command(
+                'list', '--network', network, '-f', 'json')
+            self.assertEqual(0, code, err)
+            self.assertEqual(fits, json.loads(out)[0]['Fits'])
 
     def test_ports_for_people(self):
         self.with_ports()
