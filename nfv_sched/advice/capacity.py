@@ -53,6 +53,7 @@ from nfv_sched.numa import fit
 from nfv_sched.numa import supply
 from nfv_sched.numa import topology
 from nfv_sched import request as nfv_request
+from nfv_sched.simulator import compute
 from nfv_sched.simulator import layout
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement
@@ -439,7 +440,7 @@ def _refusal(exc: servers.Refused) -> str:
 
 def _kind(name: str, host_state: ty.Any) -> str:
     """Return the kind of what binds on a host that a filter refuses."""
-    if name == _COMPUTE and not host_state.service.get('mapped', True):
+    if name == _COMPUTE and not compute.is_mapped(host_state):
         return UNMAPPED
     return _KINDS.get(name, name)
 

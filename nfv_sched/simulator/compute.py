@@ -402,6 +402,14 @@ class ComputeHost:
         return objects.NUMATopology.obj_from_db_obj(self.node.numa_topology)
 
 
+def is_mapped(host_state: ty.Any) -> bool:
+    """Return whether Nova maps a host to its cell.
+
+    :param host_state: with the service of a simulated host
+    """
+    return host_state.service.get('mapped', True)
+
+
 def new_host(name: str, number: int, group: model.HostGroup,
              topology_json: str) -> ComputeHost:
     """An empty host of a cloud file.

@@ -364,7 +364,12 @@ class Unknown(ty.NamedTuple):
 def refusal(unknown: Iterable[Unknown]) -> str:
     """Return why Placement refuses a query, for people."""
     return ('Placement refuses the request, so that Nova takes no host: it '
-            f'knows no {" and no ".join(map(str, unknown))}')
+            f'{ignorance(unknown)}')
+
+
+def ignorance(unknown: Iterable[Unknown]) -> str:
+    """Return which names Placement does not know, for people."""
+    return f'knows no {" and no ".join(map(str, unknown))}'
 
 
 class Placement:

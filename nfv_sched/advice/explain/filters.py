@@ -34,6 +34,7 @@ from nfv_sched.network import visit as network_visit
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
+from nfv_sched.simulator import compute
 from nfv_sched.simulator import placement
 from nfv_sched.simulator import state as states
 
@@ -117,7 +118,7 @@ class _Asked:
         return {host.host: found[host.host] for host in refused}
 
     def _kind(self, host: ty.Any) -> str:
-        if self._name == 'ComputeFilter' and not stock.is_mapped(host):
+        if self._name == 'ComputeFilter' and not compute.is_mapped(host):
             return values.UNMAPPED
         return ''
 

@@ -96,7 +96,8 @@ def explain(state: states.State, queries: Sequence[Query]) -> Answer:
     if unknown:
         # What else they miss does not matter as long as it is refused.
         text = placement.refusal(unknown)
-        missed = dict.fromkeys(roots.values(), {text: text})
+        missed = dict.fromkeys(
+            roots.values(), {text: placement.ignorance(unknown)})
     amounts = {each.text: each.free for requirements in required
                for each in requirements if each.free is not None}
     free = {

@@ -25,6 +25,7 @@ from nfv_sched.filters import nfv_topology
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
+from nfv_sched.simulator import compute
 from nfv_sched import text as words
 
 #: What to do about a host that is not mapped to its cell.
@@ -52,14 +53,9 @@ def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
         return '', 0
 
 
-def is_mapped(host_state: ty.Any) -> bool:
-    """Return whether Nova maps a host to its cell."""
-    return host_state.service.get('mapped', True)
-
-
 def _compute(host_state, spec, known) -> tuple[str, int]:
     service = host_state.service
-    if not is_mapped(host_state):
+    if not compute.is_mapped(host_state):
         return f'no host mapping: {DISCOVER}', 0
     if service.get('disabled'):
         why = service.get('disabled_reason')

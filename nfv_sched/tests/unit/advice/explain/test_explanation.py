@@ -306,7 +306,8 @@ class UnknownNameTest(ExplanationTestCase):
             self.assertEqual((values.Unknown(kind=kind, name=name),),
                              found.placement.unknown)
             self.assertIn(f'knows no {kind} {name}', found.reason)
-            self.assertEqual({1}, {len(host.misses) for host in found.hosts})
+            self.assertEqual({(f'knows no {kind} {name}',)},
+                             {host.misses for host in found.hosts})
             # Nothing else makes it fit, whatever it leaves.
             self.assertEqual({f'without {key}'}, {
                 each.text for each in found.relaxations})
