@@ -13,12 +13,15 @@
 
 import dataclasses
 import json
+import re
 import types
 import typing
 
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.advice import capacity
+from nfv_sched.advice.explain import explanation
+from nfv_sched.advice.explain import subject
 from nfv_sched.cloud import anonymize
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
@@ -26,8 +29,11 @@ from nfv_sched.cloud import unread
 from nfv_sched.cmd import source
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.simulator import examples
+from nfv_sched.simulator import start
 from nfv_sched.tests import base
 
+# Of a policy; names of labels are replaced.
+_LABEL = re.compile(r'\.\w+=')
 PROJECT = '0123456789abcdef0123456789abcdef'
 SPECS = {'hw:cpu_policy': 'dedicated', 'nfv:vswitch_numa_affinity': 'strict'}
 FLAVOR = snapshot.Flavor(
@@ -320,6 +326,44 @@ class DecisionTest(base.TestCase):
             self.assertEqual(
                 self.counts(cloud),
                 self.counts(anonymize.anonymize(cloud)), name)
+
+    def test_verdicts(self):
+        """What refuses each host is the same, for servers and flavors."""
+        kinds = set()
+        for name, path in examples.find().items():
+            if path.stem not in self.EXAMPLES:
+                continue
+            cloud = source.load(str(path))
+            verdicts = self.verdicts(cloud)
+            self.assertEqual(
+                verdicts, self.verdicts(anonymize.anonymize(cloud)), name)
+            kinds.update(refusal[0] for of_request in verdicts
+                         for host in of_request[-1] for refusal in host[-1])
+        self.assertGreater(len(kinds), 5, kinds)
+
+    @staticmethod
+    def verdicts(cloud):
+        found = []
+        with start.started(cloud) as state:
+            chosen = [subject.flavor(cloud, state, flavor.id)
+                      for flavor in cloud.flavors]
+            chosen += [subject.server(cloud, state, server.uuid)
+                       for server in cloud.servers]
+            for each in chosen:
+                explained = explanation.explain(
+                    state, each.text, each.asked, relax_seconds=0)
+                placed = explained.placement
+                found.append((
+                    each.asked.flavor.vcpus, each.asked.flavor.memory,
+                    explained.fits, placed.left, len(placed.unknown),
+                    [requirement.missing for requirement
+                     in placed.requirements],
+                    sorted((host.passed, len(host.misses), sorted(
+                        (refusal.filter, _LABEL.sub('=', refusal.policy),
+                         refusal.rank, refusal.raised, refusal.kind)
+                        for refusal in host.refusals))
+                        for host in explained.hosts)))
+        return sorted(found)
 
     @staticmethod
     def counts(cloud):
