@@ -128,6 +128,8 @@ class Metrics(source.Looking, cli.Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.textfile is not None:
+            _check_no_server_options(parsed_args)
         collection = _Collection(parsed_args)
         if parsed_args.textfile is not None:
             return self._write(collection, parsed_args.textfile)
@@ -375,6 +377,17 @@ def _seconds(time_stamp: str) -> float:
             tzinfo=datetime.timezone.utc).timestamp()
     except ValueError:
         return 0.0
+
+
+def _check_no_server_options(parsed_args: argparse.Namespace) -> None:
+    """Check that no option is given that only --listen has.
+
+    :raises UsageError: if one is
+    """
+    for option in ('tls_cert', 'tls_key', 'tls_client_ca', 'auth_file'):
+        if getattr(parsed_args, option) is not None:
+            raise source.UsageError(
+                f'--{option.replace("_", "-")} goes with --listen')
 
 
 def tls_context(parsed_args: argparse.Namespace) -> ssl.SSLContext | None:

@@ -183,7 +183,9 @@ class TextFileTest(MetricsTestCase):
     def test_usage(self):
         for args in ((), ('--listen', '9180'), ('--listen', 'a:b'),
                      ('--listen', 'a:1', '--textfile', 'b'),
-                     ('--listen', 'a:1', '--interval', '0')):
+                     ('--listen', 'a:1', '--interval', '0'),
+                     ('--textfile', 'b', '--tls-cert', 'c'),
+                     ('--textfile', 'b', '--auth-file', 'c')):
             self.assertEqual(2, self.run_command(*args)[0])
 
     def test_no_such_flavor(self):
