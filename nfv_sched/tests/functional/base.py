@@ -138,9 +138,13 @@ class HostDevices(fakelibvirt.HostPCIDevicesInfo):
     #: Virtual and physical functions for SR-IOV ports.
     PORT_VF = '154c'
     PORT_PF = '158b'
+    #: Virtual functions of vDPA ports and of remote-managed ports.
+    PORT_VDPA = '101e'
+    PORT_REMOTE = '1021'
     PARENT = '1572'
 
-    def __init__(self, nics=(), pfs=(), vfs=(), port_vfs=(), port_pfs=()):
+    def __init__(self, nics=(), pfs=(), vfs=(), port_vfs=(), port_pfs=(),
+                 port_vdpas=(), port_remotes=()):
         """Put devices on NUMA nodes.
 
         Each sequence has the NUMA node of each device, None for a device
@@ -151,9 +155,12 @@ class HostDevices(fakelibvirt.HostPCIDevicesInfo):
         :param vfs: virtual functions, for aliases
         :param port_vfs: virtual functions, for ports on physnet4
         :param port_pfs: whole physical functions, for such ports
+        :param port_vdpas: virtual functions with a vDPA device, for ports
+        :param port_remotes: virtual functions of a DPU, for ports
         """
         super().__init__(num_pci=0, num_pfs=0, num_vfs=0)
         self._used = 0
+        self.vdpa = fakelibvirt.HostVDPADevicesInfo()
         for node in nics:
             self._add('PCI', node)
         for node in pfs:
@@ -163,17 +170,23 @@ class HostDevices(fakelibvirt.HostPCIDevicesInfo):
                       mac_address='52:54:00:00:01:%02x' % self._used)
         self._add_functions(self.VF, vfs)
         self._add_functions(self.PORT_VF, port_vfs)
+        self._add_functions(self.PORT_VDPA, port_vdpas)
+        self._add_functions(self.PORT_REMOTE, port_remotes, vpd_fields={
+            'name': 'DPU', 'readonly': {'serial_number': 'MT0000X00001'}})
 
     def _add(self, kind, node, bus=0x81, function=0, **more):
         # One slot for each device and its functions.
         self._used += not function
-        self.add_device(
+        device = self.add_device(
             kind, bus=bus, slot=self._used, function=function,
             iommu_group=40 + len(self.devices),
             numa_node=-1 if node is None else node, **more)
+        if more.get('prod_id') == self.PORT_VDPA:
+            index = len(self.vdpa.devices)
+            self.vdpa.add_device(f'vdpa_vdpa{index}', index, device)
         return bus, self._used, function
 
-    def _add_functions(self, product, nodes):
+    def _add_functions(self, product, nodes, **more):
         # No parent has more than four, so that all are in its slot.
         nodes = sorted(nodes, key=lambda node: -1 if node is None else node)
         for node in sorted(set(nodes), key=nodes.index):
@@ -186,7 +199,7 @@ class HostDevices(fakelibvirt.HostPCIDevicesInfo):
                     mac_address='52:54:00:00:00:%02x' % (self._used + 1))
                 for function in range(1, count + 1):
                     self._add('VF', node, function=function, parent=parent,
-                              prod_id=product, vf_ratio=count)
+                              prod_id=product, vf_ratio=count, **more)
 
 
 def pci_alias(name, product, **more):
@@ -212,9 +225,15 @@ class NeutronFixture(base.LibvirtNeutronFixture):
         vnic_type = port['binding:vnic_type']
         if vnic_type != 'normal':
             port['binding:vif_details'] = {'vlan': 42}
+            if vnic_type == 'virtio-forwarder':
+                port['binding:vif_details'] = {
+                    'vhostuser_mode': 'server',
+                    'vhostuser_socket': '/run/' + port['id'][:8]}
             port['binding:vif_type'] = {
-                'direct': 'hw_veb',
-                'direct-physical': 'hostdev_physical'}[vnic_type]
+                'direct': 'hw_veb', 'macvtap': 'hw_veb',
+                'direct-physical': 'hostdev_physical',
+                'vdpa': 'ovs', 'remote-managed': 'ovs',
+                'virtio-forwarder': 'agilio_ovs'}[vnic_type]
         self._ports[port['id']] = port
         return {'port': dict(port)}
 
@@ -286,6 +305,12 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             'nova.virt.libvirt.host.Host.get_online_cpus',
             lambda host: set(self.online_cpus)))
         self._record_domains()
+        self._complete_domains()
+        # The fake libvirt detaches a device at once and sends no event; Nova
+        # waits 20 seconds for it and then sees that the device is gone.
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.driver.AsyncDeviceEventsHandler.Waiter.wait',
+            lambda waiter, timeout: False))
         # Nova runs the program uptime, which a minimal system lacks.
         self.useFixture(fixtures.MockPatchObject(
             driver.LibvirtDriver, 'get_host_uptime', return_value=''))
@@ -359,6 +384,20 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova.tests.fixtures.libvirt.Connection.defineXML', recording))
 
+    def _complete_domains(self):
+        # The fake libvirt gives interfaces of macvtap and vhost-user ports no
+        # address in the guest, as libvirt does; live migration copies it.
+        describe = fakelibvirt.Domain.XMLDesc
+
+        def described(domain, flags):
+            return describe(domain, flags).replace(
+                '</source>\n        </interface>',
+                "</source><address type='pci' domain='0x0000' bus='0x00' "
+                "slot='0x03' function='0x0'/></interface>")
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.tests.fixtures.libvirt.Domain.XMLDesc', described))
+
     def start_host(self, name='host1', switch=(1,), labels=ALL_LABELS,
                    nodes=2, physnets=None, tunnel=(), memory_gib=16,
                    devices=None, places=None):
@@ -398,8 +437,9 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
                  (1024 * 1024, self.huge_pages)])
         if not nodes:
             host_info.numa_topology.cells = []
+        pci_info = HostDevices(**(devices or {}))
         self.start_compute(hostname=name, host_info=host_info,
-                           pci_info=HostDevices(**(devices or {})))
+                           pci_info=pci_info, vdpa_info=pci_info.vdpa)
         return name
 
     @property
@@ -484,8 +524,9 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
     def port(self, vnic_type='direct', policy=None):
         """Create an SR-IOV port on physnet4; returns it as boot() wants it.
 
-        :param vnic_type: ``direct`` takes a virtual function,
-            ``direct-physical`` a whole device
+        :param vnic_type: ``direct-physical`` takes a whole device, ``vdpa``
+            and ``remote-managed`` a virtual function of their own kind, all
+            others one of ``port_vfs``
         :param policy: the port's PCI NUMA affinity policy
         """
         port = {'network_id': SRIOV, 'binding:vnic_type': vnic_type,
@@ -829,7 +870,12 @@ class PCI:
                                 HostDevices.VF)]
         spec += [{'vendor_id': fakelibvirt.PCI_VEND_ID,
                   'product_id': product, 'physical_network': 'physnet4'}
-                 for product in (HostDevices.PORT_VF, HostDevices.PORT_PF)]
+                 for product in (HostDevices.PORT_VF, HostDevices.PORT_PF,
+                                 HostDevices.PORT_VDPA)]
+        spec.append({
+            'vendor_id': fakelibvirt.PCI_VEND_ID, 'remote_managed': 'true',
+            'product_id': HostDevices.PORT_REMOTE,
+            'physical_network': 'physnet4'})
         alias = [
             pci_alias('nic', HostDevices.NIC, device_type='type-PCI'),
             pci_alias('pf', HostDevices.PF, device_type='type-PF'),

@@ -37,9 +37,11 @@ class CloudsTest(base.PCI, test_ledger.LedgerTestCase):
                      *base.WholePluginTestCase.extra_filters,
                      'VSwitchPortLimitFilter', 'SecurityRuleLimitFilter']
     devices = {
-        'host1': {'nics': [0, 1], 'port_vfs': [0, 1], 'port_pfs': [1]},
-        'host2': {'nics': [1], 'port_vfs': [1], 'port_pfs': [0]},
-        'host3': {'nics': [0], 'port_vfs': [0, 0]}}
+        'host1': {'nics': [0, 1], 'port_vfs': [0, 1], 'port_pfs': [1],
+                  'port_vdpas': [1, 1]},
+        'host2': {'nics': [1], 'port_vfs': [1], 'port_pfs': [0],
+                  'port_vdpas': [0], 'port_remotes': [0]},
+        'host3': {'nics': [0], 'port_vfs': [0, 0], 'port_remotes': [0, 1]}}
     hosts = tuple(devices)
     #: Of the ports four are physical ones.
     limits = {'vswitch_ports_per_node': 8, 'security_rules_per_node': 0,
@@ -104,7 +106,9 @@ class CloudsTest(base.PCI, test_ledger.LedgerTestCase):
         networks = choose.choice((
             'none', 'none', [base.FOO], [base.TUNNELED], [base.FOO, base.BAR],
             [('direct', None)], [('direct', 'preferred')],
-            [('direct-physical', None)]))
+            [('direct-physical', None)], [('macvtap', None)],
+            [('vdpa', None)], [('remote-managed', None)],
+            [('virtio-forwarder', None)]))
         networks = networks if networks == 'none' else [
             self.port(*each) if isinstance(each, tuple) else {'uuid': each}
             for each in networks]
