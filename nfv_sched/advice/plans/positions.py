@@ -228,6 +228,8 @@ class Positions:
         self._guests: dict[Hashable, Guest | str] = {}
         self._now: dict[str, Position] = {}
         self._degrees: dict[str, Mapping[str, float]] = {}
+        self._supplies: dict[
+            tuple[str, frozenset[str]], supply.Supply] = {}
 
     @functools.cached_property
     def _tags(self) -> Mapping[tuple, Mapping[str, str]]:
@@ -605,9 +607,7 @@ class Positions:
 
         :returns: None if those that came find none then
         """
-        devices = supply.Supply.of(restore_hosts.pools_without(
-            self.of_name[host.name], self._state.hosts[host.name].group,
-            left, self._tags))
+        devices = self._supply_without(host.name, left)
         for held in came.values():
             if held.devices is None:
                 continue
@@ -621,6 +621,20 @@ class Positions:
             if taken is None:
                 return None
             devices = taken
+        return devices
+
+    def _supply_without(self, name: str,
+                        left: frozenset[str]) -> supply.Supply:
+        host = self.of_name[name]
+        # Nova's PCI tracker takes milliseconds for a host, and a search asks
+        # for the same servers hundreds of times.
+        owners = left.intersection([
+            device.server for device in host.devices if device.server])
+        devices = self._supplies.get((name, owners))
+        if devices is None:
+            devices = self._supplies[name, owners] = supply.Supply.of(
+                restore_hosts.pools_without(
+                    host, self._state.hosts[name].group, owners, self._tags))
         return devices
 
 
