@@ -624,11 +624,11 @@ class Positions:
         return devices
 
     def _supply_without(self, name: str,
-                        left: frozenset[str]) -> supply.Supply:
+                        departed: frozenset[str]) -> supply.Supply:
         host = self.of_name[name]
         # Nova's PCI tracker takes milliseconds for a host, and a search asks
         # for the same servers hundreds of times.
-        owners = left.intersection([
+        owners = departed.intersection([
             device.server for device in host.devices if device.server])
         devices = self._supplies.get((name, owners))
         if devices is None:
