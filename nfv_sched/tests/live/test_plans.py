@@ -20,7 +20,59 @@ from nfv_sched.tests.live import test_tools
 _CLIENT = 120  # seconds
 
 
-class RebalanceTest(test_tools.ToolsTestCase):
+class PlanTestCase(test_tools.ToolsTestCase):
+
+    def run_script(self, commands):
+        """Run printed commands with the client of the cloud."""
+        script = self.directory / 'moves.sh'
+        script.write_text(commands)
+        credentials = {
+            f'OS_{name.upper()}': value for name, value
+            in self.bed.layout.credentials().items()}
+        done = subprocess.run(
+            ['bash', str(script)], text=True,
+            env={**self.bed.layout.environment(), **credentials,
+                 'OS_IDENTITY_API_VERSION': '3',
+                 'OS_REGION_NAME': layout.REGION},
+            timeout=_CLIENT * commands.count('openstack '),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(0, done.returncode, done.stdout)
+
+
+class DrainTest(PlanTestCase):
+    """With limits that are kept in Placement."""
+
+    def errors(self, *args):
+        """Run a command; returns its errors without its progress."""
+        return test_tools.without_progress(self.run_command(*args)[1])
+
+    def test_script(self):
+        """The printed commands empty the host."""
+        servers = [
+            self.boot(self.flavor(2, **base.STRICT), host=base.LEFT,
+                      networks=self.networks()),
+            self.boot(self.flavor(1, **base.pinned()), host=base.LEFT)]
+        for command in (('drain', 'plan', base.LEFT),
+                        ('failover', 'check', '--host', base.LEFT),
+                        ('explain', 'server', servers[0].id)):
+            self.assertEqual('', self.errors(*command), command)
+        plan = self.document('drain', 'plan', base.LEFT)
+        self.assertTrue(plan['exact'])
+        destinations = {guest['uuid']: guest['destination']
+                        for guest in plan['guests']}
+        self.assertEqual({server.id for server in servers},
+                         destinations.keys())
+        service, = self.admin.compute.services(
+            binary='nova-compute', host=base.LEFT)
+        self.addCleanup(self.admin.compute.enable_service, service)
+        self.run_script(self.run_command(
+            'drain', 'plan', base.LEFT, '-f', 'commands')[0])
+        self.assertEqual(destinations, {
+            server.id: self.show(server).compute_host for server in servers})
+        self.assert_strict(servers[0])
+
+
+class RebalanceTest(PlanTestCase):
     """All is on one host; one of the others lacks a physical network."""
 
     def setUp(self):
@@ -92,21 +144,8 @@ class RebalanceTest(test_tools.ToolsTestCase):
 
     def carry_out(self):
         """Run the commands of the plan."""
-        out, _err = self.run_command(
-            'rebalance', 'plan', '-f', 'commands', code=3)
-        script = self.directory / 'moves.sh'
-        script.write_text(out)
-        credentials = {
-            f'OS_{name.upper()}': value for name, value
-            in self.bed.layout.credentials().items()}
-        done = subprocess.run(
-            ['bash', str(script)], text=True,
-            env={**self.bed.layout.environment(), **credentials,
-                 'OS_IDENTITY_API_VERSION': '3',
-                 'OS_REGION_NAME': layout.REGION},
-            timeout=_CLIENT * out.count('openstack '),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.assertEqual(0, done.returncode, done.stdout)
+        self.run_script(self.run_command(
+            'rebalance', 'plan', '-f', 'commands', code=3)[0])
 
     def test_spread(self):
         networks = [self.network(number) for number in range(6)]
