@@ -27,6 +27,7 @@ from nfv_sched.advice.plans import defrag
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice.plans import positions
 from nfv_sched.cloud import snapshot
+from nfv_sched.nova import scheduler
 from nfv_sched.simulator import actions
 from nfv_sched.simulator import engine
 from nfv_sched.simulator import start
@@ -94,6 +95,11 @@ class Trials:
         self._found = found
         self._flavor = flavor
         self._most = most
+        self._strict = {
+            server.uuid for server in found.servers
+            if 'strict' in server.flavor.extra_specs.values()} if (
+                'VSwitchNUMAAffinityFilter' in found.options[
+                    'filter_scheduler']['enabled_filters']) else set()
 
     def room(self, moves):
         """How many servers can be booted after moves.
@@ -110,7 +116,11 @@ class Trials:
                 action='live_migrate', number=len(simulation.outcomes) + 1,
                 live_migrate=(names[uuid],), host=host,
                 targets=(names[uuid],)))
-            if not simulation.outcomes[-1].ok:
+            outcome = simulation.outcomes[-1]
+            # Up to Nova 33 the claim of a live migration has no limits, and
+            # may leave the node of the switch: a plan has no such move.
+            if not outcome.ok or (
+                    uuid in self._strict and outcome.vswitch != 'local'):
                 return None
         for count in range(self._most):
             simulation.step(actions.Boot(
@@ -278,4 +288,6 @@ class TestDefrag(base.TestCase):
         check()
         print('defrag: %s' % seen)
         self.assertGreater(seen['moves'], seen['run'] // 20)
-        self.assertFalse(seen['refused in the trial'])
+        # Without limits only the trial shows where a live migration ends.
+        if scheduler.live_migration_carries_limits():
+            self.assertFalse(seen['refused in the trial'])
