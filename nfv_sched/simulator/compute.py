@@ -403,10 +403,7 @@ class ComputeHost:
 
 
 def is_mapped(host_state: ty.Any) -> bool:
-    """Return whether Nova maps a host to its cell.
-
-    :param host_state: with the service of a simulated host
-    """
+    """Return whether Nova maps a simulated host to its cell."""
     return host_state.service.get('mapped', True)
 
 
