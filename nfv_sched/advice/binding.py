@@ -132,14 +132,11 @@ def _too_small(case: _Case, guest: topology.Guest,
 
 
 def _confining(case: _Case, trials: list[_Trial]) -> str:
-    """Return which things keep a guest from the rest of what is free.
+    """Return which things together keep a guest from what is free.
 
-    None of them does so alone. Without them, CPUs would seem to lack of which
-    there are enough on a node.
-
-    :param trials: things that are not enough alone
-    :returns: empty if they are not enough together, either
+    :returns: empty if it does not fit without them, either
     """
+    # Not named, CPUs would seem to lack of which there are enough on a node.
     if not case.fits(trials):
         return ''
     kinds = ' and '.join(trial.kind for trial in _fewest(case, trials))

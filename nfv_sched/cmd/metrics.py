@@ -127,9 +127,16 @@ class Metrics(source.Looking, cli.Command):
                  'configuration; with --from, none)')
         return parser
 
+    def check(self, parsed_args: argparse.Namespace) -> None:
+        """Refuse options that contradict each other."""
+        super().check(parsed_args)
+        for option in ('tls_cert', 'tls_key', 'tls_client_ca', 'auth_file'):
+            if parsed_args.listen is None and (
+                    getattr(parsed_args, option) is not None):
+                raise source.UsageError(
+                    f'--{option.replace("_", "-")} goes with --listen')
+
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        if parsed_args.textfile is not None:
-            _check_no_server_options(parsed_args)
         collection = _Collection(parsed_args)
         if parsed_args.textfile is not None:
             return self._write(collection, parsed_args.textfile)
@@ -377,17 +384,6 @@ def _seconds(time_stamp: str) -> float:
             tzinfo=datetime.timezone.utc).timestamp()
     except ValueError:
         return 0.0
-
-
-def _check_no_server_options(parsed_args: argparse.Namespace) -> None:
-    """Check that no option is given that only --listen has.
-
-    :raises UsageError: if one is
-    """
-    for option in ('tls_cert', 'tls_key', 'tls_client_ca', 'auth_file'):
-        if getattr(parsed_args, option) is not None:
-            raise source.UsageError(
-                f'--{option.replace("_", "-")} goes with --listen')
 
 
 def tls_context(parsed_args: argparse.Namespace) -> ssl.SSLContext | None:
