@@ -31,6 +31,11 @@ _LIVE, _COLD = '2.30', '2.56'
 # the last step of a move, after the server is shown active on the new one.
 _PAUSE = 5
 
+# Seconds until nova-scheduler has heard of all moves: a live migration leaves
+# it with the server on the source, until both hosts send the list of their
+# servers, each scheduler_instance_sync_interval (120 by default).
+_SYNC = 130
+
 #: Most kinds of hosts that the reason of one server names.
 _LACKS = 3
 
@@ -69,7 +74,9 @@ def commands(moves: Collection[trial.Move],
     """Yield a script that makes moves, in order, and stops at a failure.
 
     Each move is over, and its server on its host, before the next begins.
-    Before a move to a host that an earlier one has left there is a pause.
+    Before a move to a host that an earlier one has left there is a pause, and
+    a longer one before a move for which Nova looks where a server is that was
+    live migrated.
 
     :param moves: live and cold migrations
     :param before: lines of the script before the moves
@@ -79,7 +86,14 @@ def commands(moves: Collection[trial.Move],
         yield from _HEAD.splitlines() if moves else ['set -eu']
     yield from before
     left: set[str] = set()
+    migrated: set[str] = set()
     for move in moves:
+        if not migrated.isdisjoint(move.related):
+            yield comment('until nova-scheduler knows where the servers are '
+                          f'that {move.name} is to be with or apart from')
+            yield f'sleep {_SYNC}'
+            migrated.clear()
+            left.clear()
         if move.destination in left:
             yield comment(f'until Nova has given back the room on '
                           f'{move.destination}')
@@ -90,6 +104,7 @@ def commands(moves: Collection[trial.Move],
                       f'{move.source} to {move.destination}')
         to_host = ('--host', move.destination, '--', move.uuid)
         if move.kind == movable.LIVE:
+            migrated.add(move.uuid)
             yield _openstack(
                 _LIVE, 'server', 'migrate', '--live-migration', *to_host)
             yield _arrived(move, _MOVING)

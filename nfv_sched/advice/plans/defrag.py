@@ -352,7 +352,8 @@ class _Search:
             after = self._known.move(arrangement, uuid, name)
             if after is not None:
                 yield trial.move_of(
-                    self._known.servers[uuid], source, name), after
+                    self._known.servers[uuid], source, name,
+                    related=self._known.related(uuid)), after
 
     def _cost(self, uuid: str) -> int:
         """What it costs to move a server: memory, MiB."""

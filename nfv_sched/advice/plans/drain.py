@@ -352,7 +352,7 @@ class _Search:
 
     def _move(self, uuid: str, name: str) -> trial.Move:
         return trial.move_of(self._known.servers[uuid], self._host, name,
-                             self._kinds[uuid])
+                             self._kinds[uuid], self._known.related(uuid))
 
     def _choose(
         self, few: Mapping[str, Sequence[str]], until: float,

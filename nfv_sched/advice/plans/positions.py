@@ -51,6 +51,7 @@ _NOBODY: frozenset[str] = frozenset()
 _NEAR = {'local': 1.0, 'partial': 0.5, 'remote': 0.0}
 _SOFT = 'soft-'
 _AFFINITY = 'affinity'
+_ANTI_AFFINITY = 'anti-affinity'
 #: Hints of the scheduler that name servers.
 SAME_HOST = 'same_host'
 DIFFERENT_HOST = 'different_host'
@@ -538,6 +539,22 @@ class Positions:
         if hint not in self._hints:
             return _NO_HINT
         return self.servers[uuid].hints.get(hint, _NO_HINT)
+
+    def related(self, uuid: str) -> tuple[str, ...]:
+        """Return UUIDs of servers with whose hosts Nova compares a host.
+
+        The filters of server hints and of anti-affinity do, by what compute
+        nodes tell nova-scheduler.
+
+        :param uuid: UUID of the server that is to be placed
+        """
+        group = self._members.get(uuid)
+        fellows = group.members if group is not None and (
+            group.policy == _ANTI_AFFINITY) else ()
+        return tuple(dict.fromkeys(
+            each for each in (*self.hinted(SAME_HOST, uuid),
+                              *self.hinted(DIFFERENT_HOST, uuid), *fellows)
+            if each != uuid))
 
     def _any_on(self, name: str, uuids: Iterable[str],
                 arrangement: Arrangement) -> bool:

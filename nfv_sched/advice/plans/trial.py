@@ -48,6 +48,8 @@ class Move:
     :ivar source: name of its host
     :ivar destination: name of the host to which it goes
     :ivar paused: whether it is paused, and stays so
+    :ivar related: UUIDs of the servers on whose hosts it depends which hosts
+        Nova takes: those of its hints and of its anti-affinity group
     """
 
     uuid: str
@@ -58,21 +60,24 @@ class Move:
     source: str
     destination: str
     paused: bool = False
+    related: tuple[str, ...] = ()
 
 
 def move_of(server: snapshot.Server, source: str, destination: str,
-            kind: str = movable.LIVE) -> Move:
+            kind: str = movable.LIVE,
+            related: tuple[str, ...] = ()) -> Move:
     """A move of a server.
 
     :param server: the server
     :param source: name of its host
     :param destination: name of the host to which it goes
     :param kind: how it is moved
+    :param related: see :class:`Move`
     """
     return Move(uuid=server.uuid, name=server.name, kind=kind,
                 flavor=server.flavor.name, memory=server.flavor.memory,
                 source=source, destination=destination,
-                paused=server.state == movable.PAUSED)
+                paused=server.state == movable.PAUSED, related=related)
 
 
 class Failure(ty.NamedTuple):

@@ -10,6 +10,7 @@ import random
 import time
 
 import fixtures
+from nova import context
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client
 
@@ -74,6 +75,8 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         self.servers = []
         self.volumes = []
         self.made = []
+        # UUIDs of those of which nova-scheduler does not know the host.
+        self.migrated = set()
 
     # -- the cloud
 
@@ -217,11 +220,25 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         if server['status'] == 'VERIFY_RESIZE':
             self.admin_api.post_server_action(uuid, {'confirmResize': None})
             self.wait_for(server, ('ACTIVE', 'SHUTOFF'))
+        if kind == movable.LIVE:
+            self.migrated.add(uuid)
         self._run_periodics()
         return None
 
+    def synchronize(self):
+        """Tell nova-scheduler which servers are on which host.
+
+        Nova does, each ``scheduler_instance_sync_interval``.
+        """
+        self.migrated.clear()
+        for compute in self.computes.values():
+            compute.manager._sync_scheduler_instance_info(
+                context.get_admin_context())
+
     def move(self, move):
-        """Make a move of a plan."""
+        """Make a move of a plan, as its script does."""
+        if not self.migrated.isdisjoint(move.related):
+            self.synchronize()
         why = self.make(move.uuid, move.kind, move.destination)
         self.assertIsNone(why, (move, self.made))
         self.assertEqual(
@@ -249,6 +266,7 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
         self.addDetail('plan', base.content.text_content(repr(plan)))
         for move in plan.moves:
             self.move(move)
+        self.synchronize()
         if plan.exact and not plan.failed:
             for guest in plan.staying:
                 self.assertStays(guest)

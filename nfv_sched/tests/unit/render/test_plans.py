@@ -216,6 +216,28 @@ class CommandsTest(base.TestCase):
             self.assertEqual(pauses, before, lines)
             self.assertEqual(len(hosts), len(parsed(lines)))
 
+    def test_servers_that_belong_together(self):
+        """Nova does not know at once where live migrations have ended."""
+        def move(name, *related, kind='live'):
+            return trial.Move(
+                uuid=name, name=name, flavor='f', memory=1, kind=kind,
+                source='one', destination='two', related=related)
+
+        for moves, pauses in (
+                ((move('a'), move('b', 'c')), []),
+                ((move('a', 'b'), move('b', 'a')), [1]),
+                ((move('a'), move('b'), move('c', 'x', 'a')), [2]),
+                ((move('a'), move('b', 'a'), move('c', 'a')), [1]),
+                ((move('a'), move('b', 'a'), move('c', 'b')), [1, 2]),
+                ((move('a', kind='cold'), move('b', 'a')), [])):
+            begun = 0
+            before = []
+            for line in plans.commands(moves):
+                begun += ' --host ' in line
+                if line == 'sleep 130':
+                    before.append(begun)
+            self.assertEqual(pauses, before, moves)
+
     def test_disable(self):
         (_version, args), = parsed([plans.disable('one', "it's broken")])
         self.assertEqual(

@@ -295,6 +295,9 @@ class DrainTest(running.RunningTestCase):
             self.assertEqual([('a', 'two'), ('b', 'two')], self.hinted(
                 'c p4 one', 'a p1 one', 'b p1 one', 'd p4 two', 'e p4 three',
                 'f p4 three', hints={'b': {'same_host': hint}}))
+            of_a, of_b = self.found.moves
+            self.assertEqual((), of_a.related)
+            self.assertIn(of_a.uuid, of_b.related)
         # Both go where there is room for both.
         self.assertEqual([('a', 'three'), ('b', 'three')], self.hinted(
             'a p2 one', 'b p2 one', 'c p4 two', 'd p2 two', 'e p4 three',
@@ -337,6 +340,14 @@ class DrainTest(running.RunningTestCase):
         self.assertEqual(
             {lacks.Kind.GROUP: 2},
             found['a'][2])
+
+    def test_related(self):
+        """Nova compares with the hosts of an anti-affinity group only."""
+        for group, count in (('apart', 1), ('soft', 0)):
+            self.hinted(f'a p1 one {group}', f'b p1 two {group}', hints={})
+            of_a, = self.found.moves
+            self.assertEqual(count, len(of_a.related))
+            self.assertNotIn(of_a.uuid, of_a.related)
 
     def test_affinity(self):
         """Nova lets no member leave, wherever the others would go."""
