@@ -94,7 +94,7 @@ def _pages(entries: Sequence[Mapping[str, str]]
             kib = int(size) if size.isdigit() else (
                 strutils.string_to_bytes(size, return_int=True) // 1024)
             found[int(entry['node']), kib] = int(entry['count'])
-        except (KeyError, TypeError, ValueError) as exc:
+        except (KeyError, OverflowError, TypeError, ValueError) as exc:
             raise ValueError(
                 f'reserved_huge_pages = {dict(entry)} is malformed') from exc
     return found

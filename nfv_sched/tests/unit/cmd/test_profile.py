@@ -269,6 +269,8 @@ class ProfileTest(base.CommandTestCase):
                         '[compute]\ncpu_dedicated_set = 3-65536\n',
                         '[DEFAULT]\nreserved_huge_pages = size:1GB\n',
                         '[DEFAULT]\nreserved_huge_pages = nothing\n',
+                        '[DEFAULT]\nreserved_huge_pages = node:0,size:'
+                        f'{"9" * 400}GB,count:1\n',
                         '[DEFAULT]\nreserved_host_memory_mb = $x\n',
                         '[DEFAULT]\ncpu_allocation_ratio = $nothing\n',
                         '[neutron]\nphysnets = a\n'
