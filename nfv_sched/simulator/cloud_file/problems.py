@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import difflib
 import re
 
+from nfv_sched import text as words
+
 Path = tuple[str | int, ...]
 
 _MAX_ERRORS = 20
@@ -24,10 +26,12 @@ _MAX_ERRORS = 20
 class InputError(Exception):
     """A cloud file that cannot be used.
 
-    :param problems: texts on what is wrong, one line each
+    :param problems: texts on what is wrong, each of which is shown as a line
     """
 
     def __init__(self, problems: Sequence[str]):
+        # Names in a file may have line breaks.
+        problems = [words.line(problem) for problem in problems]
         super().__init__('\n'.join(problems))
         self.problems = tuple(problems)
 

@@ -230,6 +230,18 @@ class StartTest(base.SimulatorTestCase):
                 cloud(servers=(server(),)), text)
             self.assertIn(wanted, str(error))
 
+    def test_names_with_line_breaks(self):
+        """They do not make a line of their own of an error."""
+        found = cloud(servers=(dataclasses.replace(
+            server(), name='vm\n\u2028\x1b[31m\r'),))
+        error = self.assertRaises(
+            problems.InputError, self.run_steps, found,
+            'steps: [{delete: other}]')
+        self.assertEqual(
+            ("steps.yaml:1: steps[0].delete: there is no server 'other'; "
+             r'known: vm\n\u2028\x1b[31m\r',), error.problems)
+        self.assertEqual(error.problems, tuple(str(error).splitlines()))
+
     def test_replaces(self):
         """What a file of steps has counts instead of the snapshot's."""
         done, state = self.run_steps(cloud(), '''
