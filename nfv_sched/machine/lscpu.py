@@ -27,7 +27,7 @@ from nfv_sched.cloud import codec
 from nfv_sched.machine import facts
 from nfv_sched.machine import values
 
-_NODE_CPUS = re.compile(r'NUMA node(\d+) CPU\(s\)')
+_NODE_CPUS = re.compile(r'NUMA node(\d{1,5}) CPU\(s\)')
 #: Columns that together tell a core from all others.
 _CORE = ('drawer', 'book', 'socket', 'core')
 

@@ -21,9 +21,9 @@ from nfv_sched.machine import values
 
 ROOT = '/sys'
 
-_NODE = re.compile(r'node(\d+)')
-_PAGES = re.compile(r'hugepages-(\d+)kB')
-_MEMORY = re.compile(r'MemTotal:\s*(\d+) kB')
+_NODE = re.compile(r'node(\d{1,5})')
+_PAGES = re.compile(r'hugepages-(\d{1,12})kB')
+_MEMORY = re.compile(r'MemTotal:\s*(\d{1,15}) kB')
 # What the kernel numbers the vendors of x86 CPUs by, in their modalias.
 _VENDORS = {'0000': 'intel', '0002': 'amd'}
 _VENDOR = re.compile(r'type:x86,ven([0-9A-F]{4})')

@@ -186,6 +186,8 @@ class LscpuTest(ReadTestCase):
             ({'lscpu': [{'field': 'Thread(s) per core:', 'data': '1'},
                         {'field': 'On-line CPU(s) list:', 'data': 'a'}]},
              "'a' is no list of CPUs"),
+            ({'lscpu': [{'field': f'NUMA node{"9" * 5000} CPU(s):',
+                         'data': '0'}]}, 'it has 0'),
         ):
             self.assertIn(told, self.refused(content, memory=[1]))
 

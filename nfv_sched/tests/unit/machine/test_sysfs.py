@@ -95,6 +95,8 @@ class SysTest(base.TestCase):
             (siblings, '1', 'CPU 0 is not among its own sibling threads'),
             ('devices/system/node/node0/meminfo', 'nothing',
              'meminfo has no MemTotal'),
+            ('devices/system/node/node0/meminfo',
+             f'Node 0 MemTotal: {"9" * 5000} kB', 'meminfo has no MemTotal'),
             ('devices/system/cpu/cpu1/topology/physical_package_id', 'x',
              'physical_package_id is no number'),
             ('devices/system/cpu/online', '0-99999999999',
