@@ -171,7 +171,7 @@ class FilesTest(cmd_base.CommandTestCase):
     def attach_files(self, _exc_info):
         """Show the files of the smallest case that fails."""
         for name, value in self.contents.items():
-            self.addDetail(name, content.Content(
+            self.addDetail(str(name), content.Content(
                 content_type.UTF8_TEXT,
                 lambda value=value: [repr(value[:20000]).encode()]))
 
