@@ -9,10 +9,13 @@ limited in proportion to it; depth and single texts have fixed limits.
 
 from collections.abc import Iterator
 import contextlib
+import errno
 import gzip
 import json
 import math
+import os
 import re
+import stat
 import typing as ty
 
 #: MiB that a file may have unless the option says otherwise.
@@ -88,6 +91,8 @@ def read(path: str, size: int | None = None) -> bytes:
     :raises LimitError: if it is too large
     """
     most = _size if size is None else size
+    if is_named_pipe(path):
+        raise OSError(errno.EINVAL, 'is a named pipe', path)
     chunks = []
     count = 0
     with open(path, 'rb') as raw:
@@ -101,6 +106,17 @@ def read(path: str, size: int | None = None) -> bytes:
                              else f'{most} bytes')
             chunks.append(chunk)
     return b''.join(chunks)
+
+
+def is_named_pipe(path: str) -> bool:
+    """Return whether a file is a pipe whose reader may wait for ever.
+
+    The pipe of another process, as by ``<(command)`` in a shell, has no name.
+    """
+    try:
+        return stat.S_ISFIFO(os.stat(os.path.realpath(path)).st_mode)
+    except OSError:
+        return False
 
 
 def parse_json(content: bytes) -> ty.Any:

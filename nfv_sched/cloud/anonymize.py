@@ -38,6 +38,8 @@ _UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}',
 _NUMBER = re.compile(
     r'-?\d{1,10}(?:\.\d{1,9})?(?:-\d{1,10}|[kKMGT]i?[bB]?|bit|[bB])?',
     re.ASCII)
+# Of a number that is kept: longer ones may be of a card or a customer.
+_MOST_DIGITS = 10
 _NUMBERS_WITH_DOTS = re.compile(r'[\d.]+', re.ASCII)
 _ADDRESS = re.compile(
     r'[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]', re.IGNORECASE)
@@ -390,6 +392,9 @@ class _Anonymizer:
                     for key, value in data.items() if not _SERIAL.search(key)}
         if isinstance(data, list):
             return list(map(self._data, data))
+        if isinstance(data, int | float) and (
+                len(re.sub('[^0-9]', '', repr(data))) > _MOST_DIGITS):
+            return 0
         return self._value(data)
 
     def _word(self, word: str) -> str:

@@ -15,6 +15,7 @@
 neither NUMA nodes nor sibling threads.  Each source says what it knows.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
@@ -23,6 +24,10 @@ from nfv_sched.machine import values
 
 #: More CPUs than that are an error in a file.
 MOST_CPUS = 1 << 16
+#: More NUMA nodes than that, no Linux has.
+MOST_NODES = 1 << 10
+#: More sibling threads of a core than that are an error, too.
+MOST_THREADS = 64
 #: More memory of a NUMA node than that, in MiB, is one, too: 64 TiB.
 MOST_MEMORY = 1 << 26
 
@@ -140,7 +145,7 @@ def _cores(cpus: Iterable[CPU]) -> dict[int, tuple[values.Core, ...]]:
     of_core: dict[tuple, list[CPU]] = {}
     for cpu in cpus:
         _expect_number(cpu.number, 'CPU')
-        _expect_number(cpu.node, 'NUMA node')
+        _expect_number(cpu.node, 'NUMA node', MOST_NODES)
         if cpu.number in seen:
             raise values.MachineError(f'CPU {cpu.number} is there twice')
         seen.add(cpu.number)
@@ -159,8 +164,18 @@ def _cores(cpus: Iterable[CPU]) -> dict[int, tuple[values.Core, ...]]:
             for node, cores in found.items()}
 
 
-def _expect_number(number: int, what: str) -> None:
-    if not 0 <= number < MOST_CPUS:
+def expect_threads(threads: Collection[int]) -> None:
+    """Refuse a core with more sibling threads than any CPU has.
+
+    :raises MachineError: if there are too many
+    """
+    if len(threads) > MOST_THREADS:
+        raise values.MachineError(
+            f'a core cannot have {len(threads)} sibling threads')
+
+
+def _expect_number(number: int, what: str, most: int = MOST_CPUS) -> None:
+    if not 0 <= number < most:
         raise values.MachineError(f'{what} {number} is out of range')
 
 
@@ -168,7 +183,7 @@ def _memory(facts: Facts, nodes: list[int]) -> tuple[Mapping[int, int], bool]:
     """Memory of each NUMA node in MiB, and whether it was spread evenly."""
     if facts.memory is not None:
         for node, memory in facts.memory.items():
-            _expect_number(node, 'NUMA node')
+            _expect_number(node, 'NUMA node', MOST_NODES)
             if not 0 <= memory <= MOST_MEMORY:
                 raise values.MachineError(
                     f'NUMA node {node} cannot have {memory} MiB of memory')

@@ -100,6 +100,7 @@ def _cpus(entries: list):
                 for cpu in siblings):
             raise values.MachineError(
                 f'{_TOPOLOGY} has a core without thread_siblings')
+        facts.expect_threads(siblings)
+        core = tuple(sorted(siblings))
         for cpu in siblings:
-            yield facts.CPU(number=cpu, node=node,
-                            core=tuple(sorted(siblings)))
+            yield facts.CPU(number=cpu, node=node, core=core)

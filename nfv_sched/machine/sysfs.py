@@ -80,8 +80,13 @@ def _names(folder: str) -> list[str]:
         return []
 
 
+def _opened(path: str, flags: int) -> int:
+    # A copy of /sys may have a pipe that nobody writes to.
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _text(*path: str) -> str:
-    with open(os.path.join(*path), encoding='utf-8') as file:
+    with open(os.path.join(*path), encoding='utf-8', opener=_opened) as file:
         return file.read(_MOST).strip()
 
 
@@ -102,6 +107,7 @@ def _cpu(folder: str, number: int, node: int) -> facts.CPU:
     if number not in siblings:
         raise values.MachineError(
             f'{folder}: CPU {number} is not among its own sibling threads')
+    facts.expect_threads(siblings)
     return facts.CPU(number=number, node=node, core=tuple(sorted(siblings)),
                      socket=_whole(folder, 'physical_package_id'))
 

@@ -32,6 +32,11 @@ objects.register_all()
 #: Highest number of a vCPU that is looked at; Nova makes a set of all numbers
 #: that a text such as 0-4000000000 stands for.
 MOST_VCPUS = 1 << 16
+#: Extra specs of a flavor, beyond which it is not looked at: Nova takes
+#: seconds for each hundred.
+MOST_SPECS = 256
+#: Characters of the value of an extra spec, as the API limits it.
+MOST_VALUE = 255
 #: Linux takes no host with more NUMA nodes.
 MOST_NODES = 1 << 10
 
@@ -164,6 +169,9 @@ _CPU_SET = re.compile(r'\^?\d+(-\d+)?(,\^?\d+(-\d+)?)*')
 # Characters of a set of CPUs that Nova's pattern refuses in milliseconds.
 _SHORT = 32
 _NODES = ('hw:numa_nodes', 'hw_numa_nodes')
+_PAGE_SIZES = ('hw:mem_page_size', 'hw_mem_page_size')
+# Characters of a page size; float() makes more than 308 digits infinite.
+_MOST_SIZE = 32
 
 
 def malformed_cpus(key: str, value: str) -> str | None:
@@ -173,6 +181,25 @@ def malformed_cpus(key: str, value: str) -> str | None:
     if (_CPU_SETS.fullmatch(key) and len(value) > _SHORT
             and not _CPU_SET.fullmatch(value)):
         return 'not a set of CPUs such as 0-3,^2,8'
+    return None
+
+
+def unreadable(extra_specs: Mapping[str, ty.Any]) -> str | None:
+    """Return why extra specs would take minutes to read, or fill the memory.
+
+    :param extra_specs: all those of a flavor
+    :returns: None if Nova can be given them
+    """
+    if len(extra_specs) > MOST_SPECS:
+        return (f'{len(extra_specs)} extra specs are more than {MOST_SPECS}, '
+                'which nfv-sched does not look at')
+    for key, value in extra_specs.items():
+        if len(str(value)) > MOST_VALUE or len(str(key)) > MOST_VALUE:
+            return (f'{key[:40]} has more than {MOST_VALUE} characters, which '
+                    'no API takes')
+        reason = oversized(key, value)
+        if reason is not None:
+            return reason
     return None
 
 
@@ -188,6 +215,8 @@ def oversized(key: str, value: ty.Any) -> str | None:
     if key in _NODES and text.isdecimal() and (
             len(text) > 9 or int(text) > MOST_NODES):
         return f'{key} is more than {MOST_NODES}, which no host has'
+    if key in _PAGE_SIZES and len(text) > _MOST_SIZE:
+        return f'{key} is longer than any page size'
     return None
 
 

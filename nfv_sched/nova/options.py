@@ -26,6 +26,7 @@ from oslo_config import cfg
 from oslo_utils import strutils
 
 from nfv_sched.cloud import codec
+from nfv_sched import files
 from nfv_sched.machine import settings
 from nfv_sched.nova import flavors
 
@@ -45,14 +46,23 @@ def read(paths: Sequence[str]) -> settings.Settings:
     :param paths: of its files, as nova-compute has them by ``--config-file``
     :raises OptionsError: if nova-compute would not start with it
     """
+    for path in paths:
+        if files.is_named_pipe(path):
+            raise OptionsError(f'{path}: is a named pipe')
     conf = cfg.ConfigOpts()
     # Nova's own functions for that register groups that it has once for all.
     conf.register_opts(compute.ALL_OPTS)
     conf.register_opts(compute.compute_group_opts, group='compute')
     conf.register_opts(neutron.ALL_OPTS, group='neutron')
+    # A source is a driver that the file names, and what that reads elsewhere.
+    conf.set_override('config_source', [])
     try:
         conf([], project='nova', default_config_files=list(paths),
              default_config_dirs=[])
+        conf.clear_override('config_source')
+        if conf.config_source:
+            raise ValueError(
+                'config_source is not followed; give the files themselves')
         neutron.register_dynamic_opts(conf)
         return settings.Settings(
             shared=_cpus(conf.compute.cpu_shared_set),

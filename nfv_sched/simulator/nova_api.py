@@ -50,6 +50,7 @@ with warnings.catch_warnings():
     from nova.pci import request as pci_request
     from nova.pci import stats as pci_stats
     from nova.pci import whitelist
+    from nova.scheduler.filters import numa_topology_filter
     from nova.scheduler import host_manager
     from nova.scheduler import manager
     from nova.scheduler import request_filter
@@ -78,6 +79,7 @@ Claim = claims.Claim
 MoveClaim = claims.MoveClaim
 HostManager = host_manager.HostManager
 HostState = host_manager.HostState
+NUMATopologyFilter = numa_topology_filter.NUMATopologyFilter
 ReadOnlyDict = host_manager.ReadOnlyDict
 SchedulerManager = manager.SchedulerManager
 PciDeviceStats = pci_stats.PciDeviceStats

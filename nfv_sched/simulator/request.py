@@ -43,13 +43,12 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
     :returns: ``nova.objects.InstanceNUMATopology`` or None
     :raises Refused: if the API refuses them
     """
-    for key, value in flavor.extra_specs.items():
-        reason = flavors.oversized(key, value)
-        if reason is not None:
-            raise servers.Refused(f'the flavor cannot be read: {reason}')
+    reason = flavors.unreadable(flavor.extra_specs)
+    if reason is not None:
+        raise servers.Refused(f'the flavor cannot be read: {reason}')
     try:
         return nova_api.numa_get_constraints(flavor, image_meta)
-    except (exception.NovaException, ValueError) as e:
+    except (exception.NovaException, ArithmeticError, ValueError) as e:
         raise servers.Refused(f'the Nova API refuses the flavor: {e}')
 
 

@@ -21,6 +21,7 @@ As in Nova, HostStates are made anew for every request.  Only the parsed record
 of a compute node is kept as long as it does not change.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 import typing as ty
 
@@ -28,6 +29,7 @@ from nova import exception
 from nova import objects
 
 from nfv_sched.network import sources
+from nfv_sched.numa import evaluation
 from nfv_sched import request
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import model
@@ -127,6 +129,27 @@ class _CountedFilter:
         return left
 
 
+def too_many_arrangements(host_state: ty.Any,
+                          spec: objects.RequestSpec) -> bool:
+    """Return whether Nova's own NUMA search on a host may never end."""
+    host, guest = host_state.numa_topology, spec.numa_topology
+    return bool(host and guest) and evaluation.many_permutations(
+        len(host.cells), len(guest.cells))
+
+
+def _bounded(host_passes: Callable[..., bool]) -> Callable[..., bool]:
+    """Return Nova's NUMATopologyFilter for hosts on which it comes to an end.
+
+    A file can have hosts and flavors with which it would not; nova-scheduler
+    would stand still.
+    """
+    def passes(host_state, spec):
+        return not too_many_arrangements(host_state, spec) and host_passes(
+            host_state, spec)
+
+    return passes
+
+
 class HostManager(nova_api.HostManager):
     """Nova's host manager over simulated hosts.
 
@@ -154,6 +177,9 @@ class HostManager(nova_api.HostManager):
             for number, name in enumerate(dict.fromkeys(
                 host.group.cell for host in hosts.values()), 1)}
         super().__init__()
+        for f in self.enabled_filters:
+            if type(f) is nova_api.NUMATopologyFilter:
+                f.host_passes = _bounded(f.host_passes)
         self.enabled_filters = [
             type(type(f).__name__, (_CountedFilter,), {})(f, self.counts)
             for f in self.enabled_filters]

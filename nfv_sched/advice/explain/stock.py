@@ -22,10 +22,12 @@ import typing as ty
 from nova import objects
 
 from nfv_sched.filters import nfv_topology
+from nfv_sched.numa import evaluation
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
 from nfv_sched.simulator import compute
+from nfv_sched.simulator import scheduler
 from nfv_sched import text as words
 
 #: What to do about a host that is not mapped to its cell.
@@ -64,6 +66,10 @@ def _compute(host_state, spec, known) -> tuple[str, int]:
 
 
 def _numa(host_state, spec, known) -> tuple[str, int]:
+    if scheduler.too_many_arrangements(host_state, spec):
+        return ("Nova's search on this host would try more than "
+                f'{evaluation.MAX_CLAIM_TRIES} arrangements: '
+                'nova-scheduler would stand still'), 0
     found = refusal(nfv_topology.NFVTopologyFilter(), host_state, spec, known)
     return (text(found), found.rank) if found is not None else ('', 0)
 

@@ -47,6 +47,16 @@ def is_list(key: str) -> bool:
     return _VCPUS.fullmatch(key) is not None
 
 
+def too_many(subject: values.Subject) -> Iterator[values.Finding]:
+    """More extra specs than can be looked at."""
+    count = len(subject.flavor.extra_specs)
+    if count > flavors.MOST_SPECS:
+        yield values.Finding(
+            values.ERROR, values.WHOLE, f'{count} extra specs: nfv-sched '
+            f'looks at {flavors.MOST_SPECS} at most',
+            'remove those that do nothing')
+
+
 def misshapen(subject: values.Subject) -> Iterator[values.Finding]:
     """Keys with characters, and values of a length, that no API takes."""
     for key, value in subject.flavor.extra_specs.items():

@@ -42,6 +42,7 @@ from nfv_sched.rules import base
 
 #: All rules.
 RULES = (
+    values.Rule('too many keys', keys.too_many),
     values.Rule('form refused', keys.misshapen),
     values.Rule('value refused', keys.values_refused),
     values.Rule('key refused', keys.keys_refused),
@@ -126,6 +127,8 @@ def findings(subject: values.Subject) -> list[Found]:
                   if each.severity == values.ERROR}
         if rule.name in _LAST and errors:
             continue
+        if len(subject.flavor.extra_specs) > flavors.MOST_SPECS and found:
+            break
         for each in dict.fromkeys(rule.find(subject)):
             if rule.name in _ONCE and each.key in errors:
                 continue
@@ -176,6 +179,8 @@ def read(flavor: snapshot.Flavor,
     :param flavor: the flavor
     :param image: properties of the image that servers are booted with
     """
+    if len(flavor.extra_specs) > flavors.MOST_SPECS:
+        return values.Subject(flavor=flavor, image=dict(image), unread=True)
     refused = {}
     for key, value in flavor.extra_specs.items():
         message = flavors.refusal(key, value)

@@ -250,7 +250,8 @@ class EveryTextTest(base.TestCase):
         host = dataclasses.replace(
             host, devices=(device,), providers=(root, nested, other),
             stats={'num_acme': '1', 'io_workload': '2'}, cpu_info=json.dumps(
-                {'vendor': 'acme', 'topology': {'sockets': 2}}))
+                {'vendor': 'acme', 'topology': {'sockets': 2},
+                 'card': 49177555123456, 'pins': [884455667.7889900]}))
         server = dataclasses.replace(
             CLOUD.servers[0], flavor=flavor, image={
                 'os_password': 'acme', 'hw_customer': 'acme',
@@ -269,8 +270,9 @@ class EveryTextTest(base.TestCase):
             aggregates=(aggregate,)))
         cloud = result.cloud
         text = json.dumps(codec.encode(cloud)).lower()
-        for name in ('acme', '123456', mac, serial, '10.0.0.1', uuids.other,
-                     'password', 'customer', 'signature', 'mapping'):
+        for name in ('acme', '123456', '491775', '884455', mac, serial,
+                     '10.0.0.1', uuids.other, 'password', 'customer',
+                     'signature', 'mapping'):
             self.assertNotIn(name.lower(), text)
         # What was equal still is.
         new, = cloud.hosts

@@ -262,6 +262,9 @@ class ProfileTest(base.CommandTestCase):
             2, '--facts', self.facts, '--check', path, '-f', 'ovs'))
 
     def test_unreadable_nova_conf(self):
+        # No driver is loaded.
+        self.useFixture(fixtures.MonkeyPatch(
+            'oslo_config.cfg.ConfigOpts._open_source_from_opt_group', None))
         for content in ('cpu_shared_set', '[DEFAULT]\n'
                         'reserved_host_memory_mb = much\n',
                         '[compute]\ncpu_shared_set = 3-x\n',
@@ -272,6 +275,8 @@ class ProfileTest(base.CommandTestCase):
                         '[DEFAULT]\nreserved_huge_pages = node:0,size:'
                         f'{"9" * 400}GB,count:1\n',
                         '[DEFAULT]\nreserved_host_memory_mb = $x\n',
+                        '[DEFAULT]\nconfig_source = remote\n[remote]\n'
+                        'driver = remote_file\nuri = http://nowhere/x\n',
                         '[DEFAULT]\ncpu_allocation_ratio = $nothing\n',
                         '[neutron]\nphysnets = a\n'
                         '[neutron_physnet_a]\nnuma_nodes = x\n'):
@@ -279,6 +284,12 @@ class ProfileTest(base.CommandTestCase):
             err = self.refused(1, '--facts', self.facts, '--check', path)
             self.assertRegex(err, f'^error: .*{path}.*\n$')
             self.assertNotIn('internal', err)
+        pipe = f'{self.folder}/pipe'
+        os.mkfifo(pipe)
+        for command in (('--facts', self.facts, '--check', pipe),
+                        ('--facts', pipe)):
+            self.assertEqual(f'error: {pipe}: is a named pipe\n',
+                             self.refused(1, *command))
         self.assertRegex(self.refused(
             1, '--facts', self.facts, '--check', f'{self.folder}/none'),
             '^error: .*none')

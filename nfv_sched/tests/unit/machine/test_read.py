@@ -232,6 +232,12 @@ class IronicTest(ReadTestCase):
             ({'numa_topology': {**topology, 'cpus': [
                 {'numa_node': 0, 'thread_siblings': [True]}]}},
              'a core without thread_siblings'),
+            ({'numa_topology': {**topology, 'cpus': [
+                {'numa_node': 0, 'thread_siblings': list(range(65))}]}},
+             'cannot have 65 sibling threads'),
+            ({'numa_topology': {**topology, 'cpus': [
+                {'numa_node': 1024, 'thread_siblings': [0]}]}},
+             'NUMA node 1024 is out of range'),
             ({'numa_topology': {**topology, 'cpus': []}},
              'sibling threads of the CPUs are not known'),
         ):

@@ -92,6 +92,7 @@ class SysTest(base.TestCase):
         siblings = 'devices/system/cpu/cpu0/topology/thread_siblings_list'
         for path, text, told in (
             (siblings, '0-x', "'0-x' is no list of CPUs"),
+            (siblings, '0-64', 'cannot have 65 sibling threads'),
             (siblings, '1', 'CPU 0 is not among its own sibling threads'),
             ('devices/system/node/node0/meminfo', 'nothing',
              'meminfo has no MemTotal'),
@@ -108,5 +109,10 @@ class SysTest(base.TestCase):
             trees.write(self.root, path, text)
             self.assertIn(told, self.refused())
             trees.write(self.root, path, before)
-        os.unlink(os.path.join(self.root, siblings))
+        path = os.path.join(self.root, siblings)
+        os.unlink(path)
+        os.mkfifo(path)
+        # It is as good as empty.
+        self.assertIn('not among its own sibling', self.refused())
+        os.unlink(path)
         self.assertIn('No such file', self.refused())

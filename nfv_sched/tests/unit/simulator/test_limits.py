@@ -94,7 +94,10 @@ class CPUSetTest(base.TestCase):
                 ('hw:cpu_realtime_mask', '^0,^1-' + '\u0669' * 11),
                 ('hw:cpu_realtime_mask', '0-99999999999,x'),
                 ('hw:cpu_dedicated_mask', ','.join(['0-65000'] * 1000)),
-                ('hw:numa_nodes', '99999999999')):
+                ('hw:numa_nodes', '99999999999'),
+                ('hw:mem_page_size', '9' * 200),
+                ('hw:mem_page_size', f'{"9" * 400}TB'),
+                ('pci_passthrough:alias', ','.join(['a:1'] * 5000))):
             self.assertRaises(
                 servers.Refused, request.constraints, flavors.flavor(
                     'f', 4, 1024, {
@@ -103,11 +106,18 @@ class CPUSetTest(base.TestCase):
                 nova_api.image_meta({}))
         for name, value in (('hw_numa_cpus.0', '0-99999999999'),
                             ('hw_cpu_realtime_mask', '^0-99999999999'),
-                            ('hw_numa_nodes', 99999999999)):
+                            ('hw_numa_nodes', 99999999999),
+                            ('hw_mem_page_size', f'{"9" * 400}TB')):
             self.assertRaises(
                 ValueError, nova_api.image_meta, {name: value})
             self.assertRaises(
                 flavors.ImageError, flavors.image, {name: str(value)})
+
+    def test_many(self):
+        specs = {f'trait:CUSTOM_{number}': 'required' for number in range(257)}
+        self.assertIn('257 extra specs', flavors.unreadable(specs))
+        del specs['trait:CUSTOM_0']
+        self.assertIsNone(flavors.unreadable(specs))
 
     def test_allowed(self):
         for value in ('0-3', '^0', '0,2-5,^3', '0-65535'):

@@ -110,6 +110,21 @@ class ExplanationTest(ExplanationTestCase):
         self.assertEqual(2, len(found.places[0].cpus))
         self.assertEqual((), found.relaxations)
 
+    def test_search_without_end(self):
+        """Nova's own filter would try each arrangement of 16 NUMA nodes."""
+        found = self.explain(
+            24, 8192, """
+hosts: [{name: big, numa_nodes: 16, cores: 8, memory: 64 GiB}]
+flavors: {small: {vcpus: 1, memory: 1 GiB}}
+options:
+  filter_scheduler: {enabled_filters: [NUMATopologyFilter]}
+steps: [{boot: s, flavor: small}]
+""", relax_seconds=0, hw__numa_nodes='8', hw__cpu_policy='dedicated')
+        self.assertFalse(found.fits)
+        refusal, = self.host(found, 'big').refusals
+        self.assertEqual('NUMATopologyFilter', refusal.filter)
+        self.assertIn('5000000 arrangements', refusal.text)
+
     def test_host_without_mapping(self):
         with self.simulation(CLOUD) as simulation:
             simulation.run()

@@ -118,6 +118,9 @@ def fine(specs, **fields):
 E, W, N = values.ERROR, values.WARNING, values.NOTE
 
 CASES = {
+    'too many keys': (
+        broken(E, '', {f'x:{number}': '1' for number in range(257)}),
+        fine({f'x:{number}': '1' for number in range(256)})),
     'form refused': (
         broken(E, 'mine:gr\xf6\xdfe', {'mine:gr\xf6\xdfe': '1'}),
         broken(E, 'hw:gr\xf6\xdfe', {'hw:gr\xf6\xdfe': '1'}),
