@@ -64,6 +64,10 @@ _NUMBER = re.compile(r'[0-9]{1,4}')
 # Keys that a message shows without quotes.
 _PLAIN_KEY = re.compile(r'[A-Za-z0-9_:.-]{1,40}')
 
+#: Extra specs of a flavor, beyond which tools do not look at it: Nova takes
+#: seconds for each hundred.
+MOST_SPECS = 256
+
 # How many unknown keys a message names.
 _NAMED_KEYS = 3
 

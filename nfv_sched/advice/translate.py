@@ -83,6 +83,11 @@ def flavor(found: snapshot.Flavor) -> Translated:
 
     :param found: the flavor
     """
+    if len(found.extra_specs) > policy.MOST_SPECS:
+        return dataclasses.replace(
+            _translated(found.name, translations.FLAVOR, [],
+                        found.extra_specs, found.extra_specs),
+            errors=_errors(found))
     lines = [_line(translations.FLAVOR, key, value, found.extra_specs)
              for key, value in found.extra_specs.items()]
     extra_specs = _merged(lines)
@@ -93,16 +98,18 @@ def flavor(found: snapshot.Flavor) -> Translated:
             do='a guest had one NUMA node by default; policies need one')
         lines.append(line)
         extra_specs = _merged(lines)
-    errors = tuple([
-        (each.key, each.finding) for each in lint.lint([
-            dataclasses.replace(found, extra_specs=extra_specs)])
-        if each.severity == values.ERROR])
+    errors = _errors(dataclasses.replace(found, extra_specs=extra_specs))
     if not errors:
         lines = [_told_what_floats(line, found, extra_specs)
                  for line in lines]
     return dataclasses.replace(
         _translated(found.name, translations.FLAVOR, lines, extra_specs,
                     found.extra_specs), errors=errors)
+
+
+def _errors(flavor: snapshot.Flavor) -> tuple[tuple[str, str], ...]:
+    return tuple([(each.key, each.finding) for each in lint.lint([flavor])
+                  if each.severity == values.ERROR])
 
 
 def image(name: str, properties: Mapping[str, str]) -> Translated:

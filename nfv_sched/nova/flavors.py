@@ -26,15 +26,14 @@ import typing as ty
 from nova import exception
 from nova import objects
 
+from nfv_sched import policy
+
 # Makes the classes attributes of nova.objects.
 objects.register_all()
 
 #: Highest number of a vCPU that is looked at; Nova makes a set of all numbers
 #: that a text such as 0-4000000000 stands for.
 MOST_VCPUS = 1 << 16
-#: Extra specs of a flavor, beyond which it is not looked at: Nova takes
-#: seconds for each hundred.
-MOST_SPECS = 256
 #: Characters of the value of an extra spec, as the API limits it.
 MOST_VALUE = 255
 #: Linux takes no host with more NUMA nodes.
@@ -190,9 +189,9 @@ def unreadable(extra_specs: Mapping[str, ty.Any]) -> str | None:
     :param extra_specs: all those of a flavor
     :returns: None if Nova can be given them
     """
-    if len(extra_specs) > MOST_SPECS:
-        return (f'{len(extra_specs)} extra specs are more than {MOST_SPECS}, '
-                'which nfv-sched does not look at')
+    if len(extra_specs) > policy.MOST_SPECS:
+        return (f'{len(extra_specs)} extra specs are more than '
+                f'{policy.MOST_SPECS}, which nfv-sched does not look at')
     for key, value in extra_specs.items():
         if len(str(value)) > MOST_VALUE or len(str(key)) > MOST_VALUE:
             return (f'{key[:40]} has more than {MOST_VALUE} characters, which '

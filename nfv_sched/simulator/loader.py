@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import typing as ty
 
+from nfv_sched import policy
 from nfv_sched.simulator.cloud_file import hosts as cloud_hosts
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import schema
@@ -141,6 +142,12 @@ class _Loader:
     def _check_flavors(self, cloud: model.WhatIf) -> None:
         for flavor in cloud.flavors.values():
             if not flavor.validate:
+                continue
+            if len(flavor.extra_specs) > policy.MOST_SPECS:
+                self._found.add(
+                    ('flavors', flavor.name, 'extra_specs'),
+                    f'{len(flavor.extra_specs)} extra specs are more than '
+                    f'{policy.MOST_SPECS}')
                 continue
             for key, value in flavor.extra_specs.items():
                 complaint = self._check_extra_spec(key, value)

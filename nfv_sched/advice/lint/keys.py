@@ -22,6 +22,7 @@ from nfv_sched.advice.lint import values
 from nfv_sched.advice import translations
 from nfv_sched.cloud import snapshot
 from nfv_sched.nova import flavors
+from nfv_sched import policy as nfv_policy
 from nfv_sched.rules import base
 
 #: Keys that differ by so many letters at most are like each other.
@@ -50,10 +51,10 @@ def is_list(key: str) -> bool:
 def too_many(subject: values.Subject) -> Iterator[values.Finding]:
     """More extra specs than can be looked at."""
     count = len(subject.flavor.extra_specs)
-    if count > flavors.MOST_SPECS:
+    if count > nfv_policy.MOST_SPECS:
         yield values.Finding(
             values.ERROR, values.WHOLE, f'{count} extra specs: nfv-sched '
-            f'looks at {flavors.MOST_SPECS} at most',
+            f'looks at {nfv_policy.MOST_SPECS} at most',
             'remove those that do nothing')
 
 

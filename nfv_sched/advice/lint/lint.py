@@ -127,7 +127,7 @@ def findings(subject: values.Subject) -> list[Found]:
                   if each.severity == values.ERROR}
         if rule.name in _LAST and errors:
             continue
-        if len(subject.flavor.extra_specs) > flavors.MOST_SPECS and found:
+        if len(subject.flavor.extra_specs) > nfv_policy.MOST_SPECS and found:
             break
         for each in dict.fromkeys(rule.find(subject)):
             if rule.name in _ONCE and each.key in errors:
@@ -179,7 +179,7 @@ def read(flavor: snapshot.Flavor,
     :param flavor: the flavor
     :param image: properties of the image that servers are booted with
     """
-    if len(flavor.extra_specs) > flavors.MOST_SPECS:
+    if len(flavor.extra_specs) > nfv_policy.MOST_SPECS:
         return values.Subject(flavor=flavor, image=dict(image), unread=True)
     refused = {}
     for key, value in flavor.extra_specs.items():

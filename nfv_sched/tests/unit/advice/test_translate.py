@@ -250,6 +250,14 @@ class TranslateTest(base.TestCase):
             'hw:cpu_policy': 'dedicated',
             'hw:wrs:shared_vcpu': '0'})).errors)
 
+    def test_many_keys(self):
+        """They stay, and the error says how many there are."""
+        specs = {f'hw:wrs:x{number}': '1' for number in range(257)}
+        found = translate.flavor(flavor(extra_specs=specs))
+        (_key, text), = found.errors
+        self.assertIn('257 extra specs', text)
+        self.assertEqual(({}, ()), (found.set, found.unset))
+
     def test_misspelt(self):
         """A line of the table for several keys takes those of Nova only."""
         line, = translate.flavor(flavor(

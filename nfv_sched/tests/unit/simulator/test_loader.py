@@ -199,6 +199,9 @@ BAD = [
     ('hw:cpu_policy: dedicated', 'nfv:vswitch_numa_affinity: strictly',
      "flavors.f.extra_specs['nfv:vswitch_numa_affinity']: the Nova API "
      'refuses this'),
+    ('hw:cpu_policy: dedicated', '\n      '.join(
+        f'x{number}: y' for number in range(257)),
+     'flavors.f.extra_specs: 257 extra specs are more than 256'),
     ('hw:cpu_policy: dedicated', 'nfv:vswitch_affinity: strict',
      "flavors.f.extra_specs['nfv:vswitch_affinity']: the Nova API refuses "
      'this'),
