@@ -119,8 +119,8 @@ def _path(files: Mapping[str, str], name: str) -> str | None:
 
 def _machine(path: str) -> values.Machine:
     """The machine of a file; of its memory nothing needs to be known."""
-    if not os.path.isfile(path):
-        raise source.UnreadError(f'{path}: is no file')
+    if os.path.isdir(path):
+        raise source.UnreadError(f'{path}: is a folder; a file is needed')
     try:
         known = read.load(path)
         if not known.cpus:

@@ -172,6 +172,12 @@ class FactsTest(base.TestCase):
             f'{self.path("a")}: is a folder; a file is needed',
             self.refused())
 
+    def test_a_pipe(self):
+        """Nobody may ever write to it."""
+        os.mkfifo(self.path('a'))
+        self.assertEqual(
+            f'{self.path("a")}: is a named pipe', self.refused())
+
     def test_two_files(self):
         self.write(a=lscpu(), a_json=lscpu())
         self.assertEqual(
