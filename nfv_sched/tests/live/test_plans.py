@@ -64,7 +64,9 @@ class DrainTest(PlanTestCase):
                          destinations.keys())
         service, = self.admin.compute.services(
             binary='nova-compute', host=base.LEFT)
-        self.addCleanup(self.admin.compute.enable_service, service)
+        # By its ID: the service as it was read is enabled, which openstacksdk
+        # would not send.
+        self.addCleanup(self.admin.compute.enable_service, service.id)
         self.run_script(self.run_command(
             'drain', 'plan', base.LEFT, '-f', 'commands')[0])
         self.assertEqual(destinations, {
