@@ -175,8 +175,7 @@ class FactsTest(base.TestCase):
     def test_a_pipe(self):
         """Nobody may ever write to it."""
         os.mkfifo(self.path('a'))
-        self.assertEqual(
-            f'{self.path("a")}: is a named pipe', self.refused())
+        self.assertIn(self.path('a'), self.refused())
 
     def test_two_files(self):
         self.write(a=lscpu(), a_json=lscpu())

@@ -3,6 +3,8 @@
 
 import time
 
+import fixtures
+
 from nfv_sched import files
 from nfv_sched.nova import flavors
 from nfv_sched.simulator.cloud_file import problems
@@ -118,6 +120,18 @@ class CPUSetTest(base.TestCase):
         self.assertIn('257 extra specs', flavors.unreadable(specs))
         del specs['trait:CUSTOM_0']
         self.assertIsNone(flavors.unreadable(specs))
+        self.assertIsNotNone(flavors.unreadable({'x' * 256: '1'}))
+
+    def test_overflow(self):
+        """As of a number that Nova's arithmetic does not take."""
+        def overflow(flavor, image):
+            raise OverflowError('infinity')
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nfv_sched.simulator.nova_api.numa_get_constraints', overflow))
+        self.assertRaises(
+            servers.Refused, request.constraints,
+            flavors.flavor('f', 4, 1024, {}), nova_api.image_meta({}))
 
     def test_allowed(self):
         for value in ('0-3', '^0', '0,2-5,^3', '0-65535'):

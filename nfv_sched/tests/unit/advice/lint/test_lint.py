@@ -468,6 +468,11 @@ class RulesTest(base.TestCase):
                 for each in found:
                     self.assertTrue(each.finding and each.do, what)
 
+    def test_nothing_else_of_too_many_keys(self):
+        specs = {f'mine:\xf6{number}': '1' for number in range(257)}
+        found, = broken(E, '', specs).run()
+        self.assertEqual('too many keys', found.rule)
+
     def test_nothing_is_found_of_good_flavors(self):
         for specs in ({}, STRICT, {**MIXED, 'nfv:shared_vcpu': '0'},
                       {'hw:numa_nodes': '2'}, {
