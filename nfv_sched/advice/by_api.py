@@ -40,11 +40,10 @@ def known(cloud: snapshot.Cloud) -> snapshot.Cloud:
 
     :param cloud: the cloud as the API shows it
     """
-    if not any('Placement' in text for text in cloud.missing):
-        # One without resource providers is one that Placement does not have.
-        return cloud
+    # Others without resource providers are such that Placement does not have.
+    unread = cloud.unread(snapshot.MissingKind.PROVIDERS)
     return dataclasses.replace(cloud, hosts=tuple([
-        host for host in cloud.hosts if host.providers]))
+        host for host in cloud.hosts if host.uuid not in unread]))
 
 
 def startable(cloud: snapshot.Cloud) -> snapshot.Cloud:

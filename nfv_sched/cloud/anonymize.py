@@ -22,12 +22,10 @@ import typing as ty
 import uuid
 
 from nfv_sched.cloud import snapshot
-from nfv_sched.cloud import unread
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.rules import base
 from nfv_sched.rules import place
 
-_NAMED = re.compile(r'\b(Cell|Host) \S+')
 _NO_NAME = re.compile(r'[^0-9A-Z_]+')
 
 # Anything but white space and ASCII punctuation other than "-", "." and "_".
@@ -70,15 +68,6 @@ _DROPPED = 'dropped'
 _LABELS = base.Names('nfv_vswitch', 'nfv_node')
 # Options that name an availability zone.
 _ZONES = ('default_schedule_zone', 'default_availability_zone')
-# Words of what is said in ``Cloud.missing``.
-_SENTENCE = frozenset("""
-    A API Cell Host Left Migration Neutron Neutron's Nova Placement Server
-    There What What and all answer answers are as asked cannot cell cells
-    compute does disabled flavor flavors for from has have host hosts in is
-    its left malformed microversion migration not of or out port ports read
-    record s server servers show such that the there time to was were while
-    without a an be being cell's
-    """.split())
 
 Field = tuple[type, str]
 
@@ -155,12 +144,13 @@ class _Anonymizer:
             *(name for move in cloud.moves or ()
               for name in (move.source, move.target) if name),
             *(agent.host for agent in cloud.network_agents or ()),
-            *(name for aggregate in cloud.aggregates
-              for name in aggregate.hosts)])
+            *(name for each in (*cloud.aggregates, *cloud.missing)
+              for name in each.hosts)])
         self._hypervisor = _Names(
             'node', (host.hypervisor for host in hosts))
         self._cell = _Names(
-            'cell', (each.cell for each in (*hosts, *servers)),
+            'cell', (each.cell for each in (
+                *hosts, *servers, *cloud.missing)),
             ('', 'cell0'))
         defaults = cloud.options.get('DEFAULT', {})
         self._zone = _Names(
@@ -244,14 +234,17 @@ class _Anonymizer:
                 snapshot.PCIRequest: 'id port',
                 snapshot.Server: 'uuid project group',
                 snapshot.Migration: 'uuid server',
+                snapshot.Missing: 'uuids',
                 snapshot.Aggregate: 'uuid', snapshot.Group: 'uuid members',
                 snapshot.NetworkAgent: 'id',
                 snapshot.NetworkService: 'id', snapshot.Network: 'id'}),
             (self._host, {
                 snapshot.Host: 'name', snapshot.Server: 'host',
                 snapshot.Migration: 'source target',
+                snapshot.Missing: 'hosts',
                 snapshot.NetworkAgent: 'host'}),
-            (self._cell, {snapshot.Host: 'cell', snapshot.Server: 'cell'}),
+            (self._cell, {snapshot.Host: 'cell', snapshot.Server: 'cell',
+                          snapshot.Missing: 'cell'}),
             (self._zone, {
                 snapshot.Host: 'zone', snapshot.Server: 'zone',
                 snapshot.NetworkAgent: 'zone',
@@ -277,7 +270,9 @@ class _Anonymizer:
                           snapshot.Server: 'created moved',
                           snapshot.Migration: 'updated'}),
             (_version, {snapshot.Cloud: 'nova nfv_sched'}),
-            (lambda _text: '', {snapshot.Cloud: 'source'}),
+            # Errors may name anyone.
+            (lambda _text: '', {snapshot.Cloud: 'source',
+                                snapshot.Missing: 'text'}),
             (lambda text: text and _DROPPED,
              {snapshot.Host: 'disabled_reason'}),
         ):
@@ -286,8 +281,7 @@ class _Anonymizer:
                     (kind, name): _each_text(replace_text)
                     for name in names.split()})
         handlers.update({
-            (snapshot.Cloud, 'missing'):
-                lambda texts: tuple(map(self._sentence, texts)),
+            (snapshot.Missing, 'kind'): lambda kind: kind,
             (snapshot.Cloud, 'options'): self._options,
             (snapshot.Cloud, 'consumers'): self._consumers,
             (snapshot.Server, 'allocations'): self._allocations,
@@ -561,19 +555,6 @@ class _Anonymizer:
         if name == _FLAVORS:
             return _each(value, self._flavor)
         return self._text(value)
-
-    def _sentence(self, text: str) -> str:
-        """Return what is missing, without the error, which may name anyone."""
-        cell = unread.cell(text)
-        if cell is not None:
-            # Those who read the file have to know which hosts are concerned.
-            name, reason = cell
-            return f'Cell {self._cell(name)} {reason}'
-        return _RUN.sub(
-            lambda match: match[0] if match[0] in _SENTENCE
-            else self._word(match[0]),
-            _NAMED.sub(lambda match: f'A {match[1].lower()}',
-                       text.partition(':')[0]))
 
     def _options(self, options: Mapping[str, Mapping[str, ty.Any]],
                  ) -> dict[str, dict[str, ty.Any]]:

@@ -129,7 +129,7 @@ def _parts(connection: sdk_connection.Connection, parts: Collection[str],
         progress('flavors', len(found['flavors']), len(found['flavors']))
     if 'servers' in parts and 'hosts' not in parts:
         progress('servers', 0, 1)
-        missing: list[str] = []
+        missing: list[snapshot.Missing] = []
         _services(connection, _negotiated(connection), missing)
         found['servers'] = tuple(sorted(
             _all(connection, 'servers', {'all_tenants': '1'}, _server),
@@ -303,7 +303,7 @@ def _with_hosts(connection: sdk_connection.Connection, servers: bool,
     :param servers: whether to read the servers
     """
     version = _negotiated(connection)
-    missing: list[str] = []
+    missing: list[snapshot.Missing] = []
     found: dict[str, ty.Any] = {}
     progress('hosts', 0, 1)
     aggregates = [aggregate for _number, aggregate in sorted(
@@ -349,7 +349,8 @@ def _aggregate(row: Mapping) -> tuple[int, snapshot.Aggregate]:
 
 
 def _services(
-    connection: sdk_connection.Connection, version: str, missing: list[str],
+    connection: sdk_connection.Connection, version: str,
+    missing: list[snapshot.Missing],
 ) -> tuple[dict[str, Mapping], set[str]]:
     """The services nova-compute by host, and hosts of cells without answer.
 
@@ -363,15 +364,15 @@ def _services(
               if row['status'] == _UNKNOWN}
     if silent:
         # Pages of servers have none of theirs.
-        missing.append(f'{text.count(len(silent), "host")} and all servers '
-                       f'there are left out: cells do not answer, such as '
-                       f'that of {min(silent)}')
+        missing.append(snapshot.Missing(
+            kind=snapshot.MissingKind.SILENT_HOSTS,
+            hosts=tuple(sorted(silent))))
     return services, silent
 
 
 def _hosts(connection: sdk_connection.Connection,
            aggregates: Iterable[snapshot.Aggregate], version: str,
-           missing: list[str]) -> list[snapshot.Host]:
+           missing: list[snapshot.Missing]) -> list[snapshot.Host]:
     """The hosts, without their resource providers.
 
     :param version: microversion for services
@@ -442,7 +443,7 @@ def _texts(values: Mapping) -> dict[str, str]:
 
 def _servers(connection: sdk_connection.Connection,
              groups: Iterable[snapshot.Group], version: str,
-             missing: list[str]) -> list[snapshot.Server]:
+             missing: list[snapshot.Missing]) -> list[snapshot.Server]:
     """The servers with their hosts, without allocations."""
     group_of = {member: group.uuid for group in groups
                 for member in group.members}
@@ -459,14 +460,15 @@ def _servers(connection: sdk_connection.Connection,
         connection, 'servers', {'all_tenants': '1'}, parse, version)
         if server is not None]
     if hidden:
-        missing.append(
-            f'Left out: {text.count(len(hidden), "server")} without a flavor, '
-            f'as while a cell does not answer, such as {min(hidden)}')
+        missing.append(snapshot.Missing(
+            kind=snapshot.MissingKind.SERVERS, uuids=tuple(sorted(hidden))))
     later = [what for since, what in _SHOWN
              if _numbers(version) < since]
     if later and servers:
-        missing.append(f'The compute API has microversion {version}, and does '
-                       f'not show of servers: {", ".join(later)}')
+        missing.append(snapshot.Missing(
+            kind=snapshot.MissingKind.SERVER_FIELDS,
+            text=f'The compute API has microversion {version}, and does not '
+                 f'show of servers: {", ".join(later)}'))
     return servers
 
 

@@ -12,10 +12,10 @@
 """Write frozen dataclasses as JSON and read them, by their type hints.
 
 The key of a field is its name.  A field that has its default value is left
-out.  Supported hints are bool, int, float, str, Any, dataclasses,
-``tuple[x, ...]``, ``frozenset[x]``, ``Mapping[x, y]``, and each of these or
-None.  Sets of numbers are written as lists of CPUs: ``0-3,8``.  What is read
-is 0 or more, and whole numbers have 63 bits, unless
+out.  Supported hints are bool, int, float, str, Any, dataclasses, enumerations
+of strings, ``tuple[x, ...]``, ``frozenset[x]``, ``Mapping[x, y]``, and each of
+these or None.  Sets of numbers are written as lists of CPUs: ``0-3,8``.  What
+is read is 0 or more, and whole numbers have 63 bits, unless
 ``Annotated[int, range(...)]`` says otherwise.  ``Annotated[str, 255]`` is a
 text of at most so many characters.
 
@@ -27,6 +27,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 import contextvars
 import dataclasses
+import enum
 import functools
 import types
 import typing as ty
@@ -232,6 +233,8 @@ def _plain_reader(kind: ty.Any) -> Callable[[ty.Any], ty.Any]:
                                  _reader(args[1]))
     if kind is ty.Any:
         return _read_any
+    if isinstance(kind, enum.EnumType):
+        return functools.partial(_read_member, kind)
     if origin is ty.Annotated:
         return functools.partial(
             _read_text if args[0] is str else _read_whole, args[1])
@@ -249,6 +252,14 @@ def _read_text(most: int, data: ty.Any) -> str:
         return data
     _read_scalar(str, data)
     raise WrongError(f'must have {most} characters at most, not {len(data)}')
+
+
+def _read_member(kind: type[enum.StrEnum], data: ty.Any) -> enum.StrEnum:
+    try:
+        return kind(data)
+    except ValueError:
+        raise WrongError(f'must be one of {", ".join(kind)}, not '
+                         f'{_shown(data)}') from None
 
 
 def _read_any(data: ty.Any) -> ty.Any:

@@ -29,6 +29,8 @@ from nfv_sched import policy
 from nfv_sched import text
 
 FORMAT = 'nfv-sched snapshot'
+#: Of files that can be read.
+VERSIONS = (1, snapshot.VERSION)
 
 _GZIP = b'\x1f\x8b'
 # Messages that are shown of a file. Masking their secrets takes time.
@@ -106,20 +108,35 @@ def load(path: str) -> snapshot.Cloud:
         raise FileError(f'{path}: not a snapshot: {exc}') from exc
     if not isinstance(data, dict) or data.get('format') != FORMAT:
         raise FileError(f'{path}: not a snapshot')
-    version = data.get('version')
-    if version != snapshot.VERSION:
+    version, content = data.get('version'), data.get('cloud')
+    if version not in VERSIONS:
         raise FileError(
             f'{path}: a snapshot of version {policy.shown(version)}; this '
-            f'release of nfv-sched reads version {snapshot.VERSION}')
+            'release of nfv-sched reads versions '
+            f'{" and ".join(map(str, VERSIONS))}')
+    if version == 1:
+        _convert_sentences(content)
     try:
-        cloud = codec.decode(snapshot.Cloud, data.get('cloud'))
+        cloud = codec.decode(snapshot.Cloud, content)
         sound.check_names(cloud)
         sound.check(cloud)
     except (codec.WrongError, files.LimitError) as exc:
         raise FileError(f'{path}: {exc}') from exc
     # Errors, as an older release may have written them.
-    missing = list(map(text.mask_secrets, cloud.missing[:_MAX_MISSING]))
+    missing = [
+        dataclasses.replace(each, text=text.mask_secrets(each.text))
+        for each in cloud.missing[:_MAX_MISSING]]
     if len(cloud.missing) > _MAX_MISSING:
-        missing.append(f'{len(cloud.missing) - _MAX_MISSING} more messages of '
-                       'the snapshot are left out')
+        missing.append(snapshot.Missing(
+            kind=snapshot.MissingKind.OTHER,
+            text=f'{len(cloud.missing) - _MAX_MISSING} more messages of the '
+                 'snapshot are left out'))
     return dataclasses.replace(cloud, missing=tuple(missing))
+
+
+def _convert_sentences(content: ty.Any) -> None:
+    """Change what is missing in a file of version 1, which has sentences."""
+    if isinstance(content, dict) and isinstance(content.get('missing'), list):
+        content['missing'] = [
+            {'kind': snapshot.MissingKind.OTHER, 'text': sentence}
+            for sentence in content['missing']]

@@ -44,13 +44,14 @@ class Places(ty.NamedTuple):
     traits: frozenset[str] | None = None
     resource_classes: frozenset[str] | None = None
 
-    def missing(self) -> tuple[str, ...]:
-        """What could not be read, a sentence each."""
+    def missing(self) -> tuple[snapshot.Missing, ...]:
+        """Return what could not be read."""
         if not self.failed:
             return ()
-        return (f'Placement cannot be read for '
-                f'{text.count(len(self.failed), "host")}, such as: '
-                f'{next(iter(self.failed.values()))}',)
+        return (snapshot.Missing(
+            kind=snapshot.MissingKind.PROVIDERS,
+            uuids=tuple(sorted(self.failed)),
+            text=text.mask_secrets(next(iter(self.failed.values())))),)
 
     def others(
         self, servers: Iterable[str],

@@ -49,6 +49,7 @@ _OTHER_IMAGE_PREFIXES = ('owner_', 'user_id', 'instance_uuid', 'clean_',
 # What a row raises that is not as Nova writes it.
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 _CELL_DISABLED = 'its cell is disabled'
+_Kind = snapshot.MissingKind
 
 
 def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
@@ -64,7 +65,7 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     if progress is None:
         progress = _silent
     taken = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
-    missing: list[str] = []
+    missing: list[snapshot.Missing] = []
     aggregates = records.aggregates()
     groups = records.groups()
     flavors = [_flavor(row) for row in records.flavors()]
@@ -73,7 +74,7 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     progress('hosts', len(hosts), len(hosts))
     servers = _servers(cells, groups, _devices_of(hosts), missing, progress)
     moves = _moves(cells, servers, missing)
-    missing[:0] = cells.failures
+    missing[:0] = _unread_cells(cells)
     network = _read_neutron(conf, missing, progress)
     agents_found = None if network is None else _read_agents(
         conf, missing, progress)
@@ -85,7 +86,9 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     return snapshot.Cloud(
         taken=taken, source="Nova's databases, Placement and Neutron",
         nova=release('nova'), nfv_sched=release('nfv-sched'),
-        missing=tuple(map(text.mask_secrets, missing)), options=options(conf),
+        missing=tuple([
+            dataclasses.replace(each, text=text.mask_secrets(each.text))
+            for each in missing]), options=options(conf),
         hosts=tuple(sorted(
             (_whole_host(fields, placed, network) for fields in hosts),
             key=lambda host: (host.name, host.hypervisor))),
@@ -154,8 +157,17 @@ def options(conf) -> dict[str, dict[str, ty.Any]]:
 # Nova
 
 
+def _unread_cells(cells: records.Cells) -> Iterator[snapshot.Missing]:
+    if cells.empty:
+        yield snapshot.Missing(kind=_Kind.NO_CELLS)
+    for cell in cells.failures:
+        yield snapshot.Missing(
+            kind=_Kind.SILENT_CELL if cell.error is None else _Kind.CELL,
+            cell=cell.name, uuids=(cell.uuid,), text=cell.error or '')
+
+
 def _hosts(conf, cells: records.Cells, aggregates,
-           missing: list[str]) -> list[snapshot.Host]:
+           missing: list[snapshot.Missing]) -> list[snapshot.Host]:
     """The hosts, without what Placement and Neutron have of them."""
     of_host: dict[str, list] = {}
     for aggregate in aggregates:
@@ -167,7 +179,7 @@ def _hosts(conf, cells: records.Cells, aggregates,
         for compute in found.computes:
             own = of_host.get(compute.host, [])
             service = found.services.get(compute.host)
-            with _told(f'Host {compute.host}', missing):
+            with _left_out(missing, _Kind.HOST, hosts=(compute.host,)):
                 hosts.append(_host(
                     compute, found.cell, found.devices.get(compute.id, []),
                     aggregates=tuple(aggregate.name for aggregate in own),
@@ -187,13 +199,14 @@ def _hosts(conf, cells: records.Cells, aggregates,
 
 
 @contextlib.contextmanager
-def _told(what: str, missing: list[str]) -> Iterator[None]:
+def _left_out(missing: list[snapshot.Missing], kind: snapshot.MissingKind,
+              **names: tuple[str, ...]) -> Iterator[None]:
     """Leave out a row that is not as Nova writes it, and say so."""
     try:
         yield
     except _MALFORMED as exc:
-        missing.append(f'{what} is left out, its record is malformed: '
-                       f'{exc.__class__.__name__}: {exc}')
+        missing.append(snapshot.Missing(
+            kind=kind, text=f'{exc.__class__.__name__}: {exc}', **names))
 
 
 def _host(row, cell: str, devices: Iterable, **service) -> snapshot.Host:
@@ -319,13 +332,14 @@ def _devices_of(
     return found
 
 
-def _servers(cells: records.Cells, groups, devices, missing: list[str],
+def _servers(cells: records.Cells, groups, devices,
+             missing: list[snapshot.Missing],
              progress: records.Progress) -> list[_Server]:
     """The servers of all cells.
 
     :param groups: rows of the server groups
     :param devices: see :func:`_devices_of`
-    :param missing: gets a sentence for each server that is left out
+    :param missing: gets each server that is left out
     :param progress: called from time to time
     """
     group_of = {member: group.uuid for group in groups
@@ -335,11 +349,11 @@ def _servers(cells: records.Cells, groups, devices, missing: list[str],
     found = {row.columns.uuid: row for row in cells.servers(progress)}
     asked = {}
     for uuid, spec in records.request_specs(found, progress):
-        with _told(f'What was asked for server {uuid}', missing):
+        with _left_out(missing, _Kind.REQUEST_SPEC, uuids=(uuid,)):
             asked[uuid] = _asked(records.plain(spec))
     servers = []
     for uuid, row in found.items():
-        with _told(f'Server {uuid}', missing):
+        with _left_out(missing, _Kind.SERVER, uuids=(uuid,)):
             servers.append(_server(
                 row, flavor, group_of.get(uuid),
                 asked.get(uuid, _Asked(None, {})),
@@ -395,12 +409,13 @@ def _server(row: records.ServerRow, flavor, group: str | None,
 
 
 def _moves(cells: records.Cells, servers: list[_Server],
-           missing: list[str]) -> tuple[snapshot.Migration, ...]:
+           missing: list[snapshot.Missing],
+           ) -> tuple[snapshot.Migration, ...]:
     """The migrations that may hold something on their hosts."""
     known = {server.value.uuid: server.moving for server in servers}
     moves = []
     for row in cells.moves():
-        with _told(f'Migration {row.uuid}', missing):
+        with _left_out(missing, _Kind.MIGRATION, uuids=(str(row.uuid),)):
             before, after = known.get(row.instance_uuid, (None, None))
             moves.append(snapshot.Migration(
                 uuid=row.uuid or '', server=row.instance_uuid or '',
@@ -516,25 +531,26 @@ def _interfaces(text: str | None) -> dict[str, snapshot.Port] | None:
 # Neutron
 
 
-def _read_neutron(conf, missing: list[str],
+def _read_neutron(conf, missing: list[snapshot.Missing],
                   progress: records.Progress) -> usage.Snapshot | None:
     progress('Neutron', 0, 1)
     try:
         found = neutron.read_snapshot(conf)
     except neutron.NeutronError as exc:
-        missing.append(f'Neutron cannot be read: {exc}')
+        missing.append(snapshot.Missing(kind=_Kind.NEUTRON, text=str(exc)))
         return None
     progress('Neutron', 1, 1)
     return found
 
 
-def _read_agents(conf, missing: list[str],
+def _read_agents(conf, missing: list[snapshot.Missing],
                  progress: records.Progress) -> agents.Found | None:
     try:
         with contextlib.closing(neutron.Reader(conf)) as reader:
             return agents.read(reader, progress)
     except neutron.NeutronError as exc:
-        missing.append(f"Neutron's agents cannot be read: {exc}")
+        missing.append(snapshot.Missing(
+            kind=_Kind.NETWORK_AGENTS, text=str(exc)))
         return None
 
 
@@ -570,8 +586,8 @@ def _ports(server: _Server,
 
 
 def _read_placement(conf, computes: list[str], aggregates: list[str],
-                    missing: list[str], progress: records.Progress,
-                    ) -> places.Places | None:
+                    missing: list[snapshot.Missing],
+                    progress: records.Progress) -> places.Places | None:
     """Read the providers of hosts.
 
     :param computes: UUIDs of the compute nodes
@@ -585,7 +601,8 @@ def _read_placement(conf, computes: list[str], aggregates: list[str],
             found = places.read(
                 client, threads, computes, aggregates, progress)
     except placement_client.PlacementError as exc:
-        missing.append(f'Placement cannot be read: {exc}')
+        missing.append(snapshot.Missing(
+            kind=_Kind.PLACEMENT, text=str(exc)))
         return None
     missing.extend(found.missing())
     return found

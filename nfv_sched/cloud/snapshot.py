@@ -22,12 +22,13 @@ releases would read wrongly needs a new ``VERSION``.
 
 from collections.abc import Mapping
 import dataclasses
+import enum
 import typing as ty
 
 from nfv_sched.cloud import codec
 
-#: Of the format.  The first number changes when old files cannot be read.
-VERSION = 1
+#: Of the format.
+VERSION = 2
 
 #: Kinds of agents of Neutron.
 DHCP = 'dhcp'
@@ -557,6 +558,90 @@ class Network:
     numa_policy: str | None = None
 
 
+class MissingKind(enum.StrEnum):
+    """Kind of something that could not be read."""
+
+    NO_CELLS = 'no-cells'
+    CELL = 'cell'
+    #: A cell that does not answer in time.
+    SILENT_CELL = 'silent-cell'
+    #: Malformed records of these.
+    HOST = 'host'
+    SERVER = 'server'
+    REQUEST_SPEC = 'request-spec'
+    MIGRATION = 'migration'
+    NEUTRON = 'neutron'
+    NETWORK_AGENTS = 'network-agents'
+    PLACEMENT = 'placement'
+    #: Resource providers of some hosts.
+    PROVIDERS = 'providers'
+    #: What the API does not show: hosts of cells that do not answer, with
+    #: their servers; servers whose flavor is not shown; fields of all servers.
+    SILENT_HOSTS = 'silent-hosts'
+    SERVERS = 'servers'
+    SERVER_FIELDS = 'server-fields'
+    #: A filter or weigher that a file names and this machine does not have.
+    CLASS = 'class'
+    #: Anything, as in a file of version 1, which has the text alone.
+    OTHER = 'other'
+
+
+#: What may concern any host or server of a cell.
+UNREAD_CELLS = (MissingKind.CELL, MissingKind.SILENT_CELL)
+
+# Of others, the text is the whole sentence.
+_SENTENCES: Mapping[MissingKind, str] = {
+    MissingKind.NO_CELLS: 'There are no cells',
+    MissingKind.CELL: 'Cell {name} cannot be read{error}',
+    MissingKind.SILENT_CELL: 'Cell {name} does not answer in time',
+    MissingKind.HOST:
+        'Host {name} is left out, its record is malformed{error}',
+    MissingKind.SERVER:
+        'Server {name} is left out, its record is malformed{error}',
+    MissingKind.REQUEST_SPEC: 'What was asked for server {name} is left out, '
+                              'its record is malformed{error}',
+    MissingKind.MIGRATION:
+        'Migration {name} is left out, its record is malformed{error}',
+    MissingKind.NEUTRON: 'Neutron cannot be read{error}',
+    MissingKind.NETWORK_AGENTS: "Neutron's agents cannot be read{error}",
+    MissingKind.PLACEMENT: 'Placement cannot be read{error}',
+    MissingKind.PROVIDERS:
+        'Placement cannot be read for {count} host{s}, such as{error}',
+    MissingKind.SILENT_HOSTS:
+        '{count} host{s} and all servers there are left out: cells do not '
+        'answer, such as that of {name}',
+    MissingKind.SERVERS:
+        'Left out: {count} server{s} without a flavor, as while a cell does '
+        'not answer, such as {name}'}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Something that could not be read; as a string, a sentence for people.
+
+    :ivar cell: name of the cell, or its UUID if it has none
+    :ivar hosts: names of the hosts
+    :ivar uuids: of the cell, servers, migration, or compute nodes
+    :ivar text: the error, without secrets; the whole sentence of some kinds
+    """
+
+    kind: MissingKind
+    cell: _Name = ''
+    hosts: tuple[str, ...] = ()
+    uuids: tuple[str, ...] = ()
+    text: str = ''
+
+    def __str__(self) -> str:
+        names = self.hosts or self.uuids
+        name = min(names, default='')
+        if self.cell not in ('', name):
+            # As in Nova's logs.
+            name = f'{name}({self.cell})' if name else self.cell
+        return _SENTENCES.get(self.kind, '{text}').format(
+            name=name, count=len(names), s='' if len(names) == 1 else 's',
+            text=self.text, error=f': {self.text}' if self.text else '')
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
     """A cloud at one moment.
@@ -566,7 +651,7 @@ class Cloud:
     :ivar nova: release of Nova where it was read
     :ivar nfv_sched: release of nfv-sched that read it
     :ivar anonymous: whether names and UUIDs were replaced
-    :ivar missing: what could not be read, a sentence each
+    :ivar missing: what could not be read
     :ivar options: options of Nova and nfv-sched that matter for scheduling:
         section -> name -> value
     :ivar moves: migrations that may hold something on their hosts; None if
@@ -587,7 +672,7 @@ class Cloud:
     nova: str = ''
     nfv_sched: str = ''
     anonymous: bool = False
-    missing: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
     options: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
         default_factory=dict)
     hosts: tuple[Host, ...] = ()
@@ -602,3 +687,8 @@ class Cloud:
     networks: tuple[Network, ...] | None = None
     traits: frozenset[str] | None = None
     resource_classes: frozenset[str] | None = None
+
+    def unread(self, *kinds: MissingKind) -> frozenset[str]:
+        """Return the UUIDs of what is missing of some kinds."""
+        return frozenset([uuid for each in self.missing if each.kind in kinds
+                          for uuid in each.uuids])

@@ -107,7 +107,7 @@ class Audit(source.Looking, cli.Lister):
 
         def read_live() -> snapshot.Cloud:
             cloud = read()
-            self._missing = list(cloud.missing)
+            self._missing = list(map(str, cloud.missing))
             return cloud
 
         return read_live
@@ -140,6 +140,10 @@ class Audit(source.Looking, cli.Lister):
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)}
         self._hosts = sum(
             host.uuid in chosen for host in site.readable(cloud))
+        if not site.names_unread(cloud):
+            raise source.UnreadError('\n'.join([
+                'no host can be checked: the file does not say which of them '
+                'were read completely', *self._missing]))
         with progress.shown() as update:
             return [found for found in audit.findings(
                 cloud, hosts=chosen,

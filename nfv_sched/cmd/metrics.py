@@ -285,7 +285,7 @@ class _Collection:
         missing = self._count_refusals()
         cloud = self._read()
         found = self._families(cloud)
-        missing += cloud.missing
+        missing += map(str, cloud.missing)
         self.collector.set(
             found, _seconds(cloud.taken), time.monotonic() - began,
             len(missing))

@@ -176,9 +176,9 @@ class Simulate(cli.Lister):
                 raise _UsageError('--from needs files with steps')
             self._found = source.load(parsed_args.source,
                                       parsed_args.config_file)
-            for message in self._found.missing:
+            for missing in self._found.missing:
                 print(f'nfv-sched: {parsed_args.source}: '
-                      f'{text.short(message)}',
+                      f'{text.short(str(missing))}',
                       file=self.app.stderr)
         if parsed_args.example is not None:
             paths = [self._example(parsed_args.example)]

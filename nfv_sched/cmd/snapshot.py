@@ -82,7 +82,7 @@ class Save(source.Telling, cli.Command):
                 f'{text.count(sum(replaced.values()), "free text")} replaced: '
                 + text.some(f'{field} ({count})'
                             for field, count in replaced.items()) + '\n')
-        self._missing += missing
+        self._missing += map(str, missing)
         return 0
 
 

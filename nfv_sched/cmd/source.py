@@ -217,7 +217,7 @@ class Looking(Telling):
             cloud = load(parsed_args.source, parsed_args.config_file)
         else:
             cloud = read(cli.configuration(parsed_args))
-        self._missing = list(cloud.missing)
+        self._missing = list(map(str, cloud.missing))
         if self.simulates:
             counts = collections.Counter(host.name for host in cloud.hosts)
             for name, count in counts.items():

@@ -106,6 +106,17 @@ def name_of(cell) -> str:
     return cell.name or cell.uuid
 
 
+class UnreadCell(ty.NamedTuple):
+    """A cell that could not be read.
+
+    :ivar error: None if it did not answer in time
+    """
+
+    uuid: str
+    name: str
+    error: str | None
+
+
 class Cells:
     """Reads all cells at once, each in a thread with Nova's time limit.
 
@@ -113,7 +124,8 @@ class Cells:
 
     :raises Exception: any error of the API database
 
-    :ivar failures: a sentence for each cell that cannot be read
+    :ivar failures: cells that cannot be read
+    :ivar empty: whether there are no cells, other than cell0
     """
 
     def __init__(self):
@@ -123,9 +135,8 @@ class Cells:
         self._groups = servicegroup.API()
         self._cells = {
             cell.uuid: cell for cell in database.all_cells(self._context)}
-        self.failures: list[str] = [] if any(
-            not cell.is_cell0() for cell in self._cells.values()
-        ) else ['There are no cells']
+        self.failures: list[UnreadCell] = []
+        self.empty = all(cell.is_cell0() for cell in self._cells.values())
 
     def _read(self, read: Callable, cells: Iterable[str]) -> dict[str, ty.Any]:
         """UUID of each cell that answers -> what was read."""
@@ -144,14 +155,13 @@ class Cells:
                 guarded).items():
             cell = self._cells[uuid]
             if result is nova_context.did_not_respond_sentinel:
-                self.failures.append(
-                    f'Cell {cell.identity} does not answer in time')
+                error = None
             elif isinstance(result, Exception):
-                self.failures.append(
-                    f'Cell {cell.identity} cannot be read: {_line(result)}')
+                error = _line(result)
             else:
                 found[uuid] = result
                 continue
+            self.failures.append(UnreadCell(uuid, name_of(cell), error))
             del self._cells[uuid]
         return found
 

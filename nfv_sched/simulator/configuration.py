@@ -32,6 +32,7 @@ from oslo_config import cfg
 from oslo_serialization import jsonutils
 
 from nfv_sched.cloud import options as cloud_options
+from nfv_sched.cloud import snapshot
 from nfv_sched import conf
 from nfv_sched import extensions
 from nfv_sched import policy
@@ -154,21 +155,22 @@ def _classes(option: str) -> frozenset[str]:
 
 def refused_classes(
     options: Mapping[str, Mapping[str, ty.Any]],
-) -> list[str]:
+) -> list[snapshot.Missing]:
     """Return the classes that a snapshot names and that are not taken from it.
 
     :param options: those of the snapshot: section -> name -> value
-    :returns: a sentence for each
     """
-    texts = []
+    refused = []
     for option in cloud_options.STANDARD_CLASSES:
         names = cloud_options.class_names(options, option)
         allowed = _classes(option) if names else frozenset()
-        texts += [
-            f'[filter_scheduler] {option}: {policy.shown(name, _NAME)} '
-            f'{_NOT_TAKEN}'
+        refused += [
+            snapshot.Missing(
+                kind=snapshot.MissingKind.CLASS,
+                text=f'[filter_scheduler] {option}: '
+                     f'{policy.shown(name, _NAME)} {_NOT_TAKEN}')
             for name in dict.fromkeys(names) if name not in allowed]
-    return texts
+    return refused
 
 
 def _set_option(group: str, name: str, value: ty.Any, line: int) -> None:

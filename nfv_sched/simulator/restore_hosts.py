@@ -53,9 +53,9 @@ def hosts(found: snapshot.Cloud, cloud: model.Cloud) -> Iterator[
     """
     aggregates = compute.aggregates_by_host(cloud)
     tags = common_tags(found)
+    without_placement = not any(host.providers for host in found.hosts)
     # Else a host without provider is one that Placement does not know.
-    unread = (not any(host.providers for host in found.hosts)
-              or any('Placement' in text for text in found.missing))
+    unread = found.unread(snapshot.MissingKind.PROVIDERS)
     groups = {group.name: group for group in cloud.groups}
     for number, host in enumerate(layout.hosts(found), 1):
         wrong = list(_problems(host))
@@ -65,7 +65,7 @@ def hosts(found: snapshot.Cloud, cloud: model.Cloud) -> Iterator[
         made = _host(number, host, groups[host.name], tags)
         if host.providers:
             providers = list(_providers(host))
-        elif unread:
+        elif without_placement or host.uuid in unread:
             root = made.provider()
             root.aggregates |= aggregates.get(host.name, set())
             providers = [root, *_devices_in_placement(made)]

@@ -21,6 +21,13 @@ GIB = 1024  # MiB
 _NAMES = ('router', 'firewall', 'ims', 'cache', 'db', 'epc', 'dpi', 'lb')
 
 
+def missing(*sentences):
+    """Something missing of which no more is known, as in old files."""
+    return tuple([
+        snapshot.Missing(kind=snapshot.MissingKind.OTHER, text=sentence)
+        for sentence in sentences])
+
+
 def flavor(vcpus=1, memory=512, name='small', **extra_specs):
     """A flavor."""
     return snapshot.Flavor(name=name, vcpus=vcpus, memory=memory,

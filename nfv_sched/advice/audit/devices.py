@@ -29,7 +29,7 @@ def check(site: sites.Site) -> Iterator[values.Finding]:
     for device in site.host.devices:
         if (device.server is not None and device.status in sites.USED
                 and device.server not in here
-                and not site.whole.is_unread(device.server)):
+                and device.server not in site.whole.unread):
             gone.setdefault(device.server, []).append(device.address)
     for uuid, addresses in gone.items():
         server = site.known.get(uuid)

@@ -47,11 +47,8 @@ def check(site: sites.Site) -> Iterator[values.Finding]:
 
 def _is_read(site: sites.Site) -> bool:
     """Whether Placement was read for a host of which it has nothing."""
-    if site.cloud.consumers is None:
-        return False
-    if site.servers:
-        return any(server.allocations is not None for server in site.servers)
-    return not site.cloud.missing
+    return site.cloud.consumers is not None and site.host.uuid not in (
+        site.cloud.unread(snapshot.MissingKind.PROVIDERS))
 
 
 def _inventories(site: sites.Site) -> Iterator[values.Finding]:
@@ -126,7 +123,7 @@ def _strangers(site: sites.Site) -> Iterator[values.Finding]:
               for consumer, found in site.whole.holders.get(
                   provider.uuid, ())
               if consumer not in here and consumer not in moves
-              and not site.whole.is_unread(consumer)}
+              and consumer not in site.whole.unread}
     for consumer, allocations in others.items():
         server = site.known.get(consumer)
         text = f'{_told(_here(site, allocations))} of '

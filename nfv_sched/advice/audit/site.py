@@ -18,13 +18,13 @@ import functools
 
 from nfv_sched.advice.hosts import view
 from nfv_sched.cloud import snapshot
-from nfv_sched.cloud import unread
 from nfv_sched.numa import topology
 from nfv_sched.simulator import restore_hosts
 
 #: Of a device that a server has.
 USED = ('claimed', 'allocated')
 _DONE = 'done'
+_Kind = snapshot.MissingKind
 
 #: Resource provider -> resource class -> amount.
 Allocations = Mapping[str, Mapping[str, int]]
@@ -109,7 +109,7 @@ class Site:
     @property
     def guessed(self) -> bool:
         """Whether something may be there of which too little is known."""
-        if self.whole.incomplete or (
+        if self.whole.unread or (
                 self.cloud.moves is None and self.whole.busy):
             return True
         return any(
@@ -155,21 +155,14 @@ class Whole:
         each with all that it has
     :ivar busy: whether a server is worked on, or may hold something on
         another host
-    :ivar incomplete: whether servers could not be read
+    :ivar unread: UUIDs of servers and migrations that could not be read
     """
 
     cloud: snapshot.Cloud
     servers: Mapping[str, snapshot.Server]
     holders: Mapping[str, list[tuple[str, Allocations]]]
     busy: bool
-    incomplete: bool
-
-    def is_unread(self, uuid: str) -> bool:
-        """Whether a server is there, and could not be read.
-
-        :param uuid: of the server
-        """
-        return any(uuid in text for text in self.cloud.missing)
+    unread: frozenset[str]
 
     @classmethod
     def of(cls, cloud: snapshot.Cloud) -> 'Whole':
@@ -189,8 +182,7 @@ class Whole:
             holders, any(
                 server.state == snapshot.RESIZED or server.task is not None
                 for server in cloud.servers),
-            any(text.startswith(('Server ', 'Migration '))
-                for text in cloud.missing))
+            cloud.unread(_Kind.SERVER, _Kind.MIGRATION))
 
 
 def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
@@ -222,9 +214,17 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
 
 
 def readable(cloud: snapshot.Cloud) -> list[snapshot.Host]:
-    """The hosts of which something can be said: their cells were read.
-
-    :param cloud: the cloud
-    """
-    cells = {found[0] for found in map(unread.cell, cloud.missing) if found}
+    """Return the hosts that can be checked: their cells were read."""
+    if not names_unread(cloud):
+        return []
+    cells = {each.cell for each in cloud.missing
+             if each.kind in snapshot.UNREAD_CELLS}
     return [host for host in cloud.hosts if host.cell not in cells]
+
+
+def names_unread(cloud: snapshot.Cloud) -> bool:
+    """Return whether a cloud names the cells and servers that it lacks.
+
+    One of a file of version 1 may have only sentences.
+    """
+    return all(each.kind is not _Kind.OTHER for each in cloud.missing)

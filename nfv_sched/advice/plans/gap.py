@@ -11,7 +11,6 @@ import dataclasses
 import enum
 
 from nfv_sched.cloud import snapshot
-from nfv_sched.cloud import unread
 
 #: Filters that count what Neutron alone has.
 _LIMITS = ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
@@ -64,12 +63,11 @@ def of_cloud(cloud: snapshot.Cloud,
 def _gaps(cloud: snapshot.Cloud,
           servers: list[snapshot.Server]) -> Iterator[Gap]:
     cells, records = [], []
-    for sentence in cloud.missing:
-        cell = unread.cell(sentence)
-        if cell is None:
-            records.append(Gap(kind=Kind.RECORD, names=(sentence,)))
+    for missing in cloud.missing:
+        if missing.kind in snapshot.UNREAD_CELLS:
+            cells.append(missing.cell)
         else:
-            cells.append(cell[0])
+            records.append(Gap(kind=Kind.RECORD, names=(str(missing),)))
     if cells:
         yield Gap(kind=Kind.CELL, names=tuple(cells))
     if _needs_neutron(cloud) and any(

@@ -109,9 +109,9 @@ def render(cloud: snapshot.Cloud,
     marks = key(others)
     return templates().get_template('page.html').generate(
         headline=words.headline(len(views)), cloud=about(cloud),
-        missing=cloud.missing, shapes=shapes(nodes, marks), tab=tab(),
-        index=[found[index] for index in order], hosts=found, key=marks,
-        others=others, width=drawing.WIDTH, bars=drawing.BAR_WIDTH,
+        missing=map(str, cloud.missing), shapes=shapes(nodes, marks),
+        tab=tab(), index=[found[index] for index in order], hosts=found,
+        key=marks, others=others, width=drawing.WIDTH, bars=drawing.BAR_WIDTH,
         odd=markupsafe.Markup(' class="odd"'))
 
 

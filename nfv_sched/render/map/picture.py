@@ -135,8 +135,8 @@ def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.Host],
     y = _MARGIN + 14
     head = [Line('host', _MARGIN, y, words.headline(len(hosts)))]
     for kind, text in (('facts', page.about(cloud)), *(
-            ('missing', f'Not everything could be read: {text}')
-            for text in cloud.missing)):
+            ('missing', f'Not everything could be read: {missing}')
+            for missing in cloud.missing)):
         y += _LINE
         head.append(_line(kind, _MARGIN, y, text, width))
     marks, y = _key(key, y + 30, width)

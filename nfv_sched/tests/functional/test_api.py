@@ -158,8 +158,10 @@ class HostsTest(test_snapshot.SnapshotTestCase):
             else None)
         wanted, found = self.read(), self.read_api()
         self.assertEqual(wanted.missing, found.missing)
-        self.assertIn('Placement cannot be read for 1 host, such as: GET /',
-                      found.missing[0])
+        self.assertEqual(
+            (snapshot.MissingKind.PROVIDERS,
+             (self.compute_rp_uuids['host1'],)),
+            (found.missing[0].kind, found.missing[0].uuids))
         self.assertEqual([False, True],
                          [bool(host.providers) for host in found.hosts])
         self.assertEqual(list(map(self.shown_server, wanted.servers)),
@@ -181,9 +183,9 @@ class HostsTest(test_snapshot.SnapshotTestCase):
                           'of host1', self.refused())
             # It gives the servers of others, and does not say so.
             found = self.read_api(parts=('servers',))
-        self.assertEqual((
-            '2 hosts and all servers there are left out: cells do not '
-            'answer, such as that of host1',), found.missing)
+        self.assertEqual((snapshot.Missing(
+            kind=snapshot.MissingKind.SILENT_HOSTS,
+            hosts=('host1', 'host2')),), found.missing)
 
     def refused(self, client=None):
         """The line that nothing can be read with."""

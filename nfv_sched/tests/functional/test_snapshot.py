@@ -40,6 +40,8 @@ _READS = ('SELECT', 'PRAGMA', 'SHOW', 'BEGIN', 'ROLLBACK', 'COMMIT',
 # Compute services in this process report, and end what they did, meanwhile.
 _BACKGROUND = ('UPDATE services', 'UPDATE instance_actions')
 
+_Kind = snapshot.MissingKind
+
 
 class SnapshotTestCase(base.PCI, test_ledger_service.LedgerTestCase):
     """Two hosts with devices."""
@@ -362,8 +364,8 @@ class NetworkAgentsTest(SnapshotTestCase):
         self.neutron_api.faults[path] = (
             lambda handler, query, body: handler.reply({}, 403))
         cloud = self.read()
-        self.assertEqual(
-            (f"Neutron's agents cannot be read: GET {path}: 403 Forbidden",),
+        self.assertEqual((snapshot.Missing(
+            kind=_Kind.NETWORK_AGENTS, text=f'GET {path}: 403 Forbidden'),),
             cloud.missing)
         self.assertEqual((None, ()), (
             cloud.network_agents, cloud.network_services))
@@ -381,9 +383,12 @@ class MissingTest(SnapshotTestCase):
             500 if self.compute_rp_uuids['host1'] + '/inventories' in path
             else None)
         cloud = self.read()
-        self.assertIn('Neutron cannot be read: ', cloud.missing[0])
-        self.assertIn('Placement cannot be read for 1 host, such as: GET /',
-                      cloud.missing[1])
+        network, providers = cloud.missing
+        self.assertEqual(
+            (_Kind.NEUTRON, _Kind.PROVIDERS,
+             (self.compute_rp_uuids['host1'],)),
+            (network.kind, providers.kind, providers.uuids))
+        self.assertIn('GET /', providers.text)
         self.assertEqual([False, True],
                          [bool(host.providers) for host in cloud.hosts])
         mine, = cloud.servers
@@ -394,12 +399,13 @@ class MissingTest(SnapshotTestCase):
         self.assertEqual(server['id'], mine.uuid)
         self.placement_api.fault = lambda method, path: (
             500 if '?required=' in path else None)
-        self.assertIn('Placement cannot be read: GET /',
-                      self.read().missing[1])
+        placement = self.read().missing[1]
+        self.assertEqual(_Kind.PLACEMENT, placement.kind)
+        self.assertIn('GET /', placement.text)
         self.placement_api.stop()
         cloud = self.read()
-        self.assertIn('Placement cannot be read: ', cloud.missing[1])
-        self.assertEqual(2, len(cloud.missing))
+        self.assertEqual([_Kind.NEUTRON, _Kind.PLACEMENT],
+                         [each.kind for each in cloud.missing])
         self.assertEqual([(), ()], [host.providers for host in cloud.hosts])
         self.assertIsNone(cloud.servers[0].allocations)
 

@@ -23,7 +23,10 @@ from oslo_utils.fixture import uuidsentinel as uuids
 import sqlalchemy as sa
 
 from nfv_sched.cloud import file
+from nfv_sched.cloud import snapshot
 from nfv_sched.tests.functional import test_ledger_process
+
+_Kind = snapshot.MissingKind
 
 
 class CommandTest(test_ledger_process.ProcessTestCase):
@@ -122,9 +125,12 @@ class CommandTest(test_ledger_process.ProcessTestCase):
         self.assertEqual(
             [f'error: {text}' for text in cloud.missing], err.splitlines())
         cell, network, placement = cloud.missing
-        self.assertIn('(far) cannot be read: ', cell)
-        self.assertIn('Neutron cannot be read: ', network)
-        self.assertIn('Placement cannot be read: ', placement)
+        self.assertEqual(
+            (_Kind.CELL, 'far', (uuids.far,)),
+            (cell.kind, cell.cell, cell.uuids))
+        self.assertTrue(cell.text)
+        self.assertEqual((_Kind.NEUTRON, _Kind.PLACEMENT),
+                         (network.kind, placement.kind))
         self.assertIn('1 host, ', out)
         self.assertIsNone(cloud.hosts[0].network)
 
@@ -136,8 +142,11 @@ class CommandTest(test_ledger_process.ProcessTestCase):
                 'cell1.sqlite', table.update().values(numa_topology=text))
             code, out, err = self.save()
             self.assertEqual((1, 1), (code, len(err.splitlines())), err)
-            self.assertIn('error: Host host1 is left out, ', err)
-            self.assertEqual((), file.load(self.file).hosts)
+            cloud = file.load(self.file)
+            missing, = cloud.missing
+            self.assertEqual((_Kind.HOST, ('host1',), ()), (
+                missing.kind, missing.hosts, cloud.hosts))
+            self.assertEqual(f'error: {missing}\n', err)
 
     def test_nothing_can_be_read(self):
         with open(self.conf, 'a') as conf:

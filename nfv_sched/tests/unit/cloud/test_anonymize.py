@@ -25,7 +25,6 @@ from nfv_sched.advice.explain import subject
 from nfv_sched.cloud import anonymize
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
-from nfv_sched.cloud import unread
 from nfv_sched.cmd import source
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.simulator import examples
@@ -75,12 +74,17 @@ def host(name: str, **fields) -> snapshot.Host:
         network=snapshot.HostNetwork(vswitch_ports=3), **fields)
 
 
+_Kind = snapshot.MissingKind
 CLOUD = snapshot.Cloud(
     taken='2026-01-02T03:04:05Z', source='acme', missing=(
-        'Cell acme-far cannot be read: no route to db.acme.example',
-        f'Cell {uuids.cell}(acme-far) does not answer in time',
-        'Host acme-3 is left out, its record is malformed: acme',
-        'Neutron cannot be read: http://neutron.acme.example'),
+        snapshot.Missing(kind=_Kind.CELL, cell='acme-cell',
+                         uuids=(uuids.cell,), text='no db.acme.example'),
+        snapshot.Missing(kind=_Kind.SILENT_CELL, cell='acme-far',
+                         uuids=(uuids.far,)),
+        snapshot.Missing(kind=_Kind.HOST, hosts=('acme-3',), text='acme'),
+        snapshot.Missing(kind=_Kind.SERVER, uuids=(uuids.first,)),
+        snapshot.Missing(kind=_Kind.NEUTRON,
+                         text='http://neutron.acme.example')),
     options={'nfv_sched': {'vswitch_label': 'nfv_vswitch'},
              'DEFAULT': {'default_schedule_zone': 'acme-west',
                          'default_availability_zone': 'acme-east'},
@@ -195,7 +199,8 @@ def texts(hint, name, tokens):
                 typing.get_origin(args[1]) or dataclasses.is_dataclass(args[1])
                 or args[1] is int else value()
                 for form in forms for value in forms[:3]}
-    return {int: 1, float: 1.0, bool: True}[hint]
+    return {int: 1, float: 1.0, bool: True,
+            _Kind: _Kind.OTHER}[hint]
 
 
 class EveryTextTest(base.TestCase):
@@ -388,8 +393,8 @@ class AnonymizeTest(base.TestCase):
         for name in ('acme', 'bob', PROJECT, '"42"', *(
                 getattr(uuids, name) for name in (
                     'acme-1', 'first', 'request', 'port', 'network', 'group',
-                    'aggregate', 'other', 'cell', 'move', 'agent', 'gateway',
-                    'router'))):
+                    'aggregate', 'other', 'cell', 'far', 'move', 'agent',
+                    'gateway', 'router'))):
             self.assertNotIn(name, text)
         self.assertNotIn(ledger_names.provider_uuid(
             getattr(uuids, 'acme-1')), text)
@@ -397,8 +402,9 @@ class AnonymizeTest(base.TestCase):
 
     def test_same_everywhere(self):
         cloud = self.cloud
-        self.assertEqual({'host1', 'host2', 'host3', 'host4'}, {
+        self.assertEqual({f'host{number}' for number in range(1, 6)}, {
             *(each.name for each in cloud.hosts), cloud.moves[0].target,
+            *(name for each in cloud.missing for name in each.hosts),
             *(each.host for each in cloud.network_agents)})
         move, = cloud.moves
         source, = (each for each in cloud.hosts if each.name == move.source)
@@ -497,8 +503,8 @@ class AnonymizeTest(base.TestCase):
                       [server.image for server in cloud.servers])
         self.assertIn('2026-01-01T00:00:00Z',
                       [server.moved for server in cloud.servers])
-        self.assertEqual({'cell1', 'cell0'},
-                         {each.cell for each in cloud.servers})
+        self.assertEqual({'cell1', 'cell2', 'cell0', ''}, {
+            each.cell for each in (*cloud.servers, *cloud.missing)})
         for one, other in zip(CLOUD.hosts, cloud.hosts):
             self.assertEqual(one.network, other.network)
             self.assertEqual(one.devices[0].address,
@@ -508,9 +514,16 @@ class AnonymizeTest(base.TestCase):
                     node, physnets=one.nodes[0].physnets)
                     for node in other.nodes))
         self.assertEqual(
-            ('Cell cell2 cannot be read', 'Cell cell2 does not answer in time',
-             'A host is left out, its record is malformed',
-             'Neutron cannot be read'), cloud.missing)
+            [each.kind for each in CLOUD.missing],
+            [each.kind for each in cloud.missing])
+        self.assertEqual({''}, {each.text for each in cloud.missing})
+        cell, silent, host, server, _neutron = cloud.missing
+        first = next(each for each in cloud.servers if each.host)
+        self.assertEqual(cell.cell, first.cell)
+        self.assertNotEqual(cell.cell, silent.cell)
+        self.assertNotEqual(cell.uuids, silent.uuids)
+        self.assertNotIn(host.hosts[0], {each.name for each in cloud.hosts})
+        self.assertEqual((first.uuid,), server.uuids)
 
     def test_networks_with_names_like_labels(self):
         """A label is no more than the options say, and stays a label."""
@@ -537,12 +550,12 @@ class AnonymizeTest(base.TestCase):
         hosts = (*CLOUD.hosts, dataclasses.replace(
             CLOUD.hosts[0], uuid=uuids.other, cell='acme: far one'))
         cloud = anonymize.anonymize(dataclasses.replace(
-            CLOUD, hosts=hosts, missing=(
-                f'Cell {uuids.cell}(acme: far one) cannot be read: acme',)))
-        text, = cloud.missing
-        self.assertNotIn('acme', text)
-        name, _what = unread.cell(text)
-        self.assertEqual(1, sum(host.cell == name for host in cloud.hosts))
+            CLOUD, hosts=hosts, missing=(snapshot.Missing(
+                kind=_Kind.CELL, cell='acme: far one'),)))
+        missing, = cloud.missing
+        self.assertNotIn('acme', missing.cell)
+        self.assertEqual(1, sum(
+            host.cell == missing.cell for host in cloud.hosts))
 
     def test_another_time_another_name(self):
         self.assertNotEqual(

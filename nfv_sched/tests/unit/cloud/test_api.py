@@ -131,10 +131,10 @@ class HostsTest(APITestCase):
             'created': '2026-01-02T03:04:05Z', 'links': []})
         cloud = self.read()
         self.assertEqual((
-            '1 host and all servers there are left out: cells do not answer, '
-            'such as that of h2',
-            'Left out: 1 server without a flavor, as while a cell does not '
-            'answer, such as id-of-lost'), cloud.missing)
+            snapshot.Missing(kind=snapshot.MissingKind.SILENT_HOSTS,
+                             hosts=('h2',)),
+            snapshot.Missing(kind=snapshot.MissingKind.SERVERS,
+                             uuids=('id-of-lost',))), cloud.missing)
         self.assertEqual((['h1'], ['vm']), (
             [host.name for host in cloud.hosts],
             [server.name for server in cloud.servers]))
@@ -229,7 +229,7 @@ class ServersTest(APITestCase):
             self.assertEqual(() if left == 3 else (
                 f'The compute API has microversion {used}, and does not show '
                 f'of servers: {", ".join(hidden[left:])}',),
-                self.read().missing)
+                tuple(map(str, self.read().missing)))
             self.assertEqual({f'compute {used}'}, {
                 version for _query, version in self.asked('servers')})
 
@@ -317,9 +317,12 @@ class RefusedTest(APITestCase):
             self.placement.answers = {
                 'resource_providers/id-of-h1/inventories': answer}
             cloud = self.read()
-            line, = cloud.missing
-            self.assertIn('Placement cannot be read for 1 host, such as: '
-                          'GET /resource_providers/id-of-h1/inv', line)
+            missing, = cloud.missing
+            self.assertEqual(
+                (snapshot.MissingKind.PROVIDERS, ('id-of-h1',)),
+                (missing.kind, missing.uuids))
+            self.assertIn('GET /resource_providers/id-of-h1/inv',
+                          missing.text)
             self.assertEqual(
                 [None, {'id-of-h2': {'VCPU': 1}}],
                 [server.allocations for server in sorted(

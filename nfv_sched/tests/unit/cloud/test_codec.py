@@ -13,6 +13,7 @@
 
 from collections.abc import Mapping
 import dataclasses
+import enum
 import json
 import types
 import typing as ty
@@ -23,6 +24,11 @@ from hypothesis import strategies as st
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
 from nfv_sched.tests import base
+
+
+class Colour(enum.StrEnum):
+    RED = 'red'
+    BLUE = 'dark-blue'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +47,7 @@ class Outer:
     inner: tuple[Inner, ...] | None = None
     pins: Mapping[int, int] = dataclasses.field(default_factory=dict)
     by_name: Mapping[str, Inner] = dataclasses.field(default_factory=dict)
+    colour: Colour = Colour.RED
 
 
 _NUMBERS = st.integers(0, 200)
@@ -51,7 +58,8 @@ _OUTER = st.builds(
     cpus=st.frozensets(_NUMBERS), words=st.frozensets(st.text()),
     inner=st.none() | st.lists(_INNER).map(tuple),
     pins=st.dictionaries(_NUMBERS, _NUMBERS),
-    by_name=st.dictionaries(st.text(), _INNER))
+    by_name=st.dictionaries(st.text(), _INNER),
+    colour=st.sampled_from(Colour))
 
 
 class CodecTest(base.TestCase):
@@ -93,6 +101,11 @@ class CodecTest(base.TestCase):
                  'inner[0].ratio: must be from 0 to '),
                 ({'name': 'a', 'pins': {'-1': 1}},
                  'pins.-1: its key must be from 0 to '),
+                ({'name': 'a', 'colour': 'BLUE'},
+                 "colour: must be one of red, dark-blue, not 'BLUE'"),
+                ({'name': 'a', 'colour': []},
+                 'colour: must be one of red, dark-blue, not a list'),
+                ({'name': 'a', 'colour': None}, 'colour: must be one of'),
                 ({'name': 'a', 'cpus': '0-'}, 'cpus: must be numbers such'),
                 ({'name': 'a', 'cpus': '5-3'}, 'cpus: must be numbers such'),
                 ({'name': 'a', 'cpus': '0-99999999999'}, 'cpus: must be'),
@@ -124,6 +137,8 @@ def example(hint):
     if dataclasses.is_dataclass(hint):
         return hint(**{name: example(kind) for name, kind
                        in ty.get_type_hints(hint).items()})
+    if isinstance(hint, enum.EnumType):
+        return list(hint)[-1]
     if origin in (ty.Union, types.UnionType):
         return example(args[0])
     if origin is Mapping:

@@ -25,9 +25,11 @@ from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
 from nfv_sched import files
 from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
 
 CLOUD = snapshot.Cloud(
-    taken='2026-01-02T03:04:05Z', missing=('cell2 did not answer',),
+    taken='2026-01-02T03:04:05Z', missing=(snapshot.Missing(
+        kind=snapshot.MissingKind.CELL, cell='cell2', text='no'),),
     options={'nfv_sched': {'ledger': 'none', 'numbers': [1, 2]}},
     hosts=(snapshot.Host(
         name='a', hypervisor='a', uuid='1' * 32, nodes=(snapshot.Node(
@@ -143,11 +145,37 @@ class FileTest(base.TestCase):
         self.refused('damaged')
 
     def test_other_versions(self):
-        for version in (0, 2, '1', None):
+        for version in (0, 3, '1', '2', None):
             self.write(json.dumps({
                 'format': file.FORMAT, 'version': version,
                 'cloud': {'taken': 'x'}}).encode())
-            self.refused(f'version {version!r}; this release')
+            self.refused(f'version {version!r}; this release of nfv-sched '
+                         'reads versions 1 and 2')
+
+    def test_version_1(self):
+        """Its sentences are texts, whatever they say."""
+        sentences = ['Cell x cannot be read: no', 'Placement-az1-3', '',
+                     'mysql://nova:secret@db']
+        for missing in sentences, []:
+            self.write_version_1(missing=missing)
+            cloud = file.load(self.path)
+            self.assertEqual(snapshots.missing(*(
+                text.replace('nova:secret', '***') for text in missing)),
+                cloud.missing)
+            file.save(cloud, self.path)
+            self.assertEqual(cloud, file.load(self.path))
+        self.write_version_1()
+        self.assertEqual((), file.load(self.path).missing)
+        for missing, said in (('x', 'missing: must be a list'),
+                              ([1], 'missing[0].text: must be text'),
+                              ([{'kind': 'cell'}], 'missing[0].text: must')):
+            self.write_version_1(missing=missing)
+            self.refused(said)
+
+    def write_version_1(self, **fields):
+        self.write(json.dumps({
+            'format': file.FORMAT, 'version': 1,
+            'cloud': {'taken': 'x', **fields}}).encode())
 
     def test_edited(self):
         for cloud, said in (
@@ -194,12 +222,11 @@ class FileTest(base.TestCase):
 
     def test_many_messages(self):
         """Masking the secrets of messages takes time."""
-        self.write(json.dumps({
-            'format': file.FORMAT, 'version': snapshot.VERSION,
-            'cloud': {'taken': 'x', 'missing': ['a'] * 3000}}).encode())
+        self.write_version_1(missing=['a'] * 3000)
         missing = file.load(self.path).missing
-        self.assertEqual(('a',) * 1000, missing[:-1])
-        self.assertIn('2000', missing[-1])
+        self.assertEqual(snapshots.missing(*['a'] * 1000), missing[:-1])
+        self.assertEqual(snapshot.MissingKind.OTHER, missing[-1].kind)
+        self.assertIn('2000', missing[-1].text)
 
     def test_long(self):
         """Texts have a length, and messages do not repeat long ones."""

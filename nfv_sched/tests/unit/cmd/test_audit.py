@@ -19,7 +19,9 @@ import fixtures
 
 from nfv_sched.advice.audit import values
 from nfv_sched.cloud import file
+from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import source
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.advice.audit import clouds
 from nfv_sched.tests.unit.advice.audit import faults
 from nfv_sched.tests.unit.cmd import base
@@ -115,7 +117,8 @@ class AuditTest(base.CommandTestCase):
 
     def test_something_unread(self):
         code, out, err = self.audit(dataclasses.replace(
-            broken('orphan'), missing=('Neutron cannot be read: x',)))
+            broken('orphan'), missing=(snapshot.Missing(
+                kind=snapshot.MissingKind.NEUTRON, text='x'),)))
         self.assertEqual((1, 'error: Neutron cannot be read: x\n'),
                          (code, err))
         self.assertIn(values.ALLOCATION_ORPHAN, out)
@@ -123,12 +126,20 @@ class AuditTest(base.CommandTestCase):
     def test_unread_cell(self):
         """Of its hosts nothing is said: their servers may not be known."""
         cloud = broken('orphan')
-        cloud = dataclasses.replace(cloud, missing=(
-            f'Cell {faults.NOBODY}({cloud.hosts[0].cell}) cannot be read: x',
+        cloud = dataclasses.replace(cloud, missing=(snapshot.Missing(
+            kind=snapshot.MissingKind.CELL, cell=cloud.hosts[0].cell),
         ), servers=())
         code, out, err = self.audit(cloud, '-f', 'json')
         self.assertEqual((1, []), (code, json.loads(out)))
         self.assertIn('0 hosts: nothing found.\n', err)
+
+    def test_sentences_of_older_files(self):
+        """They may be of cells: no host is said to be in order, or not."""
+        self.assertEqual(
+            (1, '', 'error: no host can be checked: the file does not say '
+             'which of them were read completely\nerror: Neutron: x\n'),
+            self.audit(dataclasses.replace(
+                broken('orphan'), missing=snapshots.missing('Neutron: x'))))
 
     def test_names_do_no_harm(self):
         cloud = broken('too many PCPUs')

@@ -133,7 +133,10 @@ EDITS = (
     (('aggregates', 0, 'metadata'),
      {'vswitch_ports_per_node': 'x', 'cpu_allocation_ratio': '-1'}, False),
     (('taken',), 'yesterday', False),
-    (('missing',), [ESCAPE], False),
+    (('missing',), [{'kind': 'other', 'text': ESCAPE}], False),
+    (('missing',), [{'kind': 'cell', 'cell': ESCAPE}], False),
+    (('missing',), [{'kind': 'x'}], REFUSED),
+    (('missing',), ['x'], REFUSED),
     (('hosts', 0, 'name'), ESCAPE, False),
     (('hosts', 0, 'zone'), ESCAPE, False),
     (('hosts', 0, 'cell'), ESCAPE, False),
@@ -245,7 +248,7 @@ class BadSnapshotTest(base.CommandTestCase):
                 self.assertClear(f'{size} bytes', REFUSED)
 
     def test_no_snapshot(self):
-        for content in ({}, {**self.data, 'version': 2},
+        for content in ({}, {**self.data, 'version': 3},
                         {**self.data, 'format': 'x'},
                         {**self.data, 'cloud': None}):
             self.save(content)

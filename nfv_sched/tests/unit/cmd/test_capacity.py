@@ -19,6 +19,7 @@ import fixtures
 
 from nfv_sched.cloud import file
 from nfv_sched.cloud import snapshot
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.advice import clouds
 from nfv_sched.tests.unit.cmd import base
 
@@ -398,9 +399,9 @@ class CapacityTest(base.CommandTestCase):
     def test_placement_unread(self):
         """Counted all the same, with the code that says so."""
         file.save(dataclasses.replace(
-            CLOUD, missing=('Placement: not there',), hosts=tuple([
-                dataclasses.replace(host, providers=())
-                for host in CLOUD.hosts])), self.file)
+            CLOUD, missing=snapshots.missing('Placement: not there'),
+            hosts=tuple([dataclasses.replace(host, providers=())
+                         for host in CLOUD.hosts])), self.file)
         code, out, err = self.run_command('list', '-f', 'value', '-c', 'Fits')
         self.assertEqual((1, '9\n2\n', 'error: Placement: not there\n'),
                          (code, out, err))
@@ -468,7 +469,8 @@ class APITest(base.CommandTestCase):
         one, *others = cloud.hosts
         for missing, hosts, exit_code in (
                 ((), ['one', 'two', 'six'], 0),
-                (('Placement cannot be read for 1 host',),
+                ((snapshot.Missing(kind=snapshot.MissingKind.PROVIDERS,
+                                   uuids=(one.uuid,)),),
                  ['two', 'six'], 1)):
             self.read.return_value = dataclasses.replace(
                 cloud, missing=missing, hosts=(

@@ -16,6 +16,7 @@ import pathlib
 
 import fixtures
 
+from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import source
 from nfv_sched.journal import entry
 from nfv_sched.tests.unit.advice import clouds
@@ -163,11 +164,13 @@ class APITest(test_simulate.SimulateTestCase):
         """Nothing is said of a host of which nothing is known."""
         *others, fast = self.cloud.hosts
         self.read.return_value = dataclasses.replace(
-            self.cloud, missing=('Placement cannot be read for 1 host',),
+            self.cloud, missing=(snapshot.Missing(
+                kind=snapshot.MissingKind.PROVIDERS, uuids=(fast.uuid,)),),
             hosts=(*others, dataclasses.replace(fast, providers=())))
         code, out, err = self.explain('flavor', 'pinned', '-f', 'json')
         self.assertEqual(
-            (1, 'error: Placement cannot be read for 1 host\n'), (code, err))
+            (1, f'error: {self.read.return_value.missing[0]}\n'),
+            (code, err))
         self.assertEqual([host.name for host in others], [
             host['name'] for host in json.loads(out)['hosts']])
 

@@ -90,7 +90,7 @@ def hostile_cloud():
         for server in cloud.servers)
     return dataclasses.replace(
         cloud, hosts=hosts, servers=servers, options=hostile_options(),
-        missing=(text,), flavors=tuple({
+        missing=snapshots.missing(text), flavors=tuple({
             server.flavor.name: server.flavor for server in servers
         }.values()),
         aggregates=(snapshot.Aggregate(

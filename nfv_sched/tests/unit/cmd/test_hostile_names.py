@@ -230,7 +230,7 @@ class HostileNamesTest(base.CommandTestCase):
     def _live(self):
         """Have a cloud where commands read a live one."""
         cloud = dataclasses.replace(
-            hostile(), missing=tuple(filter(str.strip, NAMES)))
+            hostile(), missing=snapshots.missing(*filter(str.strip, NAMES)))
         self.useFixture(fixtures.MockPatchObject(
             source, 'read', lambda _arguments: cloud))
         self.useFixture(fixtures.MockPatchObject(source, 'configure'))

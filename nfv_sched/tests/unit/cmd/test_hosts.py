@@ -151,7 +151,8 @@ class ListTest(_CommandTest):
             (code, out, err))
 
     def test_not_all_was_read(self):
-        file.save(made_cloud(missing=('Cell 2 does not answer',)), self.file)
+        file.save(made_cloud(missing=snapshots.missing(
+            'Cell 2 does not answer')), self.file)
         code, out, err = self.host('list')
         self.assertEqual((1, 'error: Cell 2 does not answer\n'), (code, err))
         self.assertIn('router', out)

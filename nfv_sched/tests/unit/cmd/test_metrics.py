@@ -42,7 +42,8 @@ CLOUD = snapshots.with_uuids(dataclasses.replace(clouds.cloud(
     clouds.host('one', clouds.node(0, range(5)), clouds.node(1, range(3))),
     clouds.host('two'), flavors=(
         clouds.flavor(name='vrouter.4'), clouds.flavor(6, name='fw.6'))),
-    taken='2026-01-02T03:04:05Z', missing=('Cell 2 does not answer',),
+    taken='2026-01-02T03:04:05Z',
+    missing=snapshots.missing('Cell 2 does not answer'),
     network_agents=(test_rebalance.agent('one', *'abcdef'),
                     test_rebalance.agent('two')),
     network_services=tuple(map(test_rebalance.service, 'abcdef'))))

@@ -19,6 +19,7 @@ from nfv_sched.cloud import file
 from nfv_sched.cloud import read
 from nfv_sched.cloud import snapshot
 from nfv_sched.nova import database
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.cmd import base
 
 CLOUD = snapshot.Cloud(
@@ -62,7 +63,8 @@ class SaveTest(base.CommandTestCase):
 
     def test_missing(self):
         self.read.return_value = snapshot.Cloud(
-            taken='', missing=('Cell 2 does\nnot answer', 'Nor does cell 3'))
+            taken='', missing=snapshots.missing(
+                'Cell 2 does\nnot answer', 'Nor does cell 3'))
         code, out, err = self.save(self.file)
         self.assertEqual(1, code)
         self.assertEqual('error: Cell 2 does not answer\n'
@@ -81,12 +83,14 @@ class SaveTest(base.CommandTestCase):
     def test_missing_from_an_anonymous_one(self):
         """Who saves it must know the names; who reads it must not."""
         self.read.return_value = snapshot.Cloud(
-            taken='', missing=('Cell acme does not answer in time',))
+            taken='', missing=(snapshot.Missing(
+                kind=snapshot.MissingKind.SILENT_CELL, cell='acme'),))
         code, _out, err = self.save(self.file, '--anonymize')
         self.assertEqual(
             (1, 'error: Cell acme does not answer in time\n'), (code, err))
-        self.assertEqual(('Cell cell1 does not answer in time',),
-                         file.load(self.file).missing)
+        missing, = file.load(self.file).missing
+        self.assertEqual((snapshot.MissingKind.SILENT_CELL, 'cell1'),
+                         (missing.kind, missing.cell))
 
     def test_no_database(self):
         self.read.side_effect = OSError('gone')

@@ -25,6 +25,7 @@ from nfv_sched.cloud import read
 from nfv_sched.cmd import source
 from nfv_sched.nova import database
 from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.cmd import base as cmd_base
 from nfv_sched.tests.unit.cmd import test_bad_snapshots
 from nfv_sched.tests.unit.cmd import test_simulate
@@ -215,7 +216,7 @@ class NotThereTest(cmd_base.CommandTestCase):
     def test_not_all_read(self):
         """It may be in what was not, which is named."""
         for text, code, err in self.run_all(
-                self.COMMANDS, missing=self.LEFT_OUT):
+                self.COMMANDS, missing=snapshots.missing(*self.LEFT_OUT)):
             self.assertEqual(
                 (1, [f'error: {line}' for line in (text, *self.LEFT_OUT)]),
                 (code, err.splitlines()))
@@ -226,7 +227,7 @@ class NotThereTest(cmd_base.CommandTestCase):
                 ('no column x; there are: ', ('host', 'list', '-c', 'x')),
                 ('--mix goes with neither ',
                  ('capacity', 'list', '--mix', 'x=1', '--by', 'host'))),
-                missing=self.LEFT_OUT):
+                missing=snapshots.missing(*self.LEFT_OUT)):
             self.assertEqual(2, code)
             self.assertIn(text, err)
             self.assertEqual(1, len(err.splitlines()))

@@ -22,6 +22,7 @@ from nfv_sched.simulator import loader
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import record
 from nfv_sched.simulator import start
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.simulator import base
 
 UUIDS = [f'{number}0000000-0000-0000-0000-000000000000'
@@ -117,8 +118,20 @@ class StartTest(base.SimulatorTestCase):
         reason, = self.run_steps(found, step % 'host2')[0]
         self.assertIn('Placement has no host', reason)
         found = dataclasses.replace(
-            found, missing=('Placement cannot be read for 1 host',))
+            found, missing=(snapshot.Missing(
+                kind=snapshot.MissingKind.PROVIDERS,
+                uuids=('uuid of host2',)),))
         self.assertEqual(['host2'], self.run_steps(found, step % 'host2')[0])
+        # Another host, and a text alone, say nothing of this one.
+        for missing in (
+                snapshot.Missing(kind=snapshot.MissingKind.PROVIDERS,
+                                 uuids=('uuid of host3',)),
+                snapshot.Missing(kind=snapshot.MissingKind.HOST,
+                                 hosts=('Placement-az1-3',)),
+                *snapshots.missing('Placement cannot be read for 1 host')):
+            reason, = self.run_steps(dataclasses.replace(
+                found, missing=(missing,)), step % 'host2')[0]
+            self.assertIn('Placement has no host', reason)
 
     def test_limits_of_inventories(self):
         """Placement refuses amounts that its inventory does not take."""

@@ -25,10 +25,16 @@ from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.advice.audit import clouds
 from nfv_sched.tests.unit.advice.audit import faults
 
+_Kind = snapshot.MissingKind
+
 
 def kinds(cloud, **fields):
     """The kinds of what is found."""
     return [found.kind for found in audit.findings(cloud, **fields)]
+
+
+def _missing(kind, uuid):
+    return snapshot.Missing(kind=kind, uuids=(uuid,))
 
 
 class FaultsTest(base.TestCase):
@@ -286,7 +292,8 @@ class UnreadTest(base.TestCase):
         cloud = clouds.sound()
         host = cloud.hosts[0]
         unread = faults.replace_host(dataclasses.replace(
-            cloud, missing=('Placement cannot be read for 1 host',),
+            cloud, missing=(snapshot.Missing(
+                kind=_Kind.PROVIDERS, uuids=(host.uuid,)),),
             servers=tuple(
                 dataclasses.replace(server, allocations=None)
                 if server.host == host.name else server
@@ -305,17 +312,49 @@ class UnreadTest(base.TestCase):
         one, *others = cloud.hosts
         hosts = (dataclasses.replace(one, cell='cell1'), *(
             dataclasses.replace(host, cell='cell10') for host in others))
-        for cell, left in ((f'{faults.NOBODY}(cell1)', hosts[1:]),
-                           (f'{faults.NOBODY}(cell10)', hosts[:1]),
-                           ('cell10', hosts[:1]), ('cell', hosts)):
-            for what in ('cannot be read: no route to cell1 or cell10',
-                         'does not answer in time'):
+        for cell, left in (('cell1', hosts[1:]), ('cell10', hosts[:1]),
+                           ('cell', hosts)):
+            for kind in _Kind.CELL, _Kind.SILENT_CELL:
                 self.assertEqual(list(left), site.readable(
                     dataclasses.replace(cloud, hosts=hosts, missing=(
-                        f'Cell {cell} {what}',))), cell)
-        for text in ('Neutron cannot be read: cell1', 'There are no cells'):
+                        snapshot.Missing(kind=kind, cell=cell, text='cell1'),
+                    ))), cell)
+        for kind in set(_Kind) - {
+                _Kind.CELL, _Kind.SILENT_CELL, _Kind.OTHER}:
             self.assertEqual(list(hosts), site.readable(
-                dataclasses.replace(cloud, hosts=hosts, missing=(text,))))
+                dataclasses.replace(cloud, hosts=hosts, missing=(
+                    snapshot.Missing(kind=kind, text='cell1'),))))
+
+    def test_unread_records(self):
+        """What cannot be read is not taken for gone, by its UUID alone."""
+        cloud = clouds.sound()
+        gone = next(server for server in cloud.servers if server.devices)
+        uuid, move = gone.uuid, faults.NOBODY
+        cloud = dataclasses.replace(
+            cloud, servers=tuple(server for server in cloud.servers
+                                 if server != gone),
+            consumers={uuid: gone.allocations, move: gone.allocations})
+        orphan, device = values.ALLOCATION_ORPHAN, values.DEVICE_GONE
+        for missing, remaining in (
+                ((), {orphan, device}),
+                ((_missing(_Kind.SERVER, uuid),
+                  _missing(_Kind.MIGRATION, move)), set()),
+                ((_missing(_Kind.SERVER, uuid),), {orphan}),
+                ((_missing(_Kind.MIGRATION, move),), {orphan, device}),
+                ((snapshot.Missing(kind=_Kind.NEUTRON, text=f'{uuid} {move}'),
+                  snapshot.Missing(kind=_Kind.HOST, hosts=(uuid, move))),
+                 {orphan, device})):
+            self.assertEqual(remaining, {orphan, device} & set(kinds(
+                dataclasses.replace(cloud, missing=missing))), missing)
+
+    def test_sentences_of_older_files(self):
+        """Nothing is said where hosts may be of a cell that was not read."""
+        broken = faults.replace_host(
+            clouds.sound(), clouds.sound().hosts[0], providers=())
+        self.assertIn(values.INVENTORY, kinds(broken))
+        self.assertEqual([], audit.findings(dataclasses.replace(
+            broken, missing=(snapshot.Missing(
+                kind=_Kind.OTHER, text='Neutron cannot be read: x'),))))
 
     def test_moves_of_older_files(self):
         cloud = dataclasses.replace(clouds.sound(), moves=None,

@@ -17,10 +17,12 @@ from nfv_sched.advice import by_api
 from nfv_sched.advice.explain import explanation
 from nfv_sched.advice.explain import request
 from nfv_sched.advice.explain import subject
+from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import source
 from nfv_sched.simulator import examples
 from nfv_sched.simulator import start
 from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.advice import clouds
 
 
@@ -119,6 +121,23 @@ class ExplanationTest(base.TestCase):
         self.assertIs(False, found.fits)
         self.assertIn('none', found.reason)
         self.assertEqual((), found.placement.queries)
+
+    def test_hosts_that_placement_fails_for(self):
+        """They are left out, and not others without resource providers."""
+        unread = self.cloud.hosts[0]
+        cloud = dataclasses.replace(self.cloud, hosts=tuple(
+            dataclasses.replace(host, providers=())
+            for host in self.cloud.hosts))
+        for missing in (
+                (), snapshots.missing('Placement cannot be read for 1 host'),
+                (snapshot.Missing(kind=snapshot.MissingKind.SILENT_HOSTS,
+                                  hosts=('Placement-az1-3', unread.name)),)):
+            self.assertEqual(cloud.hosts, by_api.known(
+                dataclasses.replace(cloud, missing=missing)).hosts)
+        self.assertEqual(cloud.hosts[1:], by_api.known(dataclasses.replace(
+            cloud, missing=(snapshot.Missing(
+                kind=snapshot.MissingKind.PROVIDERS, uuids=(unread.uuid,)),
+            ))).hosts)
 
     def test_no_such_flavor(self):
         with self.assertRaisesRegex(request.RequestError, 'no flavor'):

@@ -13,6 +13,8 @@ from nfv_sched.render import failover as render_failover
 from nfv_sched.render import plans
 from nfv_sched.tests.unit.advice.plans import running
 
+_Kind = snapshot.MissingKind
+
 
 def replaced(cloud, **changes):
     """A cloud whose hosts and servers lack something.
@@ -82,10 +84,18 @@ class GapTest(running.RunningTestCase):
         self.assertEqual({gap.Kind.MIGRATIONS: ()}, self.kinds(
             moves=None, server__state=snapshot.RESIZED))
         self.assertEqual(
-            {gap.Kind.CELL: ('west',), gap.Kind.RECORD: (
-                'Server x is left out',)},
-            self.kinds(missing=('Cell west does not answer in time',
-                                'Server x is left out')))
+            {gap.Kind.CELL: ('west', 'east'), gap.Kind.RECORD: ('no',)},
+            self.kinds(missing=(
+                snapshot.Missing(kind=_Kind.SILENT_CELL, cell='west'),
+                snapshot.Missing(kind=_Kind.CELL, cell='east', text='no'),
+                snapshot.Missing(kind=_Kind.OTHER, text='no'))))
+
+    def test_sentence_about_a_cell(self):
+        """A text alone, as older files have it, names no cell."""
+        sentence = 'Cell west cannot be read: no'
+        missing = snapshot.Missing(kind=_Kind.OTHER, text=sentence)
+        self.assertEqual({gap.Kind.RECORD: (sentence,)},
+                         self.kinds(missing=(missing,)))
 
     def test_plans(self):
         """None is exact, and each says why."""

@@ -45,7 +45,7 @@ def hostile():
             flavor=snapshots.flavor(name=name))
             for index, other in enumerate(HOSTILE)]
     return snapshots.cloud(hosts, servers, source=HOSTILE[0],
-                           missing=HOSTILE)
+                           missing=snapshots.missing(*HOSTILE))
 
 
 def odd():
