@@ -348,6 +348,7 @@ class _Collection:
 
     def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
         from nfv_sched.advice.audit import audit
+        from nfv_sched.advice.audit import site
         from nfv_sched.advice import capacity
         from nfv_sched.advice.hosts import view
         from nfv_sched.advice import rebalance
@@ -362,7 +363,8 @@ class _Collection:
                 update=lambda done, total: update(done, total, 'flavors'))
         return self._metrics.families(
             cloud, view.views(cloud), counted,
-            findings=audit.findings(cloud),
+            findings=(audit.findings(cloud) if site.names_unread(cloud)
+                      else None),
             plans=rebalance.plans(cloud, room=view.free_ports(cloud)),
             losses=self._losses(cloud))
 

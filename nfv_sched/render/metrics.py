@@ -170,7 +170,7 @@ def counter(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
 def families(
     cloud: snapshot.Cloud, views: Sequence[values.HostView],
     capacities: 'Sequence[capacity.FlavorCapacity]',
-    *, findings: Iterable[audit_values.Finding] = (),
+    *, findings: Iterable[audit_values.Finding] | None = (),
     plans: Sequence[rebalance.Plan] = (),
     losses: 'Sequence[failover.Loss]' = (),
 ) -> list[core.Metric]:
@@ -179,16 +179,17 @@ def families(
     :param cloud: the cloud
     :param views: its hosts
     :param capacities: what it takes of flavors
-    :param findings: of the audit
+    :param findings: of the audit; None if no host could be checked
     :param plans: for its DHCP servers and routers
     :param losses: what the loss of each host does; empty if that was not
         worked out
     """
     found = _Families()
-    for kind in audit_values.KINDS:
-        found.add('nfv_sched_audit_findings', (kind,), 0)
-    for finding in findings:
-        found.add('nfv_sched_audit_findings', (finding.kind,), 1)
+    if findings is not None:
+        for kind in audit_values.KINDS:
+            found.add('nfv_sched_audit_findings', (kind,), 0)
+        for finding in findings:
+            found.add('nfv_sched_audit_findings', (finding.kind,), 1)
     for view in views:
         _host(found, view)
         _nodes(found, view)

@@ -30,7 +30,9 @@ import bcrypt
 import fixtures
 from prometheus_client import parser
 
+from nfv_sched.advice.audit import values as audit_values
 from nfv_sched.cloud import file
+from nfv_sched.cloud import snapshot
 from nfv_sched.journal import entry
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.advice import clouds
@@ -43,7 +45,8 @@ CLOUD = snapshots.with_uuids(dataclasses.replace(clouds.cloud(
     clouds.host('two'), flavors=(
         clouds.flavor(name='vrouter.4'), clouds.flavor(6, name='fw.6'))),
     taken='2026-01-02T03:04:05Z',
-    missing=snapshots.missing('Cell 2 does not answer'),
+    missing=(snapshot.Missing(
+        kind=snapshot.MissingKind.SILENT_CELL, cell='2'),),
     network_agents=(test_rebalance.agent('one', *'abcdef'),
                     test_rebalance.agent('two')),
     network_services=tuple(map(test_rebalance.service, 'abcdef'))))
@@ -83,11 +86,20 @@ class TextFileTest(MetricsTestCase):
 
     def write(self, *args):
         self.assertEqual(
-            (1, '', 'error: Cell 2 does not answer\n'),
+            (1, '', f'error: {CLOUD.missing[0]}\n'),
             self.run_command('--textfile', self.textfile, '--from',
                              self.cloud, *args))
         with open(self.textfile) as written:
             return figures(written.read())
+
+    def test_audit_of_older_files(self):
+        """Where no host could be checked, none is said to be in order."""
+        kinds = {('nfv_sched_audit_findings', kind)
+                 for kind in audit_values.KINDS}
+        self.assertLessEqual(kinds, self.write().keys())
+        file.save(dataclasses.replace(CLOUD, missing=snapshots.missing(
+            str(CLOUD.missing[0]))), self.cloud)
+        self.assertEqual(set(), kinds & self.write().keys())
 
     def test_written(self):
         """What could be read, while something is missing."""
