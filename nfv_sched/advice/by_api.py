@@ -24,21 +24,16 @@ ALIAS = 'pci_passthrough:alias'
 
 
 def without_devices(flavor: snapshot.Flavor) -> snapshot.Flavor:
-    """A flavor that asks for no PCI devices.
-
-    :param flavor: the flavor
-    """
+    """Return a flavor that asks for no PCI devices."""
     return dataclasses.replace(flavor, extra_specs={
         key: value for key, value in flavor.extra_specs.items()
         if key != ALIAS})
 
 
 def known(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """A cloud without the hosts for which Placement could not be read.
+    """Return a cloud without hosts for which Placement could not be read.
 
     Nothing else is known of them; ``missing`` names what was not read.
-
-    :param cloud: the cloud as the API shows it
     """
     # Others without resource providers are such that Placement does not have.
     unread = cloud.unread(snapshot.MissingKind.PROVIDERS)
@@ -47,10 +42,7 @@ def known(cloud: snapshot.Cloud) -> snapshot.Cloud:
 
 
 def startable(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """A cloud whose servers have no devices, so that it can be simulated.
-
-    :param cloud: the cloud as the API shows it
-    """
+    """Return a cloud whose servers have no devices, to be simulated."""
     return dataclasses.replace(cloud, servers=tuple([
         dataclasses.replace(server, flavor=without_devices(server.flavor))
         for server in cloud.servers]))

@@ -74,6 +74,7 @@ _NO_SERVICE: Mapping[str, ty.Any] = {
 # Those that Nova gives all at once, and takes no limit for.
 _WHOLE = ('services', 'aggregates')
 
+_Missing = list[snapshot.Missing]
 _Progress = Callable[[str, int, int], None]
 
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException,
@@ -129,7 +130,7 @@ def _parts(connection: sdk_connection.Connection, parts: Collection[str],
         progress('flavors', len(found['flavors']), len(found['flavors']))
     if 'servers' in parts and 'hosts' not in parts:
         progress('servers', 0, 1)
-        missing: list[snapshot.Missing] = []
+        missing: _Missing = []
         _services(connection, _negotiated(connection), missing)
         found['servers'] = tuple(sorted(
             _all(connection, 'servers', {'all_tenants': '1'}, _server),
@@ -303,7 +304,7 @@ def _with_hosts(connection: sdk_connection.Connection, servers: bool,
     :param servers: whether to read the servers
     """
     version = _negotiated(connection)
-    missing: list[snapshot.Missing] = []
+    missing: _Missing = []
     found: dict[str, ty.Any] = {}
     progress('hosts', 0, 1)
     aggregates = [aggregate for _number, aggregate in sorted(
@@ -349,8 +350,7 @@ def _aggregate(row: Mapping) -> tuple[int, snapshot.Aggregate]:
 
 
 def _services(
-    connection: sdk_connection.Connection, version: str,
-    missing: list[snapshot.Missing],
+    connection: sdk_connection.Connection, version: str, missing: _Missing,
 ) -> tuple[dict[str, Mapping], set[str]]:
     """The services nova-compute by host, and hosts of cells without answer.
 
@@ -372,7 +372,7 @@ def _services(
 
 def _hosts(connection: sdk_connection.Connection,
            aggregates: Iterable[snapshot.Aggregate], version: str,
-           missing: list[snapshot.Missing]) -> list[snapshot.Host]:
+           missing: _Missing) -> list[snapshot.Host]:
     """The hosts, without their resource providers.
 
     :param version: microversion for services
@@ -443,7 +443,7 @@ def _texts(values: Mapping) -> dict[str, str]:
 
 def _servers(connection: sdk_connection.Connection,
              groups: Iterable[snapshot.Group], version: str,
-             missing: list[snapshot.Missing]) -> list[snapshot.Server]:
+             missing: _Missing) -> list[snapshot.Server]:
     """The servers with their hosts, without allocations."""
     group_of = {member: group.uuid for group in groups
                 for member in group.members}

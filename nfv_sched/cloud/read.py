@@ -50,6 +50,7 @@ _OTHER_IMAGE_PREFIXES = ('owner_', 'user_id', 'instance_uuid', 'clean_',
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 _CELL_DISABLED = 'its cell is disabled'
 _Kind = snapshot.MissingKind
+_Missing = list[snapshot.Missing]
 
 
 def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
@@ -65,7 +66,7 @@ def read(conf, progress: records.Progress | None = None) -> snapshot.Cloud:
     if progress is None:
         progress = _silent
     taken = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
-    missing: list[snapshot.Missing] = []
+    missing: _Missing = []
     aggregates = records.aggregates()
     groups = records.groups()
     flavors = [_flavor(row) for row in records.flavors()]
@@ -167,7 +168,7 @@ def _unread_cells(cells: records.Cells) -> Iterator[snapshot.Missing]:
 
 
 def _hosts(conf, cells: records.Cells, aggregates,
-           missing: list[snapshot.Missing]) -> list[snapshot.Host]:
+           missing: _Missing) -> list[snapshot.Host]:
     """The hosts, without what Placement and Neutron have of them."""
     of_host: dict[str, list] = {}
     for aggregate in aggregates:
@@ -199,7 +200,7 @@ def _hosts(conf, cells: records.Cells, aggregates,
 
 
 @contextlib.contextmanager
-def _left_out(missing: list[snapshot.Missing], kind: snapshot.MissingKind,
+def _left_out(missing: _Missing, kind: snapshot.MissingKind,
               **names: tuple[str, ...]) -> Iterator[None]:
     """Leave out a row that is not as Nova writes it, and say so."""
     try:
@@ -332,14 +333,13 @@ def _devices_of(
     return found
 
 
-def _servers(cells: records.Cells, groups, devices,
-             missing: list[snapshot.Missing],
+def _servers(cells: records.Cells, groups, devices, missing: _Missing,
              progress: records.Progress) -> list[_Server]:
     """The servers of all cells.
 
     :param groups: rows of the server groups
     :param devices: see :func:`_devices_of`
-    :param missing: gets each server that is left out
+    :param missing: gets what is left out
     :param progress: called from time to time
     """
     group_of = {member: group.uuid for group in groups
@@ -409,8 +409,7 @@ def _server(row: records.ServerRow, flavor, group: str | None,
 
 
 def _moves(cells: records.Cells, servers: list[_Server],
-           missing: list[snapshot.Missing],
-           ) -> tuple[snapshot.Migration, ...]:
+           missing: _Missing) -> tuple[snapshot.Migration, ...]:
     """The migrations that may hold something on their hosts."""
     known = {server.value.uuid: server.moving for server in servers}
     moves = []
@@ -531,7 +530,7 @@ def _interfaces(text: str | None) -> dict[str, snapshot.Port] | None:
 # Neutron
 
 
-def _read_neutron(conf, missing: list[snapshot.Missing],
+def _read_neutron(conf, missing: _Missing,
                   progress: records.Progress) -> usage.Snapshot | None:
     progress('Neutron', 0, 1)
     try:
@@ -543,7 +542,7 @@ def _read_neutron(conf, missing: list[snapshot.Missing],
     return found
 
 
-def _read_agents(conf, missing: list[snapshot.Missing],
+def _read_agents(conf, missing: _Missing,
                  progress: records.Progress) -> agents.Found | None:
     try:
         with contextlib.closing(neutron.Reader(conf)) as reader:
@@ -586,8 +585,8 @@ def _ports(server: _Server,
 
 
 def _read_placement(conf, computes: list[str], aggregates: list[str],
-                    missing: list[snapshot.Missing],
-                    progress: records.Progress) -> places.Places | None:
+                    missing: _Missing, progress: records.Progress,
+                    ) -> places.Places | None:
     """Read the providers of hosts.
 
     :param computes: UUIDs of the compute nodes
@@ -601,8 +600,7 @@ def _read_placement(conf, computes: list[str], aggregates: list[str],
             found = places.read(
                 client, threads, computes, aggregates, progress)
     except placement_client.PlacementError as exc:
-        missing.append(snapshot.Missing(
-            kind=_Kind.PLACEMENT, text=str(exc)))
+        missing.append(snapshot.Missing(kind=_Kind.PLACEMENT, text=str(exc)))
         return None
     missing.extend(found.missing())
     return found

@@ -39,7 +39,6 @@ def findings(
 ) -> list[values.Finding]:
     """What is not as it was promised or recorded, host by host.
 
-    :param cloud: the cloud
     :param hosts: UUIDs of the hosts that count; None for all
     :param update: called with (hosts done, hosts in all)
     """

@@ -166,10 +166,7 @@ class Whole:
 
     @classmethod
     def of(cls, cloud: snapshot.Cloud) -> 'Whole':
-        """A cloud.
-
-        :param cloud: the cloud
-        """
+        """Work out what all hosts of a cloud need."""
         holders: dict[str, list[tuple[str, Allocations]]] = {}
         for consumer, found in (
                 *((server.uuid, server.allocations or {})
@@ -186,10 +183,7 @@ class Whole:
 
 
 def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
-    """All hosts of a cloud, but those of cells that could not be read.
-
-    :param cloud: the cloud
-    """
+    """Yield all hosts of a cloud that can be checked."""
     whole = Whole.of(cloud)
     servers = view.by_host(cloud)
     titles = view.titles(cloud.hosts)
@@ -223,8 +217,5 @@ def readable(cloud: snapshot.Cloud) -> list[snapshot.Host]:
 
 
 def names_unread(cloud: snapshot.Cloud) -> bool:
-    """Return whether a cloud names the cells and servers that it lacks.
-
-    One of a file of version 1 may have only sentences.
-    """
+    """Return whether a cloud names the cells and servers that it lacks."""
     return all(each.kind is not _Kind.OTHER for each in cloud.missing)
