@@ -323,7 +323,9 @@ class UnreadTest(base.TestCase):
                 _Kind.CELL, _Kind.SILENT_CELL, _Kind.OTHER}:
             self.assertEqual(list(hosts), site.readable(
                 dataclasses.replace(cloud, hosts=hosts, missing=(
-                    snapshot.Missing(kind=kind, text='cell1'),))))
+                    snapshot.Missing(
+                        kind=kind, text='cell1',
+                        hosts=('Cell cell1 cannot be read: x',)),))))
 
     def test_unread_records(self):
         """What cannot be read is not taken for gone, by its UUID alone."""

@@ -91,11 +91,13 @@ class GapTest(running.RunningTestCase):
                 snapshot.Missing(kind=_Kind.OTHER, text='no'))))
 
     def test_sentence_about_a_cell(self):
-        """A text alone, as older files have it, names no cell."""
+        """A text, as older files have it, or another name is no cell."""
         sentence = 'Cell west cannot be read: no'
-        missing = snapshot.Missing(kind=_Kind.OTHER, text=sentence)
-        self.assertEqual({gap.Kind.RECORD: (sentence,)},
-                         self.kinds(missing=(missing,)))
+        for missing in (
+                snapshot.Missing(kind=_Kind.OTHER, text=sentence),
+                snapshot.Missing(kind=_Kind.HOST, hosts=(sentence,))):
+            self.assertEqual({gap.Kind.RECORD: (str(missing),)},
+                             self.kinds(missing=(missing,)))
 
     def test_plans(self):
         """None is exact, and each says why."""
