@@ -90,9 +90,10 @@ def hostile_cloud():
         for server in cloud.servers)
     return dataclasses.replace(
         cloud, hosts=hosts, servers=servers, options=hostile_options(),
-        missing=snapshots.missing(text), flavors=tuple({
-            server.flavor.name: server.flavor for server in servers
-        }.values()),
+        missing=(snapshot.Missing(
+            kind=snapshot.MissingKind.NEUTRON, text=text),),
+        flavors=tuple({server.flavor.name: server.flavor
+                       for server in servers}.values()),
         aggregates=(snapshot.Aggregate(
             name=text, hosts=tuple(host.name for host in hosts),
             metadata={'cpu_allocation_ratio': text, MARKER: text,

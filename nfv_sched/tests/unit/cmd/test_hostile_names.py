@@ -230,7 +230,10 @@ class HostileNamesTest(base.CommandTestCase):
     def _live(self):
         """Have a cloud where commands read a live one."""
         cloud = dataclasses.replace(
-            hostile(), missing=snapshots.missing(*filter(str.strip, NAMES)))
+            hostile(), missing=tuple([
+                snapshot.Missing(kind=snapshot.MissingKind.HOST,
+                                 hosts=(name,), text=name)
+                for name in NAMES if name.strip()]))
         self.useFixture(fixtures.MockPatchObject(
             source, 'read', lambda _arguments: cloud))
         self.useFixture(fixtures.MockPatchObject(source, 'configure'))
