@@ -18,6 +18,7 @@ import ast
 from collections.abc import Iterator
 import configparser
 import functools
+from importlib import metadata
 import pathlib
 import re
 import subprocess
@@ -42,6 +43,9 @@ UPPER = ('advice', 'cmd', 'filters', 'render', 'simulator', 'weights')
 NOVA = ('nova.conf', 'nova.exception', 'nova.objects',
         'nova.scheduler.filters', 'nova.scheduler.weights')
 ADAPTERS = ('nova/', 'simulator/nova', 'tests/')
+
+#: Requirements that no module of the product imports: pbr makes the version.
+UNIMPORTED = {'pbr'}
 
 #: Begins the names of the commands of ``openstack``.
 PLUGIN_PREFIX = 'nfv_'
@@ -134,6 +138,23 @@ def single(root: pathlib.Path) -> list[str]:
     plugin = {f'{name} = {value}'
               for name, value in found['openstack.extension'].items()}
     return sorted(own ^ plugin)
+
+
+def declared(root: pathlib.Path) -> set[str]:
+    """Return the names of requirements.txt, normalized."""
+    return {re.sub(r'[-_.]+', '-', match[0]).lower() for match in (
+        re.match(r'[\w.-]+', line) for line
+        in (root / 'requirements.txt').read_text().splitlines()) if match}
+
+
+def libraries(root: pathlib.Path) -> set[str]:
+    """Return the distributions that the product imports, normalized."""
+    names = {name.partition('.')[0] for module, source in modules(root)
+             if not module.startswith('tests/') for name in imported(source)}
+    names -= {*sys.stdlib_module_names, 'nfv_sched'}
+    providers = metadata.packages_distributions()
+    return {re.sub(r'[-_.]+', '-', providers[name][0]).lower()
+            for name in names}
 
 
 def defined(source: ast.AST) -> set[str]:
@@ -229,6 +250,10 @@ class HouseTest(base.TestCase):
         """Each is one of nfv-sched, and one of openstack."""
         self.assertEqual([], single(ROOT))
 
+    def test_requirements(self):
+        """Each library that the product imports is declared, and no other."""
+        self.assertEqual(declared(ROOT.parent), libraries(ROOT) | UNIMPORTED)
+
     def test_private_names(self):
         """Tests use what everybody may use."""
         found = private_uses(ROOT)
@@ -253,6 +278,16 @@ class ChecksTest(base.TestCase):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(source)
         return root
+
+    def test_requirements(self):
+        root = self.root(
+            cmd__one='import re\nfrom nfv_sched import text\n'
+                     'def run():\n    import yaml\n',
+            tests__two='import fixtures\n')
+        (root / 'requirements.txt').write_text(
+            '# Comment\nPyYAML>=6.0 # MIT\noslo.service[threading]>=4.5\n')
+        self.assertEqual({'pyyaml'}, libraries(root))
+        self.assertEqual({'pyyaml', 'oslo-service'}, declared(root))
 
     def test_untested(self):
         for folder in TESTED:
