@@ -19,7 +19,6 @@ import typing as ty
 
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import source
-from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import examples
 from nfv_sched import text
 
@@ -35,9 +34,8 @@ examples:
   nfv-sched simulate one.yaml two.yaml three.yaml
   nfv-sched simulate --from cloud.json.gz steps.yaml
 
-exit code: 0 if all expectations of the files are met, 1 if one is not,
-2 if a file or the command line cannot be used, 3 if something unforeseen
-happens.
+exit code: 0 if all expectations of the files are met, 3 if one is not; 1 if a
+file cannot be read or used, 2 if the command line is wrong.
 """
 
 _SECTIONS = {
@@ -66,11 +64,7 @@ def _concerned(result, all_hosts: bool):
                if all_hosts or host.name in hosts])
 
 
-class _UsageError(Exception):
-    """A command line that cannot be used."""
-
-
-class Simulate(cli.Lister):
+class Simulate(source.Telling, cli.Lister):
     """Place the servers of a cloud file with Nova's own scheduler and claims.
 
     CLOUD is a YAML file with hosts, flavors, networks and steps: boots,
@@ -128,37 +122,24 @@ class Simulate(cli.Lister):
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command.
+        """Run the command, and list expectations that are not met.
 
-        :returns: exit code: 0, 1 if an expectation failed, 2 if the input
-            cannot be used, 3 after an unforeseen error
+        :returns: exit code, also if nobody reads the output to its end
         """
         self._failures: Sequence[str] = ()
         try:
-            super().run(parsed_args)
+            code = super().run(parsed_args)
             self.app.stdout.flush()
-        except (problems.InputError, _UsageError, source.UnreadError) as e:
-            for line in text.mask_secrets(str(e)).splitlines():
-                print(f'nfv-sched: {text.short(line)}', file=self.app.stderr)
-            return 2
         except BrokenPipeError:
             cli.discard_output()
-        except Exception as e:
-            if self.app.options.debug:
-                raise
-            print(f'nfv-sched: internal error: {type(e).__name__}: '
-                  f'{text.short(text.mask_secrets(str(e)))}; '
-                  '"nfv-sched --debug simulate ..." shows where',
-                  file=self.app.stderr)
-            return 3
-        if self._failures:
-            print(f'{len(self._failures)} expectations failed:'
-                  if len(self._failures) > 1 else '1 expectation failed:',
-                  file=self.app.stderr)
-            for failure in self._failures:
-                print(f'  {failure}', file=self.app.stderr)
-            return 1
-        return 0
+            code = 0
+        if not self._failures:
+            return code
+        self.app.stderr.write(
+            f'{text.count(len(self._failures), "expectation")} failed:\n')
+        for failure in self._failures:
+            self.app.stderr.write(f'  {failure}\n')
+        return code or source.FINDINGS
 
     def take_action(self, parsed_args: argparse.Namespace):
         """Run the simulation.
@@ -173,13 +154,11 @@ class Simulate(cli.Lister):
         paths = parsed_args.clouds
         if parsed_args.source is not None:
             if not paths:
-                raise _UsageError('--from needs files with steps')
+                raise source.UsageError('--from needs files with steps')
             self._found = source.load(parsed_args.source,
                                       parsed_args.config_file)
-            for missing in self._found.missing:
-                print(f'nfv-sched: {parsed_args.source}: '
-                      f'{text.short(str(missing))}',
-                      file=self.app.stderr)
+            self._missing = [f'{parsed_args.source}: {missing}'
+                             for missing in self._found.missing]
         if parsed_args.example is not None:
             paths = [self._example(parsed_args.example)]
         if len(paths) > 1:
@@ -195,7 +174,7 @@ class Simulate(cli.Lister):
         :returns: columns and rows of a table, one row a cloud
         """
         if parsed_args.show:
-            raise _UsageError('--show is for a single file')
+            raise source.UsageError('--show is for a single file')
         rows = []
         failures: list[str] = []
         for path in paths:
@@ -214,7 +193,7 @@ class Simulate(cli.Lister):
     def _example(name: str) -> str:
         found = examples.find()
         if name not in found:
-            raise _UsageError(
+            raise source.UsageError(
                 f'there is no example {name!r}; there are: '
                 f'{", ".join(found) or "none"}')
         return str(found[name])
@@ -225,7 +204,7 @@ class Simulate(cli.Lister):
         show = parsed_args.show or ('servers' if one_table else 'both')
         sections = _SECTIONS[show]
         if one_table and len(sections) > 1:
-            raise _UsageError(
+            raise source.UsageError(
                 f'-f {parsed_args.formatter} has room for one table: use '
                 '--show servers, hosts, network or steps')
         return sections
@@ -293,7 +272,7 @@ class Simulate(cli.Lister):
             tables = [table for table in tables
                       if set(chosen) & set(table.columns)]
             if not tables:
-                raise _UsageError(
+                raise source.UsageError(
                     f'no column {", ".join(chosen)}; there are: ' +
                     ', '.join(dict.fromkeys(
                         column for table in self._tables

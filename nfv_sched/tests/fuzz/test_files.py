@@ -203,8 +203,7 @@ class FilesTest(cmd_base.CommandTestCase):
         self.assertLess(max(map(len, lines), default=0), _MAX_LINE, where)
         if code in (1, 2):
             self.assertNotEqual([], lines, where)
-        # The simulator has 1 for expectations that are not met.
-        if fault is not None and code == (1 + (command[0] == 'simulate')):
+        if fault is not None and code == 1:
             for line in lines:
                 self.assertIn(fault, line, where)
 

@@ -150,28 +150,29 @@ class SimulateFromTest(test_simulate.SimulateTestCase):
         code, _out, err = self.run_command(
             'simulate', '--from', self.file(test_simulate.CLOUD),
             self.file('steps:\n- live_migrate: s-*\n  expect: {placed: 9}'))
-        self.assertEqual(2, code)
+        self.assertEqual(1, code)
         self.assertIn('expect.placed: 9 is more than', err)
         code, _out, err = self.run_command(
             'simulate', '--from', self.file(test_simulate.CLOUD),
             self.file('steps:\n- live_migrate: s-*\n  expect: {placed: 5}'))
-        self.assertEqual(1, code)
+        self.assertEqual(3, code)
         self.assertIn('1 expectation failed', err)
 
     def test_wrong(self):
         cloud = self.file(test_simulate.CLOUD)
         steps = self.file(STEPS)
-        for arguments, wanted in (
-                (('--from', '/missing', steps),
-                 'nfv-sched: /missing: No such file or directory\n'),
-                (('--from', self.file('hosts: 3\nodd: 1'), steps),
+        for arguments, expected, message in (
+                (('--from', '/missing', steps), 1,
+                 'error: /missing: No such file or directory\n'),
+                (('--from', self.file('hosts: 3\nodd: 1'), steps), 1,
                  ':2: odd: unknown key'),
-                (('--from', cloud, cloud), ':1: hosts: the hosts are those'),
-                (('--from', cloud, '--example', 'two-hosts'),
+                (('--from', cloud, cloud), 1,
+                 ':1: hosts: the hosts are those'),
+                (('--from', cloud, '--example', 'two-hosts'), 2,
                  '--from needs files with steps')):
             code, _out, err = self.run_command('simulate', *arguments)
-            self.assertEqual(2, code, err)
-            self.assertIn(wanted, err)
+            self.assertEqual(expected, code, err)
+            self.assertIn(message, err)
 
 
 class NotThereTest(cmd_base.CommandTestCase):
