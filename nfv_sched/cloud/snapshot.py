@@ -558,6 +558,19 @@ class Network:
     numa_policy: str | None = None
 
 
+def age(taken: str) -> int | None:
+    """Return how long ago a cloud was read, in seconds; None if unknown.
+
+    :param taken: time in ISO 8601, as in :class:`Cloud`
+    """
+    from oslo_utils import timeutils
+    try:
+        read = timeutils.normalize_time(timeutils.parse_isotime(taken))
+    except ValueError:
+        return None
+    return max(0, int(timeutils.delta_seconds(read, timeutils.utcnow())))
+
+
 class MissingKind(enum.StrEnum):
     """Kind of something that could not be read."""
 

@@ -19,7 +19,6 @@ import contextlib
 import dataclasses
 import time
 
-from oslo_utils import timeutils
 
 from nfv_sched.advice import by_api
 from nfv_sched.advice import capacity
@@ -89,7 +88,7 @@ def explain(
         weighing = weights.explain(first)
         if weighing is not None:
             weighing = dataclasses.replace(
-                weighing, taken=read_at, age=_age(read_at))
+                weighing, taken=read_at, age=snapshot.age(read_at))
     hosts = tuple(_hosts(state, answer, verdicts, first, weighing, present))
     outcome = relax.Outcome((), 0, 0)
     with _timed(seconds, 'changes'):
@@ -138,15 +137,6 @@ def explain_placement(state: states.State,
                 found=name in answer.found, refusals=None, passed=None)
             for name in state.hosts]),
         wanted=asked.count, seconds=seconds)
-
-
-def _age(read_at: str) -> int | None:
-    """Return how long ago a cloud was read, in seconds; None if unknown."""
-    try:
-        read = timeutils.normalize_time(timeutils.parse_isotime(read_at))
-    except ValueError:
-        return None
-    return max(0, int(timeutils.delta_seconds(read, timeutils.utcnow())))
 
 
 def _uncertain(flavor: snapshot.Flavor,

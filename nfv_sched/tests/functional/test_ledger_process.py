@@ -208,14 +208,10 @@ class ProcessTest(ProcessTestCase):
             'Host': 'host1', 'Ports': 7, 'Port limit': 20, 'Ports free': 13,
             'Rules': 7, 'Rule limit': 16384, 'Rules free': 16377,
             'DHCP servers': 3, 'Routers': 1, 'Services limit': 250,
-            'Source': 'neutron (ovs)', 'Note': None}, row)
+            'Source': 'neutron', 'Note': None}, row)
         self.assertEqual((0, []), self.limits('--full', '50')[:2])
         self.assertEqual(1, len(self.limits('--full', '35')[1]))
-        code, rows, err = self.limits('--host', 'host?', '--host', 'x')
-        self.assertEqual((0, 1), (code, len(rows)))
-        code, rows, err = self.limits('--host', 'compute*')
-        self.assertEqual((1, []), (code, rows))
-        self.assertIn('no compute node matches', err)
+        self.assertEqual(1, len(self.limits('--host', 'host?')[1]))
 
     def test_limits_show_ledger(self):
         with open(self.conf, 'a') as conf:
@@ -230,7 +226,7 @@ class ProcessTest(ProcessTestCase):
         code, rows, err = self.limits()
         self.assertEqual((0, ''), (code, err))
         self.assertEqual(
-            (5, 20, 11, 'unlimited', 'unlimited', 'neutron (ovs), ledger'),
+            (5, 20, 11, 'unlimited', 'unlimited', 'neutron, ledger'),
             tuple(rows[0][name] for name in (
                 'Ports', 'Port limit', 'Ports free', 'Rule limit',
                 'Rules free', 'Source')))
@@ -255,13 +251,6 @@ class ProcessTest(ProcessTestCase):
             tuple(rows[0][name] for name in (
                 'Host', 'Ports', 'Port limit', 'Ports free', 'Source',
                 'Age (s)')))
-
-    def test_limits_show_without_database(self):
-        with open(self.conf, 'a') as conf:
-            conf.write('[api_database]\nconnection = sqlite:////nowhere/x\n')
-        code, rows, err = self.limits()
-        self.assertEqual((1, []), (code, rows))
-        self.assertIn("Nova's database cannot be read", err)
 
     def test_dry_run_without_once(self):
         process = self.start('--dry-run')

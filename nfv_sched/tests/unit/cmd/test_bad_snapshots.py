@@ -66,7 +66,7 @@ COMMANDS = (
     ('capacity', 'list', '--empty', '--by', 'host'),
     ('capacity', 'show', 'vrouter.4'),
     ('capacity', 'show', 'vrouter.4', '--next'), ('audit',), ('metrics',),
-    ('simulate',), ('rebalance', 'plan'),
+    ('simulate',), ('rebalance', 'plan'), ('limits', 'show'),
     ('flavor', 'lint', '--all', '--hosts', '--used'),
     ('flavor', 'translate', '--all', '-f', 'commands'))
 #: What looks at agents of Neutron.
