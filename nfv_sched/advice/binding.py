@@ -21,20 +21,13 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
+import enum
 import functools
 import typing as ty
 
 from nfv_sched.advice import room as rooms
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
-
-#: Kind of what no single resource is to blame for.
-SEVERAL = 'several'
-#: Kind of what a host does not have even without other guests.
-TOO_SMALL = 'host too small'
-
-#: Kind of a thread policy.
-THREADS = 'threads'
 
 _PAGES = {4: '4 KiB', 2048: '2 MiB', 1048576: '1 GiB',
           topology.PAGES_SMALL: 'the smallest size',
@@ -44,20 +37,64 @@ _THREADS = {topology.THREADS_REQUIRE: 'require',
             topology.THREADS_ISOLATE: 'isolate'}
 
 
+class BindingKind(enum.Enum):
+    """Kind of a binding: how tables call it, with its name in place of {}."""
+
+    #: The flavor contradicts itself, or Nova refuses it.
+    FLAVOR = 'flavor'
+    #: A policy; the name is its extra spec with the value.
+    POLICY = 'policy'
+    #: The host reports no NUMA nodes.
+    TOPOLOGY = 'NUMA topology'
+    #: Something that the host has too little of even without other guests.
+    TOO_SMALL = 'host too small'
+    #: No single resource.
+    SEVERAL = 'several'
+    CPUS = 'pCPUs'
+    #: There are enough on the host; the name says on how many nodes.
+    CPUS_ON_NODES = 'pCPUs on {}'
+    THREADS = 'threads'
+    MEMORY = 'memory'
+    PAGES = 'pages of {}'
+    SHARED_CPUS = 'shared vCPUs'
+    DEVICES = '{}s'
+    #: There are enough on the host.
+    DEVICES_NEAR = '{}s near'
+    NETWORKS_NEAR = 'networks near'
+    PORTS = 'ports'
+    RULES = 'rules'
+    #: Another filter; the name is that of its class.
+    FILTER = 'filter'
+    SERVICE = 'host disabled or down'
+    UNMAPPED = 'no host mapping'
+    PLACEMENT = 'Placement'
+    RESOURCE_CLASS = 'Placement {}'
+    TRAIT = 'trait {}'
+    AGGREGATE = 'aggregate'
+    ISOLATED_AGGREGATE = 'isolated aggregate'
+    #: Placement does not know a ``trait`` or ``resource class``.
+    UNKNOWN_NAME = 'unknown {}'
+
+
 class Binding(ty.NamedTuple):
     """What keeps one more guest off a host.
 
-    :ivar kind: such as ``pCPUs on one node``, ``threads``, ``pages of 1
-        GiB``, ``memory``, ``shared vCPUs``, ``VFs near``, ``networks near``,
-        ``ports``, ``rules``, ``Placement PCPU``, ``trait CUSTOM_X``, an extra
-        spec, the name of a filter, or one of the constants above
     :ivar text: what is needed and what there is
+    :ivar name: what of its kind; see :class:`BindingKind`
     :ivar alone: whether there is room for one more without it
     """
 
-    kind: str
+    kind: BindingKind
     text: str
+    name: str = ''
     alone: bool = True
+
+    @property
+    def label(self) -> str:
+        """Kind and name, for tables."""
+        if self.kind in (BindingKind.POLICY, BindingKind.FILTER):
+            return self.name
+        return self.kind.value.format(self.name)
 
 
 class _Case(ty.NamedTuple):
@@ -82,8 +119,7 @@ class _Trial(ty.NamedTuple):
     :ivar narrows: whether it says which of what is free the guest can have
     """
 
-    kind: str
-    text: str
+    binding: Binding
     without: Callable[[_Case], _Case]
     narrows: bool = False
 
@@ -99,27 +135,30 @@ def of(wanted: rooms.Wanted, room: rooms.Room,
     """
     request = wanted.request
     if request.error is not None:
-        return (Binding('flavor', str(request.error)),)
+        return (Binding(BindingKind.FLAVOR, str(request.error)),)
     case = _Case(wanted, room, ratios)
     if case.fits():
         return ()
     if room.host is None and (request.guest is not None or request.demands):
-        return (Binding('NUMA topology', 'the host reports no NUMA nodes, '
-                        'or none that can be read'),)
+        return (Binding(
+            BindingKind.TOPOLOGY,
+            'the host reports no NUMA nodes, or none that can be read'),)
     trials = list(_trials(case))
     alone = [trial for trial in trials if case.fits([trial])]
     if alone:
         together = _confining(case, [
             trial for trial in trials if trial not in alone])
-        return tuple([Binding(trial.kind, trial.text + together)
-                      for trial in alone])
+        return tuple([
+            trial.binding._replace(text=trial.binding.text + together)
+            for trial in alone])
     if room.host is not None and request.guest is not None:
         emptied = _Case(_without_devices(wanted), _emptied(room), ratios)
         if not emptied.fits():
             return (Binding(
-                TOO_SMALL, 'no room even without other guests: ' +
-                _too_small(emptied, request.guest, room.host), False),)
-    return (Binding(SEVERAL, _lacking(case, trials), False),)
+                BindingKind.TOO_SMALL, 'no room even without other guests: ' +
+                _too_small(emptied, request.guest, room.host), alone=False),)
+    return (Binding(
+        BindingKind.SEVERAL, _lacking(case, trials), alone=False),)
 
 
 def _too_small(case: _Case, guest: topology.Guest,
@@ -139,13 +178,14 @@ def _confining(case: _Case, trials: list[_Trial]) -> str:
     # Not named, CPUs would seem to lack of which there are enough on a node.
     if not case.fits(trials):
         return ''
-    kinds = ' and '.join(trial.kind for trial in _fewest(case, trials))
-    return f'; {kinds} rule out the rest'
+    labels = ' and '.join(
+        trial.binding.label for trial in _fewest(case, trials))
+    return f'; {labels} rule out the rest'
 
 
 def _lacking(case: _Case, trials: list[_Trial]) -> str:
     """As few things as must be more for a guest to fit, as text."""
-    return '; '.join(trial.text for trial in _fewest(case, trials))
+    return '; '.join(trial.binding.text for trial in _fewest(case, trials))
 
 
 def _fewest(case: _Case, trials: list[_Trial]) -> list[_Trial]:
@@ -180,7 +220,8 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_Trial]:
         yield _of_devices(wanted, room)
     if wanted.limited and (request.physnets or request.tunneled):
         yield _Trial(
-            'networks near', 'NUMA nodes near the networks needed',
+            Binding(BindingKind.NETWORKS_NEAR,
+                    'NUMA nodes near the networks needed'),
             lambda case: case._replace(wanted=_asking(
                 case.wanted, physnets=frozenset(), tunneled=False,
                 tunnel_uncertain=False)), True)
@@ -192,8 +233,10 @@ def _of_rules(wanted: rooms.Wanted) -> Iterator[_Trial]:
     if terms is None:
         return
     for rule in dict.fromkeys((*terms.rules, *terms.refusing)):
-        yield _Trial(rule.text, f'{rule.text} is not kept otherwise',
-                     functools.partial(_without_rule, rule), True)
+        yield _Trial(
+            Binding(BindingKind.POLICY,
+                    f'{rule.text} is not kept otherwise', rule.text),
+            functools.partial(_without_rule, rule), True)
 
 
 def _without_rule(rule: ty.Any, case: _Case) -> _Case:
@@ -229,47 +272,49 @@ def _of_cells(
     if any(dedicated):
         need = f'{_sum(dedicated)} pCPUs'
         if policy:
-            yield _Trial(
-                THREADS, f'{need} with thread policy {policy} on {nodes} '
-                f'needed, {_sum(free)} free', _any_threads, True)
-        kind = 'pCPUs'
+            yield _Trial(Binding(
+                BindingKind.THREADS, f'{need} with thread policy {policy} on '
+                f'{nodes} needed, {_sum(free)} free'), _any_threads, True)
+        kind, name = BindingKind.CPUS, ''
         if sum(free) >= sum(dedicated):
-            kind = f'pCPUs on {nodes}'
-        yield _Trial(
-            kind, f'{need} on {nodes} needed, {_sum(free)} free', enough.cpus)
+            kind, name = BindingKind.CPUS_ON_NODES, nodes
+        yield _Trial(Binding(
+            kind, f'{need} on {nodes} needed, {_sum(free)} free', name),
+            enough.cpus)
     size = cells[0].pagesize
-    kind = 'memory'
+    memory = Binding(BindingKind.MEMORY, '')
     if size:
-        shown = _PAGES.get(size) or f'{size} KiB'
-        kind = f'pages of {shown}'
+        memory = Binding(
+            BindingKind.PAGES, '', _PAGES.get(size) or f'{size} KiB')
     have = [fit.memory_free(cell, cells[0]) for cell in host_cells]
-    yield _Trial(
-        kind, f'{_sum([cell.memory for cell in cells])} MiB of {kind} on '
-        f'{nodes} needed, {_sum(have)} free', enough.memory)
+    yield _Trial(memory._replace(
+        text=f'{_sum([cell.memory for cell in cells])} MiB of {memory.label} '
+        f'on {nodes} needed, {_sum(have)} free'), enough.memory)
     shared = [cell.shared for cell in cells]
     if any(shared):
-        yield _Trial(
-            'shared vCPUs', f'{_sum(shared)} shared vCPUs on {nodes} needed, '
-            + _sum([int(cell.shared * min(ratios.cpu, 1e6)) - cell.cpu_usage
-                    for cell in host_cells]) + ' free', enough.shared)
+        have = [int(cell.shared * min(ratios.cpu, 1e6)) - cell.cpu_usage
+                for cell in host_cells]
+        yield _Trial(Binding(
+            BindingKind.SHARED_CPUS, f'{_sum(shared)} shared vCPUs on '
+            f'{nodes} needed, {_sum(have)} free'), enough.shared)
 
 
 def _of_devices(wanted: rooms.Wanted, room: rooms.Room) -> _Trial:
     """The guest's PCI devices."""
     demands = wanted.request.demands
-    noun = demands[0].noun
     devices = rooms.devices_of(wanted, room, None)
     need = ' and '.join(f'{demand.count} {demand.noun}'
                         for demand in demands)
-    kind, have = f'{noun}s', 'none'
+    kind, have = BindingKind.DEVICES, 'none'
     if devices is not None:
         if devices.taken(None) is not None:
-            kind = f'{noun}s near'
+            kind = BindingKind.DEVICES_NEAR
         have = ' and '.join(
             str(devices.devices.free(number))
             for number in range(len(demands)))
     return _Trial(
-        kind, f'{need} needed, {have} free on the host',
+        Binding(kind, f'{need} needed, {have} free on the host',
+                demands[0].noun),
         lambda case: case._replace(wanted=_without_devices(case.wanted)))
 
 

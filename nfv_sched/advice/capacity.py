@@ -29,6 +29,7 @@ from collections.abc import Sequence
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 import types
 import typing as ty
@@ -64,17 +65,19 @@ from nfv_sched.simulator import state as states
 from nfv_sched import terms
 
 Binding = bindings.Binding
+BindingKind = bindings.BindingKind
 
 #: Nova's filters whose answer the count itself gives.
 _COUNTED = ('NUMATopologyFilter', 'PciPassthroughFilter')
 _COMPUTE = 'ComputeFilter'
-_KINDS = {'VSwitchPortLimitFilter': 'ports',
-          'SecurityRuleLimitFilter': 'rules',
-          _COMPUTE: 'host disabled or down'}
-#: Kind of what binds on a host that Nova does not map to its cell.
-UNMAPPED = 'no host mapping'
+_KINDS = {'VSwitchPortLimitFilter': BindingKind.PORTS,
+          'SecurityRuleLimitFilter': BindingKind.RULES,
+          _COMPUTE: BindingKind.SERVICE}
 NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 _NO_MORE: Mapping[str, int] = types.MappingProxyType({})
+_SEVERAL = Binding(
+    BindingKind.SEVERAL, 'the PCI devices that Placement grants do not suit '
+    'the NUMA nodes with room', alone=False)
 _NO_PORTS = assumed_ports.Ports(basis=assumed_ports.Basis.NUMBER)
 #: Nova requires this trait for the thread policy require, and forbids it for
 #: isolate, unless it asks for VCPU in place of PCPU.
@@ -110,6 +113,7 @@ class FlavorCapacity:
     :ivar error: why Nova takes no server of this flavor; None if it does
     :ivar ports: the ports that each guest has
     :ivar unknown: names in the request that Placement does not know
+    :ivar unknown_alias: the PCI alias that Nova does not know, if there is one
     :ivar uncounted: extra specs that may let fewer guests fit, and that could
         not be counted; see :func:`uncounted`
     :ivar unverified: forbidden traits of which it was not read whether
@@ -123,6 +127,7 @@ class FlavorCapacity:
     error: str | None = None
     ports: assumed_ports.Ports = _NO_PORTS
     unknown: tuple[placement.Unknown, ...] = ()
+    unknown_alias: str | None = None
     uncounted: tuple[str, ...] = ()
     unverified: tuple[placement.Unknown, ...] = ()
 
@@ -135,15 +140,14 @@ class FlavorCapacity:
     def lost(self) -> Mapping[str, int]:
         """What guests that Placement has room for are lost to.
 
-        Kind of the first thing that binds on their host -> number of guests,
-        most first.
+        Label of the first thing that binds on their host -> number of
+        guests, most first.
         """
         found: collections.Counter[str] = collections.Counter()
         for host in self.hosts.values():
             if host.placement > host.fits:
-                kind = host.binding[0].kind if host.binding else (
-                    bindings.SEVERAL)
-                found[kind] += host.placement - host.fits
+                label = (host.binding or (_SEVERAL,))[0].label
+                found[label] += host.placement - host.fits
         return dict(found.most_common())
 
     def within(self, hosts: Iterable[str]) -> 'FlavorCapacity':
@@ -352,11 +356,13 @@ class Counting:
             guest = self.guest(flavor, image)
             found = guest.count(chosen)
         except servers.Refused as exc:
-            refused = HostCapacity(0, 0, (Binding(_refusal(exc), str(exc)),))
+            refused = HostCapacity(0, 0, (_refusal(exc),))
             return FlavorCapacity(
                 flavor, 0, 0, {host.name: refused for host in chosen},
                 str(exc), ports, unknown=exc.names if isinstance(
-                    exc, granted.UnknownNameError) else ())
+                    exc, granted.UnknownNameError) else (),
+                unknown_alias=exc.alias if isinstance(
+                    exc, servers.UnknownAliasError) else None)
         return FlavorCapacity(
             flavor, sum(host.fits for host in found.values()),
             sum(host.placement for host in found.values()), found,
@@ -429,20 +435,23 @@ def uncounted(flavor: snapshot.Flavor) -> tuple[str, ...]:
     return tuple([key for key in flavor.extra_specs if key == _ACCELERATOR])
 
 
-def _refusal(exc: servers.Refused) -> str:
-    """Return the kind of what binds if Nova takes no server at all."""
+def _refusal(exc: servers.Refused) -> Binding:
+    """Return what binds if Nova takes no server at all."""
     if isinstance(exc, granted.NoAggregateError):
-        return 'aggregate'
+        return Binding(BindingKind.AGGREGATE, str(exc))
     if isinstance(exc, granted.UnknownNameError):
-        return f'unknown {exc.names[0].kind}'
-    return 'flavor'
+        return Binding(
+            BindingKind.UNKNOWN_NAME, str(exc), exc.names[0].kind)
+    return Binding(BindingKind.FLAVOR, str(exc))
 
 
-def _kind(name: str, host_state: ty.Any) -> str:
-    """Return the kind of what binds on a host that a filter refuses."""
-    if name == _COMPUTE and not compute.is_mapped(host_state):
-        return UNMAPPED
-    return _KINDS.get(name, name)
+def _of_filter(name: str, text: str, is_mapped: bool = True) -> Binding:
+    """Return what binds on a host that a filter refuses."""
+    kind = _KINDS.get(name, BindingKind.FILTER)
+    if kind is BindingKind.SERVICE and not is_mapped:
+        kind = BindingKind.UNMAPPED
+    return Binding(
+        kind, text, name if kind is BindingKind.FILTER else '')
 
 
 class Load(ty.NamedTuple):
@@ -563,8 +572,7 @@ class Guest:
         lacks = self.grants.lacks(host.root, allowed, fits)
         outside = [*refusals,
                    *(each for count, each in limits if count <= fits),
-                   *(Binding(lack.kind, lack.text) for lack in lacks
-                     if not self._is_of_threads(lack))]
+                   *itertools.filterfalse(self._is_of_threads, lacks)]
         inside: Sequence[Binding] = ()
         if not counted.more:
             inside = self._binding(counted.left, ratios)
@@ -572,17 +580,15 @@ class Guest:
             # The trait is not asked for without the policy, but more of other
             # things does not do either.
             policy = [each for each in inside
-                      if each.kind == bindings.THREADS]
+                      if each.kind is BindingKind.THREADS]
             if policy:
                 inside = policy
             else:
                 outside.append(Binding(
-                    bindings.THREADS, f'the thread policy: {lack.text}'))
+                    BindingKind.THREADS, f'the thread policy: {lack.text}'))
         if not counted.more:
             if not inside and not outside:
-                inside = [Binding(
-                    bindings.SEVERAL, 'the PCI devices that Placement grants '
-                    'do not suit the NUMA nodes with room', False)]
+                inside = [_SEVERAL]
         found = [*outside, *inside]
         if len(outside) + bool(inside) > 1:
             found = [each._replace(alone=False) for each in found]
@@ -590,12 +596,13 @@ class Guest:
         return HostCapacity(
             fits, max(fits, allowed.believed), tuple(found))
 
-    def _is_of_threads(self, lack: granted.Lack) -> bool:
+    def _is_of_threads(self, lack: Binding) -> bool:
         """Whether Nova asks for a trait because of the thread policy."""
         # Nova takes the trait in a flavor for the policy of a pinned guest.
         guest = self._request.guest
-        return lack.trait == _HYPERTHREADING and guest is not None and (
-            guest.isolates or guest.requires_siblings)
+        return (lack.kind is BindingKind.TRAIT
+                and lack.name == _HYPERTHREADING and guest is not None
+                and (guest.isolates or guest.requires_siblings))
 
     def _binding(self, room: rooms.Room,
                  ratios: fit.Ratios) -> tuple[Binding, ...]:
@@ -663,8 +670,8 @@ class Guest:
                     text = f'{name} refuses the host'
                     if load.guests:
                         text = f'{text} with {load.guests} more'
-                    found[host.name].append(
-                        Binding(_kind(name, host.state), text))
+                    found[host.name].append(_of_filter(
+                        name, text, compute.is_mapped(host.state)))
         self._state.manager.counts.clear()
         for host, _load in hosts:
             vars(host.state).update(before[host.name])
@@ -716,7 +723,7 @@ class Guest:
             note = network_visit.of(self._note, self._request)
             limits = network_limits.of_host(
                 host.state, network_limits.defaults(nova_scheduler.CONF))
-            kind = _KINDS.get(type(each).__name__, type(each).__name__)
+            name = type(each).__name__
             reason = each.guest_refusal(note.demand, limits)
             shown = usage.NO_USAGE
             if note.fresh:
@@ -724,7 +731,7 @@ class Guest:
             if reason is None and each.is_picky(limits):
                 reason = each.host_refusal(limits, shown)
             if reason is not None:
-                found.append((0, Binding(kind, str(reason))))
+                found.append((0, _of_filter(name, str(reason))))
                 continue
             need = each.counted.need(note.demand)
             most, room = each.room(limits)
@@ -736,8 +743,8 @@ class Guest:
                 free = left
             if need and free < math.inf:
                 free = max(0, int(free))
-                found.append((free // need, Binding(
-                    kind, f'{need} {each.counted.noun} needed, {free % need} '
+                found.append((free // need, _of_filter(
+                    name, f'{need} {each.counted.noun} needed, {free % need} '
                     f'of {most:.0f} left')))
         return found
 

@@ -25,10 +25,14 @@ import typing as ty
 from nova import exception
 from nova import objects
 
+from nfv_sched.advice import binding
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
+
+Binding = binding.Binding
+BindingKind = binding.BindingKind
 
 #: If a request asks for nothing.
 MANY = 10 ** 6
@@ -74,19 +78,6 @@ def queries(state: states.State,
     if unknown:
         raise UnknownNameError(unknown)
     return parsed
-
-
-class Lack(ty.NamedTuple):
-    """Why Placement grants no more on a host.
-
-    :ivar kind: such as ``Placement PCPU``
-    :ivar text: the same with numbers
-    :ivar trait: the trait that the host lacks, or must not have
-    """
-
-    kind: str
-    text: str
-    trait: str = ''
 
 
 class Granted(ty.NamedTuple):
@@ -210,7 +201,7 @@ class Grants:
         return bool(found)
 
     def lacks(self, root: str, granted: Granted,
-              guests: int) -> list[Lack]:
+              guests: int) -> list[Binding]:
         """Why a host with some more guests gets no further one.
 
         :param root: UUID of the compute node
@@ -226,47 +217,44 @@ class Grants:
                      if self._has(root, query)), self.queries[0])
         tree = self._placement.tree(root)
         if not tree:
-            return [Lack('Placement', 'no resource provider in Placement')]
+            return [Binding(BindingKind.PLACEMENT,
+                            'no resource provider in Placement')]
         if best.unsupported:
-            return [Lack('Placement', f'{UNSURE}: a query with '
-                         + ', '.join(best.unsupported))]
+            return [Binding(BindingKind.PLACEMENT, f'{UNSURE}: a query with '
+                            + ', '.join(best.unsupported))]
         provider = tree[0]
         group, nested = best.root.split(tree)
-        found = [Lack(f'trait {trait}', f'without the trait {trait}', trait)
+        found = [Binding(BindingKind.TRAIT, f'without the trait {trait}',
+                         trait)
                  for trait in sorted(group.required - provider.traits)]
-        found += [Lack(f'trait {trait}', f'with the forbidden trait {trait}',
-                       trait)
-                  for trait in sorted(group.forbidden & provider.traits)]
+        found += map(_forbidden, sorted(group.forbidden & provider.traits))
         if any(not members & provider.aggregates
                for members in group.members_of):
-            found.append(Lack('aggregate', 'not in the aggregates asked for'))
+            found.append(Binding(BindingKind.AGGREGATE,
+                                 'not in the aggregates asked for'))
         if group.forbidden_aggregates & provider.aggregates:
-            found.append(Lack('isolated aggregate',
-                              'in an aggregate kept for other traits'))
+            found.append(Binding(BindingKind.ISOLATED_AGGREGATE,
+                                 'in an aggregate kept for other traits'))
         for name, amount in group.amounts.items():
             inventory = provider.inventories.get(name)
             free = provider.free(name) - guests * amount
             if inventory is not None and not inventory.takes(amount):
-                found.append(Lack(
-                    f'Placement {name}',
-                    f'{amount} {name} are not granted at once'))
+                found.append(_too_many(name, amount))
             elif free < amount:
-                found.append(Lack(
-                    f'Placement {name}',
-                    f'{amount} {name} needed, {max(free, 0)} free'))
+                found.append(_too_few(name, amount, free))
         for name, part in nested.items():
             found += _lacking(name, part, tree, guests)
         if nested and not found and not best.groups:
             wanted = ', '.join(map(str, nested.values()))
-            found.append(Lack(
-                'Placement', 'no providers in the host that together have '
-                f'{wanted} and the traits asked for'))
+            found.append(Binding(
+                BindingKind.PLACEMENT, 'no providers in the host that '
+                f'together have {wanted} and the traits asked for'))
         return found
 
 
 def _lacking(name: str, group: placement.Group,
              tree: Sequence[placement.Provider],
-             guests: int) -> Iterator[Lack]:
+             guests: int) -> Iterator[Binding]:
     """What nested providers lack of a class that only they have.
 
     :param name: the resource class
@@ -277,21 +265,34 @@ def _lacking(name: str, group: placement.Group,
     givers = [each for each in tree if name in each.inventories]
     able = [each for each in givers if not group.forbidden & each.traits]
     if not able:
-        for trait in sorted(group.forbidden & givers[0].traits):
-            yield Lack(f'trait {trait}', f'with the forbidden trait {trait}')
+        yield from map(_forbidden, sorted(group.forbidden & givers[0].traits))
         return
     amount = group.amounts[name]
     able = [each for each in able if each.inventories[name].takes(amount)]
     free = sum(max(each.free(name), 0) for each in able) - guests * amount
     if not able:
-        yield Lack(f'Placement {name}',
-                   f'{amount} {name} are not granted at once')
+        yield _too_many(name, amount)
     elif free < amount:
-        yield Lack(f'Placement {name}',
-                   f'{amount} {name} needed, {max(free, 0)} free')
+        yield _too_few(name, amount, free)
     elif sum(max(each.free(name), 0) // amount for each in able) <= guests:
-        yield Lack(f'Placement {name}', f'{amount} {name} needed from one '
-                   f'provider, {free} free in all')
+        yield Binding(
+            BindingKind.RESOURCE_CLASS, f'{amount} {name} needed from one '
+            f'provider, {free} free in all', name)
+
+
+def _forbidden(trait: str) -> Binding:
+    return Binding(
+        BindingKind.TRAIT, f'with the forbidden trait {trait}', trait)
+
+
+def _too_many(name: str, amount: int) -> Binding:
+    return Binding(BindingKind.RESOURCE_CLASS,
+                   f'{amount} {name} are not granted at once', name)
+
+
+def _too_few(name: str, amount: int, free: int) -> Binding:
+    return Binding(BindingKind.RESOURCE_CLASS,
+                   f'{amount} {name} needed, {max(free, 0)} free', name)
 
 
 def copied(providers: Iterable[placement.Provider]) -> placement.Placement:

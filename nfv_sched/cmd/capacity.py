@@ -478,15 +478,15 @@ def _parts(by: str, cloud: snapshot.Cloud, hosts: Sequence[str],
 
 
 def _counts(lost: Mapping[str, int]) -> str:
-    return ', '.join(f'{kind} {count}' for kind, count in lost.items())
+    return ', '.join(f'{label} {count}' for label, count in lost.items())
 
 
 def _bound(host: ty.Any) -> str:
-    """The kinds of what binds on a host."""
-    kinds = list(dict.fromkeys(each.kind for each in host.binding))
-    if host.binding and not host.binding[0].alone and len(kinds) > 1:
-        return ' and '.join(kinds)
-    return ', '.join(kinds)
+    """What binds on a host, without the figures."""
+    labels = list(dict.fromkeys(each.label for each in host.binding))
+    if host.binding and not host.binding[0].alone and len(labels) > 1:
+        return ' and '.join(labels)
+    return ', '.join(labels)
 
 
 def _free(host: snapshot.Host) -> str:

@@ -209,6 +209,9 @@ def describe(state: states.State, server: servers.Server,
             state.context, flavor, image_meta, ports,
             lambda number: compute.stable_uuid(
                 'pci request', f'{name}/{number}'))
+    except exception.PciRequestAliasNotDefined as e:
+        raise servers.UnknownAliasError(
+            f'the Nova API refuses the flavor: {e}', e.kwargs['alias'])
     except (exception.NovaException, ValueError) as e:
         raise servers.Refused(f'the Nova API refuses the flavor: {e}')
     requests.instance_uuid = server.uuid

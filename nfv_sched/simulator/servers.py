@@ -39,6 +39,14 @@ class Refused(Exception):
     """A request that Nova refuses; the text says why."""
 
 
+class UnknownAliasError(Refused):
+    """The flavor asks for a PCI alias that is not in nova.conf."""
+
+    def __init__(self, text: str, alias: str):
+        super().__init__(text)
+        self.alias = alias
+
+
 @dataclasses.dataclass(slots=True)
 class Pending:
     """A resize or cold migration that is not confirmed yet.

@@ -13,7 +13,6 @@
 
 import collections
 from collections.abc import Iterator
-import re
 
 from nfv_sched.advice import binding as bindings
 from nfv_sched.advice import grants
@@ -30,42 +29,45 @@ from nfv_sched.rules import vswitch
 from nfv_sched.simulator import placement
 from nfv_sched import text
 
+BindingKind = bindings.BindingKind
+
 #: Part of the CPUs of a NUMA node that guests leave before it is worth a note.
 WASTE = 0.2
+_ALIAS = 'pci_passthrough:alias'
+_UNKNOWN = (values.WHOLE, '"nfv-sched explain flavor" says more')
 # What is said of at most so many kinds of hosts.
 _KINDS = 3
 
 _SMALLER = ('take fewer vCPUs or less memory, or hw:numa_nodes=2 so that '
             'several host NUMA nodes carry it')
-# Begin of the kind of a binding: what it is about, what to do.
-_BOUND = (
-    ('pCPUs', 'vCPUs', _SMALLER),
-    ('Placement PCPU', 'vCPUs', _SMALLER),
-    ('Placement VCPU', 'vCPUs', 'floating guests need hosts with shared '
-     'CPUs; or take fewer vCPUs'),
-    ('Placement MEMORY_MB', 'RAM', _SMALLER),
-    ('Placement DISK_GB', 'disk', 'take a smaller disk'),
-    ('pages', 'hw:mem_page_size', 'reserve such pages on the hosts, or ' +
-     _SMALLER),
-    ('memory', 'RAM', _SMALLER),
-    ('threads', 'hw:cpu_thread_policy', 'remove it, or take another number '
-     'of vCPUs'),
-    ('shared vCPUs', 'hw:cpu_policy', 'set [compute] cpu_shared_set on hosts'),
-)
+# Resource class, or kind of a binding: what it is about, what to do.
+_CLASSES = {
+    'PCPU': ('vCPUs', _SMALLER),
+    'VCPU': ('vCPUs', 'floating guests need hosts with shared CPUs; or take '
+             'fewer vCPUs'),
+    'MEMORY_MB': ('RAM', _SMALLER),
+    'DISK_GB': ('disk', 'take a smaller disk'),
+}
+_BOUND = {
+    BindingKind.CPUS: ('vCPUs', _SMALLER),
+    BindingKind.CPUS_ON_NODES: ('vCPUs', _SMALLER),
+    BindingKind.PAGES: ('hw:mem_page_size', 'reserve such pages on the hosts, '
+                        'or ' + _SMALLER),
+    BindingKind.MEMORY: ('RAM', _SMALLER),
+    BindingKind.THREADS: ('hw:cpu_thread_policy', 'remove it, or take another '
+                          'number of vCPUs'),
+    BindingKind.SHARED_CPUS: ('hw:cpu_policy',
+                              'set [compute] cpu_shared_set on hosts'),
+}
 
 
 def alias(subject: values.Subject) -> Iterator[values.Finding]:
     """Aliases of PCI devices that the cloud does not know."""
     hosts = subject.hosts
-    value = subject.flavor.extra_specs.get('pci_passthrough:alias')
-    if hosts is None or value is None or hosts.capacity.error is None:
-        return
-    found = re.search(r'PCI alias (\S+) is not defined',
-                      hosts.capacity.error)
-    if found:
+    if hosts is not None and hosts.capacity.unknown_alias is not None:
         yield values.Finding(
-            values.ERROR, 'pci_passthrough:alias',
-            f'[pci] alias of the cloud has no {found[1]}',
+            values.ERROR, _ALIAS,
+            f'[pci] alias of the cloud has no {hosts.capacity.unknown_alias}',
             'define it in the nova.conf of nova-api and of the hosts, or '
             'correct the name')
 
@@ -215,21 +217,22 @@ def no_host(subject: values.Subject) -> Iterator[values.Finding]:
             f'cloud: {" ".join(hosts.capacity.error.split())}',
             'correct what Nova names')
         return
-    found: dict[str, list[str]] = collections.defaultdict(list)
-    for each in hosts.capacity.hosts.values():
-        if each.binding:
-            found[each.binding[0].kind].append(each.binding[0].text)
-    unsure = next((each for texts in found.values() for each in texts
-                   if each.startswith(grants.UNSURE)), None)
+    first = [each.binding[0] for each in hosts.capacity.hosts.values()
+             if each.binding]
+    unsure = next((each.text for each in first
+                   if each.text.startswith(grants.UNSURE)), None)
     if unsure is not None:
         yield values.Finding(
             values.WARNING, values.WHOLE, 'whether a host takes it is '
             f'{unsure}', 'boot a server of it to see')
         return
-    kinds = sorted(found.items(), key=lambda item: -len(item[1]))
-    said = [f'{kind} ({texts[0]}) on {text.count(len(texts), "host")}'
-            for kind, texts in kinds[:_KINDS]]
-    key, do = _about(kinds[0][0] if kinds else '', subject)
+    alike: dict[str, list[bindings.Binding]] = collections.defaultdict(list)
+    for each in first:
+        alike[each.label].append(each)
+    commonest = sorted(alike.items(), key=lambda item: -len(item[1]))
+    said = [f'{label} ({same[0].text}) on {text.count(len(same), "host")}'
+            for label, same in commonest[:_KINDS]]
+    key, do = _about(commonest[0][1][0], subject) if first else _UNKNOWN
     yield values.Finding(
         values.ERROR, key, 'it fits no host, even an empty one' +
         (f': {"; ".join(said)}' if said else ''), do)
@@ -241,26 +244,26 @@ def _named(unknown: placement.Unknown, subject: values.Subject) -> str:
                  if key.rpartition(':')[2] == unknown.name), values.WHOLE)
 
 
-def _about(kind: str, subject: values.Subject) -> tuple[str, str]:
-    """The key that a binding is about, and what to do."""
-    key = kind.partition('=')[0].partition(',')[0]
-    if key in subject.flavor.extra_specs:
-        return key, 'change it, or what hosts declare'
-    if kind.startswith('trait '):
-        return kind.replace(' ', ':', 1), 'remove it, or take hosts with it'
-    if kind == bindings.TOO_SMALL:
-        return _too_large(subject), _SMALLER
-    what, _space, name = kind.partition(' ')
-    resource = f'resources:{name}'
-    if what == 'Placement' and resource in subject.flavor.extra_specs:
-        return resource, 'ask for less of it, or take hosts that have it'
-    for begin, about, do in _BOUND:
-        if kind.startswith(begin):
-            return about, do
-    if 'pci_passthrough:alias' in subject.flavor.extra_specs and (
-            'near' in kind or kind.endswith('s')):
-        return 'pci_passthrough:alias', 'ask for fewer devices'
-    return values.WHOLE, '"nfv-sched explain flavor" says more'
+def _about(binding: bindings.Binding,
+           subject: values.Subject) -> tuple[str, str]:
+    """Return the key that a binding is about, and what to do."""
+    specs, name = subject.flavor.extra_specs, binding.name
+    match binding.kind:
+        case BindingKind.POLICY if key := keys.key_in(name, specs):
+            return key, 'change it, or what hosts declare'
+        case BindingKind.TRAIT:
+            return f'trait:{name}', 'remove it, or take hosts with it'
+        case BindingKind.TOO_SMALL:
+            return _too_large(subject), _SMALLER
+        case BindingKind.RESOURCE_CLASS if f'resources:{name}' in specs:
+            return (f'resources:{name}',
+                    'ask for less of it, or take hosts that have it')
+        case BindingKind.RESOURCE_CLASS:
+            return _CLASSES.get(name, _UNKNOWN)
+        case BindingKind.DEVICES | BindingKind.DEVICES_NEAR if (
+                _ALIAS in specs):
+            return _ALIAS, 'ask for fewer devices'
+    return _BOUND.get(binding.kind, _UNKNOWN)
 
 
 def _too_large(subject: values.Subject) -> str:

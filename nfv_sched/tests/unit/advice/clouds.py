@@ -22,6 +22,12 @@ FILTERS = ('ComputeFilter', 'PciPassthroughFilter', 'NFVTopologyFilter',
 MEMORY = 32768
 
 
+def kinds_of(bindings):
+    """The kind of each binding; with its name, if it has one."""
+    return [(each.kind, each.name) if each.name else each.kind
+            for each in bindings]
+
+
 def node(number, pinned=(), cpus=8, memory_used=0, huge=0, threads=2):
     """A NUMA node for pinned guests.
 

@@ -18,12 +18,18 @@ import fixtures
 from oslo_utils import fixture as utils_fixture
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from nfv_sched.advice import binding as bindings
 from nfv_sched.advice import capacity
 from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import names
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice import clouds
+
+Kind = bindings.BindingKind
+ON_ONE_NODE = (Kind.CPUS_ON_NODES, 'one node')
+PCPU = (Kind.RESOURCE_CLASS, 'PCPU')
+COUNTING = (Kind.FILTER, 'NumInstancesFilter')
 
 
 class CapacityTestCase(base.TestCase):
@@ -43,7 +49,7 @@ class CapacityTestCase(base.TestCase):
         :param at: of which of them the text is returned
         """
         binding = found.hosts[name].binding
-        self.assertEqual(kinds, [each.kind for each in binding], binding)
+        self.assertEqual(kinds, clouds.kinds_of(binding))
         self.assertEqual({alone}, {each.alone for each in binding})
         return binding[at].text
 
@@ -57,7 +63,7 @@ class TestCounts(CapacityTestCase):
         self.assertEqual((0, 1), (found.fits, found.placement))
         self.assertEqual({'pCPUs on one node': 1}, found.lost)
         self.assertEqual('4 pCPUs on one node needed, 3 + 3 free',
-                         self.assertBinds(['pCPUs on one node'], found))
+                         self.assertBinds([ON_ONE_NODE], found))
 
     def test_more_than_placement_knows(self):
         """Guests that are granted VCPU, as too much PCPU is allocated."""
@@ -99,7 +105,7 @@ class TestCounts(CapacityTestCase):
             hw__cpu_thread_policy='sometimes'))
         self.assertEqual(0, found.fits)
         self.assertIn('sometimes', found.error)
-        self.assertBinds(['flavor'], found)
+        self.assertBinds([Kind.FLAVOR], found)
 
     def test_progress(self):
         seen = []
@@ -190,7 +196,7 @@ class TestBinding(CapacityTestCase):
         self.assertEqual({'pages of 1 GiB': 4}, found.lost)
         self.assertEqual('2048 MiB of pages of 1 GiB on one node needed, '
                          '1024 + 0 free',
-                         self.assertBinds(['pages of 1 GiB'], found))
+                         self.assertBinds([(Kind.PAGES, '1 GiB')], found))
 
     def test_threads(self):
         """One CPU of each core is free."""
@@ -199,14 +205,14 @@ class TestBinding(CapacityTestCase):
                 'one', clouds.node(0, (0, 2, 4, 6)),
                 traits=['HW_CPU_HYPERTHREADING'])),
             clouds.flavor(hw__cpu_thread_policy='require'))
-        self.assertBinds(['threads', 'pCPUs on one node'], found)
+        self.assertBinds([Kind.THREADS, ON_ONE_NODE], found)
 
     def test_strict_policy(self):
         found = self.count(clouds.cloud(clouds.host()), clouds.flavor(
             nfv__vswitch_numa_affinity='strict'))
         self.assertEqual((2, 4), (found.fits, found.placement))
-        self.assertBinds(['nfv:vswitch_numa_affinity=strict',
-                          'pCPUs on one node'], found)
+        self.assertBinds([(Kind.POLICY, 'nfv:vswitch_numa_affinity=strict'),
+                          ON_ONE_NODE], found)
 
     def test_devices(self):
         cloud = clouds.cloud(clouds.host(
@@ -215,12 +221,12 @@ class TestBinding(CapacityTestCase):
         found = self.count(cloud, clouds.flavor(
             pci_passthrough__alias='nic:1',
             hw__pci_numa_affinity_policy='required'))
-        self.assertBinds(['pCPUs on one node', 'VFs near'], found)
+        self.assertBinds([ON_ONE_NODE, (Kind.DEVICES_NEAR, 'VF')], found)
         self.assertEqual('1 VF needed, 2 free on the host',
                          found.hosts['one'].binding[1].text)
         found = self.count(cloud, clouds.flavor(
             2, pci_passthrough__alias='nic:3'))
-        self.assertBinds(['VFs'], found)
+        self.assertBinds([(Kind.DEVICES, 'VF')], found)
 
     def test_placement(self):
         """A trait, and memory that is reserved."""
@@ -229,7 +235,7 @@ class TestBinding(CapacityTestCase):
             clouds.host(), clouds.host('two', traits=['CUSTOM_FAST'])),
             flavor)
         self.assertEqual((4, 4), (found.fits, found.placement))
-        self.assertBinds(['trait CUSTOM_FAST'], found)
+        self.assertBinds([(Kind.TRAIT, 'CUSTOM_FAST')], found)
         host = clouds.host()
         provider = host.providers[0]
         memory = dataclasses.replace(
@@ -239,7 +245,8 @@ class TestBinding(CapacityTestCase):
                 **provider.inventories, 'MEMORY_MB': memory}),))))
         self.assertEqual((2, 2), (found.fits, found.placement))
         self.assertEqual('2048 MEMORY_MB needed, 0 free',
-                         self.assertBinds(['Placement MEMORY_MB'], found))
+                         self.assertBinds(
+                             [(Kind.RESOURCE_CLASS, 'MEMORY_MB')], found))
 
     def test_nested_class(self):
         """vGPUs are on providers nested in the host."""
@@ -255,22 +262,23 @@ class TestBinding(CapacityTestCase):
             2, resources__VGPU='1', trait__CUSTOM_GPU='required'))
         self.assertEqual((3, 3), (found.fits, found.placement))
         self.assertEqual('1 VGPU needed, 0 free',
-                         self.assertBinds(['Placement VGPU'], found))
+                         self.assertBinds(
+                             [(Kind.RESOURCE_CLASS, 'VGPU')], found))
 
     def test_filters(self):
         found = self.count(clouds.cloud(
             clouds.host(enabled=False), clouds.host('two', up=False),
             clouds.host('six')))
         self.assertEqual(4, found.fits)
-        self.assertBinds(['host disabled or down'], found)
-        self.assertBinds(['host disabled or down'], found, 'two')
+        self.assertBinds([Kind.SERVICE], found)
+        self.assertBinds([Kind.SERVICE], found, 'two')
 
     def test_host_without_mapping(self):
         """Empty or not, it takes nobody."""
         cloud = clouds.cloud(clouds.host(mapped=False), clouds.host('six'))
         found = self.count(cloud)
         self.assertEqual(4, found.fits)
-        self.assertBinds([capacity.UNMAPPED], found)
+        self.assertBinds([Kind.UNMAPPED], found)
 
     def test_filters_that_count_guests(self):
         found = self.count(clouds.cloud(
@@ -280,7 +288,7 @@ class TestBinding(CapacityTestCase):
                 'max_instances_per_host': 3}))
         self.assertEqual((3, 4), (found.fits, found.placement))
         self.assertEqual('NumInstancesFilter refuses the host with 3 more',
-                         self.assertBinds(['NumInstancesFilter'], found))
+                         self.assertBinds([COUNTING], found))
 
     def test_ports(self):
         cloud = clouds.cloud(
@@ -291,7 +299,7 @@ class TestBinding(CapacityTestCase):
         found = self.count(cloud)
         self.assertEqual((2, 4), (found.fits, found.placement))
         self.assertEqual('1 vSwitch ports needed, 0 of 8 left',
-                         self.assertBinds(['ports'], found))
+                         self.assertBinds([Kind.PORTS], found))
         self.assertEqual(1, self.count(cloud, ports=2).fits)
         self.assertEqual(4, self.count(cloud, ports=0).fits)
 
@@ -322,22 +330,40 @@ class TestBinding(CapacityTestCase):
             self.assertEqual(3, self.count(clouds.cloud(
                 host, servers=(server,), **options), ports=1).fits)
 
+    def test_labels(self):
+        """What tables call each kind."""
+        names = {Kind.POLICY: 'nfv:shared_vcpu=0', Kind.FILTER: 'AFilter',
+                 Kind.CPUS_ON_NODES: '2 nodes', Kind.PAGES: '2 MiB',
+                 Kind.DEVICES: 'VF', Kind.DEVICES_NEAR: 'PCI device',
+                 Kind.RESOURCE_CLASS: 'PCPU', Kind.TRAIT: 'CUSTOM_{}',
+                 Kind.UNKNOWN_NAME: 'resource class'}
+        self.assertEqual(
+            ['flavor', 'nfv:shared_vcpu=0', 'NUMA topology',
+             'host too small', 'several', 'pCPUs', 'pCPUs on 2 nodes',
+             'threads', 'memory', 'pages of 2 MiB', 'shared vCPUs', 'VFs',
+             'PCI devices near', 'networks near', 'ports', 'rules',
+             'AFilter', 'host disabled or down', 'no host mapping',
+             'Placement', 'Placement PCPU', 'trait CUSTOM_{}', 'aggregate',
+             'isolated aggregate', 'unknown resource class'],
+            [bindings.Binding(kind, '', names.get(kind, '')).label
+             for kind in Kind])
+
     def test_several(self):
         found = self.count(clouds.cloud(clouds.host(
             'one', clouds.node(0, range(8)), clouds.node(1, huge=16))),
             clouds.flavor(hw__mem_page_size='1GB',
                           nfv__vswitch_numa_affinity='strict'))
-        self.assertBinds(['pCPUs on one node'], found)
+        self.assertBinds([ON_ONE_NODE], found)
         found = self.count(clouds.cloud(clouds.host(
             'one', clouds.node(0, range(8), huge=16))),
             clouds.flavor(hw__mem_page_size='1GB'))
         self.assertBinds(
-            ['Placement PCPU', 'several'], found, alone=False)
+            [PCPU, Kind.SEVERAL], found, alone=False)
 
     def test_too_small(self):
         found = self.count(clouds.cloud(clouds.host()), clouds.flavor(9))
         self.assertEqual((0, 1), (found.fits, found.placement))
-        self.assertBinds(['host too small'], found, alone=False)
+        self.assertBinds([Kind.TOO_SMALL], found, alone=False)
 
     def test_several_that_lack(self):
         """Of what there is enough of, nothing is said."""
@@ -351,7 +377,7 @@ class TestBinding(CapacityTestCase):
         self.assertEqual(
             '4 pCPUs on one node needed, 0 + 3 free; 2 VF needed, 1 free on '
             'the host', self.assertBinds(
-                ['Placement PCPU', 'several'], found, alone=False, at=1))
+                [PCPU, Kind.SEVERAL], found, alone=False, at=1))
         found = self.count(
             clouds.cloud(clouds.host(
                 'one', clouds.node(0, range(4)), clouds.node(1, range(5)),
@@ -359,7 +385,7 @@ class TestBinding(CapacityTestCase):
             clouds.flavor(hw__mem_page_size='1GB',
                           nfv__vswitch_numa_affinity='strict',
                           pci_passthrough__alias='nic:2'))
-        self.assertBinds(['VFs'], found)
+        self.assertBinds([(Kind.DEVICES, 'VF')], found)
 
     def test_several_of_which_some_would_do(self):
         """As many are named as suffice."""
@@ -371,7 +397,7 @@ class TestBinding(CapacityTestCase):
         self.assertEqual(
             'nfv:vswitch_numa_affinity=strict is not kept otherwise; 1 VF '
             'needed, 0 free on the host',
-            self.assertBinds(['several'], found, alone=False))
+            self.assertBinds([Kind.SEVERAL], found, alone=False))
         # One CPU of each core is free.
         found = self.count(
             clouds.cloud(clouds.host(
@@ -382,7 +408,7 @@ class TestBinding(CapacityTestCase):
         self.assertEqual(
             '4 pCPUs with thread policy require on one node needed, 4 free; '
             '1 VF needed, 0 free on the host',
-            self.assertBinds(['several'], found, alone=False))
+            self.assertBinds([Kind.SEVERAL], found, alone=False))
 
     def test_too_small_without_others(self):
         """The figures are those of the host without other guests."""
@@ -408,7 +434,7 @@ class TestBinding(CapacityTestCase):
             with self.subTest(text):
                 found = self.count(cloud, flavor)
                 self.assertEqual(begin + text, self.assertBinds(
-                    ['host too small'], found, alone=False))
+                    [Kind.TOO_SMALL], found, alone=False))
 
     def test_too_small_for_threads(self):
         found = self.count(
@@ -421,7 +447,7 @@ class TestBinding(CapacityTestCase):
             'no room even without other guests: 4 pCPUs with thread policy '
             'require on one node needed, 8 free; 17408 MiB of pages of 1 GiB '
             'on one node needed, 16384 free', self.assertBinds(
-                ['host too small'], found, alone=False))
+                [Kind.TOO_SMALL], found, alone=False))
         found = self.count(
             clouds.cloud(clouds.host('one', clouds.node(0, threads=1))),
             clouds.flavor(memory=17408, hw__mem_page_size='1GB',
@@ -429,7 +455,7 @@ class TestBinding(CapacityTestCase):
         self.assertEqual(
             'no room even without other guests: 17408 MiB of pages of 1 GiB '
             'on one node needed, 16384 free', self.assertBinds(
-                ['host too small'], found, alone=False))
+                [Kind.TOO_SMALL], found, alone=False))
 
     def test_too_small_for_shared_vcpus(self):
         node = dataclasses.replace(
@@ -448,7 +474,7 @@ class TestBinding(CapacityTestCase):
             'no room even without other guests: 17408 MiB of pages of 1 GiB '
             'on one node needed, 16384 free; 3 shared vCPUs on one node '
             'needed, 8 free', self.assertBinds(
-                ['host too small'], found, alone=False))
+                [Kind.TOO_SMALL], found, alone=False))
 
 
 class TestOddRecords(CapacityTestCase):
@@ -482,7 +508,7 @@ class TestOddRecords(CapacityTestCase):
             nfv__shared_vcpu='77', hw__cpu_policy='mixed',
             hw__cpu_dedicated_mask='^0'))
         self.assertEqual(0, found.fits)
-        self.assertEqual('flavor', found.hosts['one'].binding[-1].kind)
+        self.assertEqual(Kind.FLAVOR, found.hosts['one'].binding[-1].kind)
 
     def test_no_flavors(self):
         self.assertEqual([], capacity.capacities(
@@ -504,7 +530,7 @@ class TestOddRecords(CapacityTestCase):
                 clouds.host(), nodes=nodes), clouds.host('two')))
             self.assertEqual((4, ['two']), (found.fits, [
                 name for name, host in found.hosts.items() if host.fits]))
-            self.assertBinds(['NUMA topology'], found)
+            self.assertBinds([Kind.TOPOLOGY], found)
 
     def test_numa_nodes_that_cannot_be_read(self):
         odd = dataclasses.replace(clouds.host(), nodes=(
@@ -513,7 +539,7 @@ class TestOddRecords(CapacityTestCase):
         found = self.count(clouds.cloud(odd, clouds.host('two')))
         self.assertEqual(4, found.fits)
         self.assertIn('none that can be read',
-                      self.assertBinds(['NUMA topology'], found))
+                      self.assertBinds([Kind.TOPOLOGY], found))
 
     def test_placement_unread(self):
         """What it has is worked out; else an unknown host gets nothing."""
@@ -589,8 +615,7 @@ class TestUnknownNames(CapacityTestCase):
                 (fits, ((('trait', name),) if unknown else ()), ()),
                 (found.fits, found.unknown, found.unverified), (name, value))
             if unknown:
-                self.assertEqual('unknown trait',
-                                 found.hosts['one'].binding[0].kind)
+                self.assertBinds([(Kind.UNKNOWN_NAME, 'trait')], found)
 
     def test_group(self):
         found = self.count(
@@ -623,8 +648,9 @@ class TestLimitingFilter(CapacityTestCase):
     def test_filter_and_resource_end_together(self):
         """One more guest fits without neither of them."""
         for most, kinds, alone in (
-                (4, ['NumInstancesFilter', 'pCPUs'], False),
-                (3, ['NumInstancesFilter'], True), (5, ['pCPUs'], True)):
+                (4, [COUNTING, Kind.CPUS], False),
+                (3, [COUNTING], True),
+                (5, [Kind.CPUS], True)):
             cloud = clouds.cloud(
                 clouds.host('one'), filters=(
                     *clouds.FILTERS, 'NumInstancesFilter'),
@@ -636,10 +662,10 @@ class TestLimitingFilter(CapacityTestCase):
                     'max_instances_per_host': most}})
             host = self.count(cloud).hosts['one']
             self.assertEqual(min(most, 4), host.fits)
-            found = [each for each in host.binding if 'Placement' not in
-                     each.kind]
+            found = [each for each in host.binding
+                     if each.kind is not Kind.RESOURCE_CLASS]
             self.assertEqual((kinds, {alone}), (
-                [each.kind for each in found],
+                clouds.kinds_of(found),
                 {each.alone for each in host.binding} if most != 5
                 else {alone}))
 
@@ -652,19 +678,21 @@ class TestLimitingFilter(CapacityTestCase):
             clouds.node(number, range(8), threads=1) for number in (0, 1)))
         for host, specs, kinds, alone in (
                 (plain, {'hw__cpu_thread_policy': 'require'},
-                 ['threads'], True),
+                 [Kind.THREADS], True),
                 # It has threads, and Placement does not know.
                 (clouds.host('one'), {'hw__cpu_thread_policy': 'require'},
-                 ['threads'], True),
+                 [Kind.THREADS], True),
                 (full, {'hw__cpu_thread_policy': 'require'},
-                 ['Placement PCPU', 'threads', 'host too small'], False),
+                 [PCPU, Kind.THREADS, Kind.TOO_SMALL],
+                 False),
                 # Nova takes it for the policy.
-                (plain, {f'trait__{trait}': 'required'}, ['threads'], True)):
+                (plain, {f'trait__{trait}': 'required'},
+                 [Kind.THREADS], True)):
             binding = self.count(clouds.cloud(host, workarounds={
                 'disable_fallback_pcpu_query': True}),
                 clouds.flavor(**specs)).hosts['one'].binding
             self.assertEqual((kinds, {alone}), (
-                [each.kind for each in binding],
+                clouds.kinds_of(binding),
                 {each.alone for each in binding}))
 
 
@@ -746,7 +774,8 @@ class TestProject(CapacityTestCase):
         self.assertTakes({'one', 'two', 'six'}, cloud, 'alpha')
         found = self.assertTakes({'two', 'six'}, cloud, 'beta')
         self.assertEqual('AggregateMultiTenancyIsolation refuses the host',
-                         self.assertBinds([self.ISOLATION], found))
+                         self.assertBinds(
+                             [(Kind.FILTER, self.ISOLATION)], found))
         self.assertEqual({self.ISOLATION: 4}, found.lost)
         for project in (None, 'gamma'):
             self.assertTakes({'six'}, cloud, project)
@@ -767,7 +796,7 @@ class TestProject(CapacityTestCase):
         found = self.assertTakes({'two'}, cloud, 'beta')
         self.assertEqual(4, found.placement)
         self.assertEqual('not in the aggregates asked for',
-                         self.assertBinds(['aggregate'], found))
+                         self.assertBinds([Kind.AGGREGATE], found))
         for project in (None, 'gamma'):
             self.assertTakes({'one', 'two', 'six'}, cloud, project)
 
@@ -786,7 +815,7 @@ class TestProject(CapacityTestCase):
         self.assertTakes({'two'}, cloud, 'beta')
         found = self.assertTakes(set(), cloud, 'gamma')
         self.assertIn('placement_aggregate_required_for_tenants', found.error)
-        self.assertBinds(['aggregate'], found)
+        self.assertBinds([Kind.AGGREGATE], found)
         # Of nobody in particular is asked what the hosts have room for.
         self.assertTakes({'one', 'two', 'six'}, cloud, None)
 

@@ -10,9 +10,13 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
+from nfv_sched.advice import binding
 from nfv_sched.advice import grants
 from nfv_sched.simulator import placement
 from nfv_sched.tests import base
+from nfv_sched.tests.unit.advice import clouds
+
+Kind = binding.BindingKind
 
 
 class TestGrants(base.TestCase):
@@ -49,27 +53,26 @@ class TestGrants(base.TestCase):
         for amount in (3, 10):
             found = self.grants(f'resources=PCPU:{amount}')
             self.assertEqual(0, found.of('root').believed)
-            self.assertEqual([grants.Lack(
-                'Placement PCPU', f'{amount} PCPU are not granted at once')],
-                self.lacks(found, 0))
+            self.assertEqual([binding.Binding(
+                Kind.RESOURCE_CLASS, f'{amount} PCPU are not granted at once',
+                'PCPU')], self.lacks(found, 0))
 
     def test_traits_and_aggregates(self):
         for query, kind in (
-                ('required=CUSTOM_B', 'trait CUSTOM_B'),
-                ('required=!CUSTOM_A', 'trait CUSTOM_A'),
-                ('member_of=x', 'aggregate')):
+                ('required=CUSTOM_B', (Kind.TRAIT, 'CUSTOM_B')),
+                ('required=!CUSTOM_A', (Kind.TRAIT, 'CUSTOM_A')),
+                ('member_of=x', Kind.AGGREGATE)):
             found = self.grants(f'resources=PCPU:2&{query}')
             self.assertEqual(0, found.of('root').believed)
-            self.assertEqual(
-                [kind], [lack.kind for lack in self.lacks(found, 0)])
+            self.assertEqual([kind], clouds.kinds_of(self.lacks(found, 0)))
 
     def test_the_second_query(self):
         """VCPU in place of PCPU, when there is no PCPU left."""
         found = self.grants('resources=PCPU:4', 'resources=VCPU:4')
         self.assertEqual((3, 7), found.of('root'))
         self.assertEqual([], self.lacks(found, 6))
-        self.assertEqual(['Placement PCPU'], [
-            lack.kind for lack in self.lacks(found, 7)])
+        self.assertEqual([(Kind.RESOURCE_CLASS, 'PCPU')],
+                         clouds.kinds_of(self.lacks(found, 7)))
 
     def test_devices(self):
         found = self.grants('resources=PCPU:2&resources_1=CUSTOM_NIC:1&'
@@ -128,10 +131,11 @@ class TestGrants(base.TestCase):
         self.add('gpu0', 9)
         found = self.grants('resources=PCPU:2,VGPU:1')
         self.assertEqual((7, 7), found.of('root'))
-        self.assertEqual(['Placement PCPU'], [
-            each.kind for each in self.lacks(found, 7)])
+        self.assertEqual([(Kind.RESOURCE_CLASS, 'PCPU')],
+                         clouds.kinds_of(self.lacks(found, 7)))
 
     def test_unknown_host(self):
         found = self.grants('resources=PCPU:2')
         self.assertEqual(0, found.of('other').believed)
-        self.assertEqual('Placement', self.lacks(found, 0, 'other')[0].kind)
+        self.assertEqual([Kind.PLACEMENT], clouds.kinds_of(
+            self.lacks(found, 0, 'other')))

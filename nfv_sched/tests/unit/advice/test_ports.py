@@ -3,6 +3,7 @@ import dataclasses
 
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from nfv_sched.advice import binding as bindings
 from nfv_sched.advice import capacity
 from nfv_sched.advice import ports
 from nfv_sched.cloud import snapshot
@@ -228,7 +229,8 @@ class CountTest(base.TestCase):
         self.assertEqual({'one': 1, 'two': 0}, {
             name: host.fits for name, host in found.hosts.items()})
         self.assertEqual('1 direct@data', found.ports.label)
-        self.assertEqual('VFs', found.hosts['two'].binding[0].kind)
+        self.assertEqual((bindings.BindingKind.DEVICES, 'VF'),
+                         clouds.kinds_of(found.hosts['two'].binding)[0])
         self.assertEqual(16, self.count(cloud, flavor, 1).fits)
         away = ports.of_networks(
             cloud, ['x,physnet=away,vnic-type=direct'])
@@ -273,7 +275,7 @@ class CountTest(base.TestCase):
         cloud = clouds.cloud(clouds.host('one', full, second))
         binding, = self.count(cloud, flavor, ports.of_networks(
             cloud, ['x,physnet=data'])).hosts['one'].binding
-        self.assertEqual('pCPUs on one node', binding.kind)
+        self.assertIs(bindings.BindingKind.CPUS_ON_NODES, binding.kind)
         self.assertEqual(
             '4 pCPUs on one node needed, 0 + 8 free; nfv:vswitch_numa_affinity'
             '=strict and networks near rule out the rest', binding.text)

@@ -13,6 +13,7 @@
 
 import dataclasses
 
+from nfv_sched.advice import binding
 from nfv_sched.advice import capacity
 from nfv_sched.advice.explain import explanation
 from nfv_sched.advice.explain import subject
@@ -70,7 +71,7 @@ class IsolationTest(base.SimulatorTestCase):
             cloud = record.cloud(simulation.state)
         plain, asking = capacity.capacities(cloud, [
             each for each in cloud.flavors if each.name in ('pinned', 'vmx')])
-        self.assertEqual({'isolated aggregate'}, {
+        self.assertEqual({binding.BindingKind.ISOLATED_AGGREGATE}, {
             each.kind for each in plain.hosts['west'].binding})
         self.assertGreater(plain.hosts['east'].fits, 0)
         self.assertGreater(asking.hosts['west'].fits, 0)

@@ -16,6 +16,8 @@ import inspect
 
 import fixtures
 
+from nfv_sched.advice import binding
+from nfv_sched.advice import capacity
 from nfv_sched.advice.lint import hosts
 from nfv_sched.advice.lint import images
 from nfv_sched.advice.lint import keys
@@ -568,6 +570,24 @@ class RulesTest(base.TestCase):
             self.assertIn(('no host', E), [
                 (each.rule, each.severity)
                 for each in fine(specs, cloud=cloud).run()], specs)
+
+    def test_what_to_do_about_a_binding(self):
+        """A name that looks like another kind makes no difference."""
+        kind, alias = binding.BindingKind, 'pci_passthrough:alias'
+        for each, name, key in (
+                (kind.DEVICES, 'VF', alias),
+                (kind.DEVICES_NEAR, 'PF', alias),
+                (kind.FILTER, 'pages near NICs', '-'),
+                (kind.NETWORKS_NEAR, '', '-'),
+                (kind.RULES, '', '-')):
+            counted = capacity.HostCapacity(
+                0, 0, (binding.Binding(each, '', name),))
+            subject = lint.read(clouds.flavor(pci_passthrough__alias='nic:1'))
+            found, = hosts.no_host(dataclasses.replace(
+                subject, hosts=values.Hosts(
+                    cloud=CLOUD, names=None, capacity=capacity.FlavorCapacity(
+                        subject.flavor, 0, 0, {'one': counted}))))
+            self.assertEqual(key, found.key, each)
 
     def test_rule_of_another_package(self):
         """With a label that no host has, and without NUMA nodes."""
