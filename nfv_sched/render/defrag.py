@@ -98,4 +98,6 @@ def document(plan: defrag.Plan) -> ty.Any:
 
     :param plan: the plan
     """
-    return {**tables.plain(plan), 'enough': plan.enough}
+    return {**tables.plain(plan), 'enough': plan.enough,
+            'fixed': {uuid: str(obstacle)
+                      for uuid, obstacle in plan.fixed.items()}}

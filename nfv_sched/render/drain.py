@@ -71,9 +71,9 @@ def rows(plan: drain.Plan) -> list[Sequence[ty.Any]]:
 
 
 def _reason(guest: drain.Guest) -> str:
-    if guest.kind is not None or guest.reason:
-        return guest.reason
-    return plans.lacking_text(guest.lacking)
+    if guest.reason is not None:
+        return str(guest.reason)
+    return '' if guest.kind else plans.lacking_text(guest.lacking)
 
 
 def document(plan: drain.Plan) -> ty.Any:

@@ -74,4 +74,5 @@ def document(losses: Sequence[failover.Loss]) -> ty.Any:
 
 
 def _reason(guest: failover.Stranded) -> str:
-    return guest.reason or plans.lacking_text(guest.lacking)
+    return (plans.lacking_text(guest.lacking) if guest.reason is None
+            else str(guest.reason))

@@ -84,7 +84,8 @@ class Plan:
     before: int
     after: int
     steps: tuple[Step, ...] = ()
-    fixed: ty.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    fixed: ty.Mapping[str, movable.Obstacle] = dataclasses.field(
+        default_factory=dict)
     failed: tuple[str, ...] = ()
     exact: bool = False
     gaps: tuple[gap.Gap, ...] = ()
@@ -176,7 +177,7 @@ class _Search:
         self._now = {name: each.fits for name, each in counted.items()}
         self._before = sum(self._now.values())
         self._fits: dict[tuple[str, Hashable], int] = {}
-        self._why: dict[str, str | None] = {}
+        self._why: dict[str, movable.Obstacle | None] = {}
         self._most: dict[Hashable, list[int]] = {}
         self._left: dict[Hashable, int] = {}
 
@@ -186,13 +187,14 @@ class _Search:
         return not any(fnmatch.fnmatchcase(name, each)
                        for each in self._avoid)
 
-    def _why_not(self, uuid: str) -> str | None:
+    def _why_not(self, uuid: str) -> movable.Obstacle | None:
         """Why a server stays where it is; None if it may be moved."""
         if uuid not in self._why:
             server = self._known.servers[uuid]
             self._why[uuid] = (
                 self._known.why_not(movable.LIVE, uuid)
-                if self._may_change(server.name) else 'as --avoid says')
+                if self._may_change(server.name)
+                else movable.Obstacle(movable.ObstacleKind.AVOIDED))
         return self._why[uuid]
 
     def _movable(self, name: str,
@@ -503,9 +505,9 @@ class _Search:
         fixed = {}
         for uuids in self._known.on_host.values():
             for uuid in uuids:
-                why = self._why_not(uuid)
-                if why is not None:
-                    fixed[uuid] = why
+                obstacle = self._why_not(uuid)
+                if obstacle is not None:
+                    fixed[uuid] = obstacle
         ports = self._known.ports_of(self._flavor)
         return Plan(
             ports=ports.label, ports_reason=ports.reason,

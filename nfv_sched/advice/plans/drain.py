@@ -55,10 +55,9 @@ class Guest:
     :ivar uuid: its UUID
     :ivar name: its name
     :ivar flavor: name of its flavor
-    :ivar kind: ``live`` or ``cold``; None if it stays
+    :ivar kind: None if it stays
     :ivar destination: name of the host to which it goes; None if it stays
-    :ivar reason: why it is moved cold, or stays wherever there is room; else
-        empty
+    :ivar reason: why it is moved cold, or stays wherever there is room
     :ivar lacking: if it stays for another reason, what keeps it off the other
         hosts
     """
@@ -66,9 +65,9 @@ class Guest:
     uuid: str
     name: str
     flavor: str
-    kind: str | None = None
+    kind: movable.MoveKind | None = None
     destination: str | None = None
-    reason: str = ''
+    reason: movable.Obstacle | None = None
     lacking: tuple[lacks.Lack, ...] = ()
 
 
@@ -198,16 +197,17 @@ class _Search:
         self._gaps = gaps
         self._update = update
         # Moves that the simulator refused: (server, how, destination) -> why.
-        self._forbidden: dict[tuple[str, str, str], str] = {}
+        self._forbidden: dict[tuple[str, movable.MoveKind, str], str] = {}
         self._live_rounds = 0
-        self._kinds: dict[str, str] = {}
-        self._reasons: dict[str, str] = {}
+        self._kinds: dict[str, movable.MoveKind] = {}
+        self._reasons: dict[str, movable.Obstacle | None] = {}
         for uuid in known.on_host[host]:
-            live = known.why_not(movable.LIVE, uuid)
-            cold = live and known.why_not(movable.COLD, uuid)
-            if live is None or cold is None:
-                self._kinds[uuid] = movable.COLD if live else movable.LIVE
-            self._reasons[uuid] = live or ''
+            obstacle = known.why_not(movable.LIVE, uuid)
+            if obstacle is None:
+                self._kinds[uuid] = movable.LIVE
+            elif known.why_not(movable.COLD, uuid) is None:
+                self._kinds[uuid] = movable.COLD
+            self._reasons[uuid] = obstacle
         #: Full hosts first.
         self._hosts = sorted(
             (name for name in known.hosts if name != host
@@ -238,15 +238,17 @@ class _Search:
         """
         uuid = move.uuid
         self._forbidden[uuid, move.kind, move.destination] = wrong.reason
-        if move.kind != movable.LIVE or (
-                self._known.why_not(movable.COLD, uuid)):
+        if move.kind != movable.LIVE or self._known.why_not(
+                movable.COLD, uuid) is not None:
             return False
         if not wrong.degrades and self._live_rounds < _LIVE_ROUNDS and any(
                 True for _name in self._candidates(uuid)):
             self._live_rounds += 1
             return False
         self._kinds[uuid] = movable.COLD
-        self._reasons[uuid] = f'live to {move.destination}: {wrong.reason}'
+        self._reasons[uuid] = movable.Obstacle(
+            movable.ObstacleKind.REFUSED_LIVE,
+            f'{move.destination}: {wrong.reason}')
         return True
 
     # -- where each guest can go by itself
@@ -469,7 +471,7 @@ class _Search:
                 continue
             guest = self._guest(uuid)
             if uuid in self._kinds:
-                guest = dataclasses.replace(guest, reason='', lacking=why.of(
+                guest = dataclasses.replace(guest, reason=None, lacking=why.of(
                     uuid, frozenset({self._host}), known.degrees(uuid),
                     {name: text for (refused, kind, name), text
                      in self._forbidden.items()

@@ -60,14 +60,14 @@ class Stranded:
     :ivar uuid: its UUID
     :ivar name: its name
     :ivar flavor: name of its flavor
-    :ivar reason: why, if that does not depend on the hosts; else empty
+    :ivar reason: why, if that does not depend on the hosts
     :ivar lacking: what keeps it off the other hosts
     """
 
     uuid: str
     name: str
     flavor: str
-    reason: str = ''
+    reason: movable.Obstacle | None = None
     lacking: tuple[lacks.Lack, ...] = ()
 
 
@@ -213,21 +213,21 @@ class Check:
         going: list[str] = []
         unsure = 0
 
-        def strand(uuid: str, reason: str) -> None:
+        def strand(uuid: str, reason: movable.Obstacle | None) -> None:
             server = known.servers[uuid]
             stranded[uuid] = Stranded(
                 uuid=uuid, name=server.name, flavor=server.flavor.name,
                 reason=reason,
-                lacking=() if reason else self._lacks.of(uuid, lost))
+                lacking=self._lacks.of(uuid, lost) if reason is None else ())
 
         for uuid in guests:
-            reason = known.why_not(movable.EVACUATE, uuid)
-            sure = reason is None and self._finds(uuid, going, lost)
-            if sure is False:
-                strand(uuid, reason or '')
+            obstacle = known.why_not(movable.EVACUATE, uuid)
+            finds = obstacle is None and self._finds(uuid, going, lost)
+            if finds is False:
+                strand(uuid, obstacle)
                 continue
             going.append(uuid)
-            if sure is None:
+            if finds is None:
                 unsure = len(going)
         for uuid, reason in self.tried(going[:unsure], lost).items():
             strand(uuid, reason)
@@ -346,12 +346,13 @@ class Check:
     # -- the simulator
 
     def tried(self, guests: Sequence[str],
-              lost: frozenset[str]) -> Mapping[str, str]:
+              lost: frozenset[str]) -> Mapping[
+                  str, movable.Obstacle | None]:
         """Evacuate guests in the simulator.
 
         :param guests: UUIDs, in order
         :param lost: names of the hosts that are lost
-        :returns: those that find no place -> why; empty if no host has room
+        :returns: those that find no place -> why; None if no host has room
         """
         if not guests:
             return {}
@@ -360,7 +361,7 @@ class Check:
         state = self._simulated
         of_uuid = {server.uuid: server for server in state.servers.values()}
         down = {name: state.hosts[name].down for name in lost}
-        reasons: dict[str, str] = {}
+        reasons: dict[str, movable.Obstacle | None] = {}
         gone = []
         for name in lost:
             state.hosts[name].down = True
@@ -373,7 +374,10 @@ class Check:
                     targets=(server.name,)))
                 gone.append((server, before))
             except servers.Refused as exc:
-                reasons[uuid] = str(exc) if state.notes else ''
+                # Claims that failed are noted.
+                reasons[uuid] = movable.Obstacle(
+                    movable.ObstacleKind.REFUSED, str(exc)
+                ) if state.notes else None
                 state.notes = []
         if any(server.claimed.devices for server, _before in gone):
             # Others may be given out next when these are given back.

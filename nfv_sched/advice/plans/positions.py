@@ -226,7 +226,8 @@ class Positions:
         enabled = nova_scheduler.enabled_filters()
         self._hints = frozenset(
             hint for hint, name in _HINTS.items() if name in enabled)
-        self._guests: dict[Hashable, Guest | str] = {}
+        self._guests: dict[Hashable, Guest] = {}
+        self._refused: dict[Hashable, servers.Refused] = {}
         self._now: dict[str, Position] = {}
         self._degrees: dict[str, Mapping[str, float]] = {}
         self._supplies: dict[
@@ -249,11 +250,9 @@ class Positions:
         """
         return Guest(self._counting.guest(flavor, image))
 
-    def guest(self, uuid: str, kind: str | None = None) -> Guest:
+    def guest(self, uuid: str, kind: movable.MoveKind | None = None) -> Guest:
         """A server as a guest.
 
-        :param uuid: its UUID
-        :param kind: how it moves, one of :mod:`nfv_sched.advice.plans.movable`
         :raises servers.Refused: if Nova refuses a move before it looks for a
             host
         """
@@ -261,43 +260,41 @@ class Positions:
         limits_lost = kind == movable.LIVE and (
             not nova_scheduler.live_migration_carries_limits())
         key = _kind(server), limits_lost
-        known = self._guests.get(key)
-        if known is None:
+        if key in self._refused:
+            raise self._refused[key].with_traceback(None)
+        if key not in self._guests:
             try:
-                spec = request.of_move(self._state, simulated, None, ())
-                # Filters know only where servers are now; see together().
-                spec.scheduler_hints = {
-                    hint: values for hint, values
-                    in (spec.scheduler_hints or {}).items()
-                    if hint not in _HINTS}
-                counted = self._counting.guest_of(spec)
-                counted.wanted = dataclasses.replace(
-                    counted.wanted, limits_lost=limits_lost)
-                known = Guest(counted, simulated.has_fixed_devices)
+                self._guests[key] = self._guest(simulated, limits_lost)
             except servers.Refused as exc:
-                known = str(exc)
-            self._guests[key] = known
-        if isinstance(known, str):
-            raise servers.Refused(known)
-        return known
+                self._refused[key] = exc
+                raise
+        return self._guests[key]
 
-    def why_not(self, kind: str, uuid: str) -> str | None:
-        """Why a server cannot be moved, wherever there is room.
+    def _guest(self, simulated: servers.Server, limits_lost: bool) -> Guest:
+        spec = request.of_move(self._state, simulated, None, ())
+        # Filters know only where servers are now; see together().
+        spec.scheduler_hints = {
+            hint: values for hint, values
+            in (spec.scheduler_hints or {}).items() if hint not in _HINTS}
+        counted = self._counting.guest_of(spec)
+        counted.wanted = dataclasses.replace(
+            counted.wanted, limits_lost=limits_lost)
+        return Guest(counted, simulated.has_fixed_devices)
 
-        :param kind: see :mod:`nfv_sched.advice.plans.movable`
-        :param uuid: UUID of the server
-        """
+    def why_not(self, kind: movable.MoveKind,
+                uuid: str) -> movable.Obstacle | None:
+        """Return why a server cannot be moved, wherever there is room."""
         server = self.servers[uuid]
-        reason = movable.why_not(kind, server, self.of_name.get(
+        obstacle = movable.why_not(kind, server, self.of_name.get(
             server.host or ''), self._found.nova)
-        if reason is not None:
-            return reason
+        if obstacle is not None:
+            return obstacle
         try:
             guest = self.guest(uuid)
         except servers.Refused as exc:
-            return str(exc)
-        if kind == movable.LIVE and guest.fixed:
-            return 'it has PCI devices of an alias that is not live_migratable'
+            return movable.Obstacle(movable.ObstacleKind.REFUSED, str(exc))
+        if kind is movable.LIVE and guest.fixed:
+            return movable.Obstacle(movable.ObstacleKind.DEVICES)
         return None
 
     def refusals(self, guest: Guest) -> Refusals:

@@ -44,7 +44,6 @@ class Move:
     :ivar name: its name
     :ivar flavor: name of its flavor
     :ivar memory: MiB that are copied
-    :ivar kind: ``live``, ``cold`` or ``evacuate``
     :ivar source: name of its host
     :ivar destination: name of the host to which it goes
     :ivar paused: whether it is paused, and stays so
@@ -56,7 +55,7 @@ class Move:
     name: str
     flavor: str
     memory: int
-    kind: str = movable.LIVE
+    kind: movable.MoveKind = movable.LIVE
     source: str
     destination: str
     paused: bool = False
@@ -64,14 +63,13 @@ class Move:
 
 
 def move_of(server: snapshot.Server, source: str, destination: str,
-            kind: str = movable.LIVE,
+            kind: movable.MoveKind = movable.LIVE,
             related: tuple[str, ...] = ()) -> Move:
     """A move of a server.
 
     :param server: the server
     :param source: name of its host
     :param destination: name of the host to which it goes
-    :param kind: how it is moved
     :param related: see :class:`Move`
     """
     return Move(uuid=server.uuid, name=server.name, kind=kind,
@@ -137,7 +135,8 @@ def failure(
             return Failure(done, move, outcome.reason)
         worse = _worse(before, known.degrees_of(server))
         if worse:
-            return Failure(done, move, f'{worse} would be kept less', True)
+            return Failure(done, move, f'{", ".join(worse)} would be kept '
+                           'less', degrades=True)
     for number in range(count if flavor is not None else 0):
         update(len(moves) + number, total)
         server = servers.Server(f'new server {number + 1}', flavor.name)
@@ -166,8 +165,7 @@ def _step(move: Move, number: int, name: str) -> actions.Step:
 
 
 def _worse(before: Mapping[str, float],
-           after: Mapping[str, float]) -> str:
-    """The policies that are kept less; empty if none is."""
-    return ', '.join(
-        text for text, degree in before.items()
-        if after.get(text, 0.0) < degree - _EPSILON)
+           after: Mapping[str, float]) -> list[str]:
+    """Return the policies that are kept less."""
+    return [policy for policy, degree in before.items()
+            if after.get(policy, 0.0) < degree - _EPSILON]

@@ -70,7 +70,7 @@ class FamiliesTest(base.TestCase):
 
     def test_stranded_guests(self):
         """Those of each host that was checked, none included."""
-        guest = failover.Stranded(uuid='u', name='n', flavor='f', reason='r')
+        guest = failover.Stranded(uuid='u', name='n', flavor='f', reason=None)
         self.assertEqual(
             {(('host', 'one'),): 2, (('host', 'two'),): 0},
             named(exposed(snapshots.cloud([]), losses=[

@@ -14,6 +14,7 @@
 import textwrap
 
 from nfv_sched.advice.plans import lacks
+from nfv_sched.advice.plans import movable
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import record
 from nfv_sched.tests.unit.simulator import base
@@ -66,8 +67,8 @@ flavors:
 """
 
 
-def causes(guest) -> str | dict[lacks.Kind, int]:
-    """Why a guest stays: a reason, or a kind for each number of hosts."""
+def causes(guest) -> movable.Obstacle | dict[lacks.Kind, int]:
+    """Why a guest stays: an obstacle, or kinds with numbers of hosts."""
     return guest.reason or {
         each.kind: each.hosts for each in guest.lacking}
 

@@ -15,6 +15,7 @@ import dataclasses
 import uuid
 
 from nfv_sched.advice.plans import defrag
+from nfv_sched.advice.plans import movable
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import servers
 from nfv_sched.tests import base
@@ -144,6 +145,9 @@ class DefragTest(base.TestCase):
             running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5))])
         self.assertMoves([('b', 'two', 'one')],
                          self.plan(found, avoid=['a*']))
+        self.assertEqual(
+            {movable.Obstacle(movable.ObstacleKind.AVOIDED)},
+            set(self.plan(found, avoid=['a*']).fixed.values()))
         plan = self.plan(found, avoid=['one'])
         self.assertMoves([], plan)
         self.assertFalse(plan.enough)
@@ -154,7 +158,8 @@ class DefragTest(base.TestCase):
             running('b', TWO, 0, (1, 5), task='resize_prep')]))
         self.assertMoves([], plan)
         self.assertEqual(
-            {'it is stopped', 'Nova is busy with it (resize_prep)'},
+            {movable.Obstacle(movable.ObstacleKind.STATE, 'stopped'),
+             movable.Obstacle(movable.ObstacleKind.BUSY, 'resize_prep')},
             set(plan.fixed.values()))
 
     def test_server_groups(self):

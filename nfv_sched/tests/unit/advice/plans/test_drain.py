@@ -16,10 +16,14 @@ import fixtures
 
 from nfv_sched.advice.plans import drain
 from nfv_sched.advice.plans import lacks
+from nfv_sched.advice.plans import movable
 from nfv_sched.advice.plans import trial
 from nfv_sched.cloud import snapshot
 from nfv_sched.nova import scheduler
 from nfv_sched.tests.unit.advice.plans import running
+
+Kind = movable.ObstacleKind
+STOPPED = movable.Obstacle(Kind.STATE, 'stopped')
 
 
 class DrainTest(running.RunningTestCase):
@@ -42,14 +46,14 @@ class DrainTest(running.RunningTestCase):
     def test_all_go(self):
         """The fullest host with room is filled first."""
         self.assertEqual(
-            {'a': ('live', 'two', ''), 'b': ('live', 'three', '')},
+            {'a': ('live', 'two', None), 'b': ('live', 'three', None)},
             self.plan('a p4 one', 'b p2 one', 'c p4 two'))
 
     def test_one_place_each(self):
         """Who has one host to go to is not in the way of another."""
         found = self.plan('a p1 one', 'b p4 one', 'c p3 two', 'd p4 three',
                           'e p3 three')
-        self.assertEqual(('live', 'two', ''), found['b'])
+        self.assertEqual(('live', 'two', None), found['b'])
         self.assertEqual('live', found['a'][0])
         self.assertTrue(self.found.exact)
 
@@ -64,20 +68,22 @@ class DrainTest(running.RunningTestCase):
     def test_cold(self):
         found = self.plan('a p1 one', 'b vf one', 'c p1 one',
                           a={'state': 'stopped'})
-        self.assertEqual(('cold', 'it is stopped'), found['a'][::2])
+        self.assertEqual(('cold', STOPPED), found['a'][::2])
         self.assertEqual(
-            ('cold', 'it has PCI devices of an alias that is not '
-             'live_migratable'), found['b'][::2])
-        self.assertEqual(('live', ''), found['c'][::2])
+            ('cold', movable.Obstacle(Kind.DEVICES)), found['b'][::2])
+        self.assertEqual(('live', None), found['c'][::2])
         self.assertEqual(['cold', 'cold', 'live'], sorted(
             move.kind for move in self.found.moves))
 
     def test_cannot(self):
         found = self.plan('a p1 one', 'b p1 one',
                           a={'task': 'rebuilding'}, b={'state': 'suspended'})
-        self.assertEqual((None, None, 'Nova is busy with it (rebuilding)'),
-                         found['a'])
-        self.assertEqual((None, None, 'it is suspended'), found['b'])
+        self.assertEqual(
+            (None, None, (Kind.BUSY, 'rebuilding')),
+            found['a'])
+        self.assertEqual(
+            (None, None, (Kind.STATE, 'suspended')),
+            found['b'])
         self.assertTrue(self.found.exact)
 
     def test_no_room(self):
@@ -109,12 +115,13 @@ class DrainTest(running.RunningTestCase):
         kind, destination, reason = found['a']
         self.assertEqual('three', destination)
         if scheduler.live_migration_carries_limits():
-            self.assertEqual(('live', ''), (kind, reason))
+            self.assertEqual(('live', None), (kind, reason))
         else:
             # A live migration of this Nova may end on either node.
             self.assertEqual('cold', kind)
-            self.assertIn('live to three: nfv:vswitch_numa_affinity=prefer',
-                          reason)
+            self.assertIs(Kind.REFUSED_LIVE, reason.kind)
+            self.assertIn('three: nfv:vswitch_numa_affinity=prefer',
+                          reason.name)
         self.assertEqual((), self.found.failed)
 
     def test_refused_by_the_simulator(self):
@@ -131,7 +138,7 @@ class DrainTest(running.RunningTestCase):
             'nfv_sched.advice.plans.trial.failure', failure))
         refused = None
         found = self.plan('a p1 one', 'b p4 three', a={'state': 'stopped'})
-        self.assertEqual(('cold', 'three', 'it is stopped'), found['a'])
+        self.assertEqual(('cold', 'three', STOPPED), found['a'])
         refused = 'live'
         self.assertEqual(
             ('cold', 'three'), self.plan('a p1 one', 'b p4 three')['a'][:2])
@@ -158,13 +165,14 @@ class DrainTest(running.RunningTestCase):
             'nfv_sched.advice.plans.trial.failure', failure))
         degrades = False
         found = self.plan('a p1 one', 'b p4 three')
-        self.assertEqual(('live', 'two', ''), found['a'])
+        self.assertEqual(('live', 'two', None), found['a'])
         self.assertEqual(('a to three: the disk is full',),
                          self.found.failed)
         degrades = True
         found = self.plan('a p1 one', 'b p4 three')
         self.assertEqual(
-            ('cold', 'three', 'live to three: the disk is full'), found['a'])
+            ('cold', 'three', movable.Obstacle(
+                Kind.REFUSED_LIVE, 'three: the disk is full')), found['a'])
 
     def test_where_it_was_not_tried_cold(self):
         """That it cannot go there live is not why it stays."""
@@ -368,5 +376,4 @@ class DrainTest(running.RunningTestCase):
 
     def test_host_is_down(self):
         found = self.plan('a p1 one', steps='- {host_down: one}')
-        self.assertEqual(
-            'the compute service on one is down: evacuate it', found['a'][2])
+        self.assertEqual((Kind.SERVICE_DOWN, 'one'), found['a'][2])

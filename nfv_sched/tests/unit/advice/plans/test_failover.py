@@ -15,7 +15,9 @@ from unittest import mock
 
 from nfv_sched.advice.plans import failover
 from nfv_sched.advice.plans import lacks
+from nfv_sched.advice.plans import movable
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import servers
 from nfv_sched.tests.unit.advice.plans import running
 
 _SERVER = snapshot.Server(
@@ -121,8 +123,17 @@ class FailoverTest(running.RunningTestCase):
             b={'task': 'image_uploading'},
             c={'image': {'hw_tpm_version': '2.0'}})
         self.assertEqual({
-            'a': 'it is paused', 'c': 'Nova evacuates no server with a TPM'},
-            found)
+            'a': (movable.ObstacleKind.STATE, 'paused'),
+            'c': (movable.ObstacleKind.TPM, '')}, found)
+
+    def test_refused(self):
+        """Those that ask for the same are tried once."""
+        with mock.patch('nfv_sched.simulator.request.of_move',
+                        side_effect=servers.Refused('no')) as of_move:
+            found = self.check('a p1 one', 'b p1 one', 'c p2 one')
+        self.assertEqual(
+            dict.fromkeys('abc', (movable.ObstacleKind.REFUSED, 'no')), found)
+        self.assertEqual(2, of_move.call_count)
 
     def test_shelved(self):
         self.assertEqual({}, self.check(
@@ -161,13 +172,17 @@ class FailoverTest(running.RunningTestCase):
 
     def test_claims_may_fail(self):
         """Without a filter of NUMA nodes the simulator is asked."""
-        found = self.check(
-            'a p4 one', 'b p3 two', 'c p3 two',
-            options={'filter_scheduler': {'enabled_filters': [
-                'ComputeFilter', 'PciPassthroughFilter']}})
-        self.assertEqual([1], self.simulated)
-        self.assertTrue(all('claim failed' in text or 'every claim' in text
-                            for text in found.values()))
+        servers = ('a p2 one', 'b p3 two', 'c p3 two', 'd fat3 three',
+                   'e p1 three')
+        # The host with more memory, two, has no two free CPUs on one node.
+        for multiplier, obstacles in (
+                (-100.0, {}), (100.0, {'a': movable.ObstacleKind.REFUSED})):
+            found = self.check(*servers, options={'filter_scheduler': {
+                'ram_weight_multiplier': multiplier, 'enabled_filters': [
+                    'ComputeFilter', 'PciPassthroughFilter']}})
+            self.assertEqual([1], self.simulated)
+            self.assertEqual(obstacles, {
+                name: obstacle.kind for name, obstacle in found.items()})
 
     def test_devices(self):
         """The simulator is as before, also after devices were given."""

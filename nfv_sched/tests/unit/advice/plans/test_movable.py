@@ -18,6 +18,8 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 
+Kind = movable.ObstacleKind
+
 
 def server(specs=None, **fields):
     return snapshots.server(
@@ -26,52 +28,65 @@ def server(specs=None, **fields):
 
 class MovableTest(base.TestCase):
 
-    def reasons(self, found, host=None):
-        """Why a server cannot be moved, by kind."""
-        return {kind: movable.why_not(kind, found, host or snapshots.host())
-                for kind in (movable.LIVE, movable.COLD, movable.EVACUATE)}
+    def assertStays(self, found, live, cold=None, evacuate=None, host=None,
+                    name=''):
+        """Assert why a server cannot be moved.
 
-    def assertStays(self, found, live, cold=None, evacuate=None, host=None):
-        self.assertEqual({
-            movable.LIVE: live, movable.COLD: cold,
-            movable.EVACUATE: evacuate}, self.reasons(found, host))
+        :param name: what the obstacles name
+        """
+        self.assertEqual(
+            [kind and (kind, name) for kind in (live, cold, evacuate)],
+            [movable.why_not(kind, found, host or snapshots.host())
+             for kind in movable.MoveKind])
+
+    def test_texts(self):
+        """Clauses to be read after the name of the server."""
+        self.assertEqual(
+            ['its host is not known',
+             'the compute service on x{} is down: evacuate it',
+             'Nova is busy with it (x{})', 'it is x{}',
+             'it has an accelerator of Cyborg', 'it has a share of Manila',
+             'its disk is a local volume of LVM',
+             'only its owner can read the secret of its TPM',
+             'Nova evacuates no server with a TPM',
+             'its memory is encrypted',
+             'it has PCI devices of an alias that is not live_migratable',
+             'as --avoid says', 'x{}', 'live to x{}'],
+            [str(movable.Obstacle(kind, 'x{}')) for kind in Kind])
 
     def test_moves(self):
         self.assertStays(server(), None)
 
     def test_states(self):
-        self.assertStays(server(state='stopped'), 'it is stopped')
-        self.assertStays(server(state='paused'), None, 'it is paused',
-                         'it is paused')
-        self.assertStays(server(state='resized'), *['it is resized'] * 3)
-        self.assertStays(server(state='error'), *['it is error'] * 2)
+        for state, *kinds in (
+                ('stopped', Kind.STATE), ('paused', None, *[Kind.STATE] * 2),
+                ('resized', *[Kind.STATE] * 3), ('error', *[Kind.STATE] * 2)):
+            self.assertStays(server(state=state), *kinds, name=state)
 
     def test_busy(self):
         self.assertStays(server(task='rebooting'),
-                         *['Nova is busy with it (rebooting)'] * 2)
+                         *[Kind.BUSY] * 2, name='rebooting')
 
     def test_host_down(self):
-        reason = ('the compute service on compute-1 is down: evacuate it')
-        self.assertStays(server(), reason, reason,
-                         host=snapshots.host(up=False))
+        self.assertStays(server(), *[Kind.SERVICE_DOWN] * 2,
+                         host=snapshots.host(up=False), name='compute-1')
 
     def test_host_unknown(self):
-        self.assertEqual('its host is not known',
+        self.assertEqual((Kind.HOST_UNKNOWN, ''),
                          movable.why_not(movable.COLD, server(), None))
 
     def test_shares(self):
         found = server(shares=True)
-        reason = 'it has a share of Manila'
-        self.assertStays(found, *[reason] * 3)
-        for nova, expected in (('34.0.0', None), ('33.0.1', reason)):
+        share = movable.Obstacle(Kind.SHARE)
+        self.assertStays(found, *[Kind.SHARE] * 3)
+        for nova, expected in (('34.0.0', None), ('33.0.1', share)):
             self.assertEqual(expected, movable.why_not(
                 movable.COLD, found, snapshots.host(), nova))
-            self.assertEqual(reason, movable.why_not(
+            self.assertEqual(share, movable.why_not(
                 movable.LIVE, found, snapshots.host(), nova))
 
     def test_tpm(self):
-        live = 'only its owner can read the secret of its TPM'
-        evacuate = 'Nova evacuates no server with a TPM'
+        live, evacuate = Kind.TPM_SECRET, Kind.TPM
         self.assertStays(server({'hw:tpm_version': '2.0'}), live, None,
                          evacuate)
         self.assertStays(server(image={'hw_tpm_version': '2.0'}), live, None,
@@ -82,23 +97,23 @@ class MovableTest(base.TestCase):
 
     def test_memory_encryption(self):
         self.assertStays(server({'hw:mem_encryption': 'True'}),
-                         'its memory is encrypted')
+                         Kind.ENCRYPTED)
         self.assertStays(server(image={'hw_mem_encryption': 'no'}), None)
 
     def test_local_volume(self):
         """Nova migrates none, unless the disk is on a volume of Cinder."""
         specs = {'aggregate_instance_extra_specs:storage': 'local_lvm'}
         self.assertStays(
-            server(specs), *['its disk is a local volume of LVM'] * 2)
+            server(specs), *[Kind.LOCAL_DISK] * 2)
         self.assertStays(dataclasses.replace(
             server(specs, allocations={'rp': {'VCPU': 1}}),
             flavor=dataclasses.replace(
                 server(specs).flavor, disk=10)), None)
 
     def test_accelerators(self):
-        reason = 'it has an accelerator of Cyborg'
-        self.assertStays(server({'accel:device_profile': 'fpga'}), reason,
-                         reason)
+        self.assertStays(server({'accel:device_profile': 'fpga'}),
+                         *[Kind.ACCELERATOR] * 2)
         self.assertStays(
             server(ports=(snapshot.Port(
-                id='port', vnic_type='accelerator-direct'),)), *[reason] * 3)
+                id='port', vnic_type='accelerator-direct'),)),
+            *[Kind.ACCELERATOR] * 3)
