@@ -159,7 +159,8 @@ class Grants:
                 count += 1
             return count
         provider = scratch.providers[root]
-        if query.tree not in (None, root) or query.root.misses(provider):
+        if query.tree not in (None, root) or (
+                query.root.misses(provider) is not None):
             return 0
         count = min([MANY, *(
             provider.free(name) // amount

@@ -27,6 +27,7 @@ import collections
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from collections.abc import Sequence
 import dataclasses
+import enum
 import itertools
 import random
 import re
@@ -38,9 +39,6 @@ from nova import exception
 from nfv_sched.simulator import nova_api
 from nfv_sched import text as words
 
-_ANOTHER = 'not the host asked for'
-_TOO_LITTLE = 'without enough '
-_NESTED = 'without devices that together give '
 #: Kinds of names.
 TRAIT = 'trait'
 RESOURCE_CLASS = 'resource class'
@@ -49,6 +47,31 @@ _ROOT = '/'
 _KEY = re.compile(r'(resources|required|member_of|in_tree)([\w-]*)')
 # Most candidates of one host if the query has no limit.
 _MANY = 1000
+
+
+class MissKind(enum.Enum):
+    """Kind of a miss: a clause to be read after the number of hosts."""
+
+    HOST = 'not the host asked for'
+    TRAIT = 'without the trait {}'
+    FORBIDDEN_TRAIT = 'with the forbidden trait {}'
+    AGGREGATE = 'not in the availability zone or aggregate asked for'
+    FORBIDDEN_AGGREGATE = 'in an aggregate kept for other traits'
+    RESOURCE_CLASS = 'without enough {}'
+    NESTED = 'without devices that together give {}'
+
+
+class Miss(ty.NamedTuple):
+    """What a resource provider misses of a query.
+
+    :ivar name: of the trait or resource class
+    """
+
+    kind: MissKind
+    name: str = ''
+
+    def __str__(self) -> str:
+        return self.kind.value.format(self.name)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -184,24 +207,22 @@ class Group:
         words += [f'trait {trait}' for trait in sorted(self.required)]
         return ', '.join(words)
 
-    def misses(self, provider: Provider) -> str | None:
-        """Why a provider cannot satisfy the group; None if it can.
-
-        :param provider: the provider
-        """
+    def misses(self, provider: Provider) -> Miss | None:
+        """Return why a provider cannot satisfy the group; None if it can."""
         for trait in self.required:
             if trait not in provider.traits:
-                return f'without the trait {trait}'
+                return Miss(MissKind.TRAIT, trait)
         for trait in self.forbidden:
             if trait in provider.traits:
-                return f'with the forbidden trait {trait}'
+                return Miss(MissKind.FORBIDDEN_TRAIT, trait)
         for aggregates in self.members_of:
             if not aggregates & provider.aggregates:
-                return 'not in the availability zone or aggregate asked for'
+                return Miss(MissKind.AGGREGATE)
         if self.forbidden_aggregates & provider.aggregates:
-            return 'in an aggregate kept for other traits'
+            return Miss(MissKind.FORBIDDEN_AGGREGATE)
         lacking = provider.lacks(self.amounts)
-        return None if lacking is None else f'{_TOO_LITTLE}{lacking}'
+        return None if lacking is None else Miss(
+            MissKind.RESOURCE_CLASS, lacking)
 
     def split(self, tree: Sequence[Provider],
               ) -> tuple['Group', Mapping[str, 'Group']]:
@@ -651,7 +672,7 @@ class Placement:
         if not held:
             self.allocations.pop(consumer, None)
 
-    def _misses_root(self, provider: Provider, query: Query) -> str | None:
+    def _misses_root(self, provider: Provider, query: Query) -> Miss | None:
         """Why a compute node cannot satisfy the unsuffixed group.
 
         Each resource class is looked at alone.
@@ -659,31 +680,31 @@ class Placement:
         :returns: None if it can
         """
         if query.tree is not None and provider.uuid != query.tree:
-            return _ANOTHER
+            return Miss(MissKind.HOST)
         tree = self._trees[provider.uuid]
         own, nested = query.root.split(tree)
-        why = own.misses(provider)
-        if why is not None:
-            return why
+        miss = own.misses(provider)
+        if miss is not None:
+            return miss
         for name, group in nested.items():
-            reasons = [group.misses(each) for each in tree
-                       if name in each.inventories]
-            if None not in reasons:
-                return reasons[0]
+            misses = [group.misses(each) for each in tree
+                      if name in each.inventories]
+            if None not in misses:
+                return misses[0]
         return None
 
-    def _misses(self, provider: Provider, query: Query) -> str | None:
-        """Why a compute node is no candidate; None if it is one."""
-        why = self._misses_root(provider, query)
-        if why is not None:
-            return why
+    def _misses(self, provider: Provider, query: Query) -> Miss | None:
+        """Return why a compute node is no candidate; None if it is one."""
+        miss = self._misses_root(provider, query)
+        if miss is not None:
+            return miss
         if next(self._choices(provider.uuid, query), None) is None:
             amounts: dict[str, int] = {}
             _own, nested = query.root.split(self._trees[provider.uuid])
             for _suffix, group in _groups(query, nested):
                 _add(amounts, group.amounts)
             wanted = ', '.join(f'{n}={a}' for n, a in amounts.items())
-            return f'{_NESTED}{wanted}'
+            return Miss(MissKind.NESTED, wanted)
         return None
 
     def explain(self, query: Query) -> str:
@@ -708,20 +729,19 @@ class Placement:
         :param query: the query
         :returns: empty if it found all hosts
         """
-        missing: dict[str, list[Provider]] = {}
+        missing: dict[Miss, list[Provider]] = {}
         for root in self._trees:
             provider = self.providers[root]
-            why = self._misses(provider, query)
-            if why is not None:
-                missing.setdefault(why, []).append(provider)
+            miss = self._misses(provider, query)
+            if miss is not None:
+                missing.setdefault(miss, []).append(provider)
         if query.tree is not None and len(missing) > 1:
-            missing.pop(_ANOTHER, None)
+            missing.pop(Miss(MissKind.HOST), None)
         parts = []
-        for why, providers in missing.items():
-            text = f'{words.count(len(providers), "host")} {why}'
-            if why.startswith(_TOO_LITTLE):
-                name = why.removeprefix(_TOO_LITTLE)
-                most = max(each.free(name) for provider in providers
+        for miss, providers in missing.items():
+            text = f'{words.count(len(providers), "host")} {miss}'
+            if miss.kind is MissKind.RESOURCE_CLASS:
+                most = max(each.free(miss.name) for provider in providers
                            for each in self._trees[provider.uuid])
                 text += f' (most free: {most})'
             parts.append(text)

@@ -97,6 +97,15 @@ class PlacementTestCase(testtools.TestCase):
         self.assertEqual('Placement has no hosts', empty.explain(
             placement.Query.parse('resources=VCPU:1')))
 
+    def test_misses(self):
+        self.assertEqual(
+            ['not the host asked for', 'without the trait X',
+             'with the forbidden trait X',
+             'not in the availability zone or aggregate asked for',
+             'in an aggregate kept for other traits', 'without enough X',
+             'without devices that together give X'],
+            [str(placement.Miss(kind, 'X')) for kind in placement.MissKind])
+
     def test_explanation(self):
         self.claim('server', 'a', VCPU=4)
         self.candidates('resources=VCPU:4,PCPU:1&required=T')
