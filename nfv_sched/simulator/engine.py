@@ -135,7 +135,7 @@ class Simulation:
             self.state.servers[name] = servers.Server(name, step.flavor)
         server = self.state.servers[name]
         source = server.host.name if server.host else None
-        server.reason = ''
+        server.reason = None
         try:
             _OF_SERVERS[step.action](self.state, server, step)
         except servers.Refused as e:
@@ -146,9 +146,9 @@ class Simulation:
                 source: str | None) -> None:
         self.outcomes.append(outcome.Outcome(
             step=step.number, action=step.action, server=server.name,
-            ok=not server.reason, status=server.status, source=source,
+            ok=server.reason is None, status=server.status, source=source,
             host=server.host.name if server.host else None,
             nodes=server.nodes, vswitch=server.vswitch,
             places=server.places,
             devices=server.devices, pci=server.pci, cores=server.cores,
-            reason=server.reason, notes=tuple(self.state.notes)))
+            reason=server.reason or '', notes=tuple(self.state.notes)))

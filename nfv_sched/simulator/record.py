@@ -172,7 +172,7 @@ def _server(state: states.State, server: simulated.Server,
         host=server.host.name if on_host else None,
         cell=server.cell or '', project=server.project,
         state=_STATES.get(server.status, server.status.lower()),
-        fault=server.reason or None, flavor=_flavor(instance.flavor),
+        fault=server.reason, flavor=_flavor(instance.flavor),
         image=server.image, nodes=_guest_nodes(topology),
         emulator_threads=topology and topology.emulator_threads_policy,
         devices=tuple(device.address for device in claimed.devices)

@@ -191,7 +191,7 @@ def _remark(server: simulated.Server,
     if not outcomes:
         return ''
     last = outcomes[-1]
-    text = server.reason
+    text = server.reason or ''
     if text and last.action != 'boot':
         text = f'{last.action} refused: {text}'
     return '; '.join((*([text] if text else []),
@@ -440,7 +440,7 @@ def _server_document(server: simulated.Server,
         'pci': server.pci,
         'pci_devices': [{'address': address, 'numa_node': node}
                         for address, node in server.devices],
-        'reason': server.reason or None,
+        'reason': server.reason,
         'notes': list(outcomes[-1].notes) if outcomes else [],
     }
 

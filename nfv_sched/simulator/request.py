@@ -235,7 +235,7 @@ def stored(server: servers.Server) -> objects.RequestSpec:
     :raises Refused: if it cannot be worked out for a server of a snapshot
     """
     if server.spec is None:
-        raise servers.Refused(server.unknown)
+        raise servers.Refused(server.unknown or '')
     return server.spec.obj_clone()
 
 

@@ -74,7 +74,7 @@ def _server(state: states.State, name: str, found: snapshot.Server,
         name, found.flavor.name, status, uuid=found.uuid,
         project=found.project or nova_api.PROJECT, host=host,
         cell=host.group.cell if host else None,
-        reason=found.fault or '', image=found.image,
+        reason=found.fault or None, image=found.image,
         ports=[network.Port(
             port.id, networks.get((port.network, port.vnic_type)) or
             state.cloud.networks[layout.network_name(port)],
@@ -142,7 +142,7 @@ def _work_out(state: states.State, found: snapshot.Server,
     else:
         spec.is_bfv = is_on_volume(found)
         _restore_port_requests(instance, spec, found)
-        if not server.unknown:
+        if server.unknown is None:
             server.spec = spec
     host = server.host
     if host is None:

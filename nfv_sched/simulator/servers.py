@@ -108,11 +108,11 @@ class Server:
     :ivar project: UUID of its project
     :ivar host: its host, or None
     :ivar cell: name of the cell in which it was last; None before
-    :ivar reason: why its last step was refused; empty if it was done
+    :ivar reason: why its last step was refused; None if it was done
     :ivar pending: a move that has to be confirmed or reverted, or None
     :ivar ports: its ports
     :ivar image: properties of its image, as Nova stores them
-    :ivar unknown: why ``spec`` cannot be worked out; empty if it can
+    :ivar unknown: why ``spec`` cannot be worked out; None if it can
     :ivar work_out: sets what is there of the class variables, when one of
         them is read first
     """
@@ -124,11 +124,11 @@ class Server:
     project: str = nova_api.PROJECT
     host: compute.ComputeHost | None = None
     cell: str | None = None
-    reason: str = ''
+    reason: str | None = None
     pending: Pending | None = None
     ports: list[network.Port] = dataclasses.field(default_factory=list)
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    unknown: str = ''
+    unknown: str | None = None
     work_out: Callable[['Server'], None] | None = None
 
     instance = _Late()

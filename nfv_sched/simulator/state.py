@@ -99,7 +99,7 @@ class State:
             meta = nova_api.image_meta(properties)
         except (ValueError, exception.NovaException) as e:
             problem = str(e)
-        if problem:
+        if problem is not None:
             raise problems.InputError([f'{self.cloud.path}: images.{name}: '
                                        f'{problem}'])
         return meta

@@ -90,13 +90,13 @@ class Course:
     :ivar queries: (query to Placement, number of hosts found)
     :ivar rounds: one for each server of the request that got so far
     :ivar places: where its servers have claimed room
-    :ivar reason: why not all of them have; empty if they have
+    :ivar reason: why not all of them have; None if they have
     """
 
     queries: tuple[tuple[placement.Query, int], ...] = ()
     rounds: list[Round] = dataclasses.field(default_factory=list)
     places: list[values.Place] = dataclasses.field(default_factory=list)
-    reason: str = ''
+    reason: str | None = None
 
     @property
     def passed(self) -> tuple[str, ...]:

@@ -92,13 +92,14 @@ def explain(
     hosts = tuple(_hosts(state, answer, verdicts, first, weighing, present))
     outcome = relax.Outcome((), 0, 0)
     with _timed(seconds, 'changes'):
-        if ran.reason and relax_seconds:
+        if ran.reason is not None and relax_seconds:
             outcome = relax.relax(
                 state, asked, relax_seconds,
                 lambda done, total: progress(done, total, 'changes'))
     return values.Explanation(
         subject=subject, assumed=assumed, request=_text(asked),
-        fits=not ran.reason, reason=ran.reason, placement=answer.stage,
+        fits=ran.reason is None, reason=ran.reason or '',
+        placement=answer.stage,
         filters=tuple(_filters(verdicts, first)), hosts=hosts,
         weighing=weighing, places=tuple(ran.places), wanted=asked.count,
         nearest=_nearest(hosts) if queries and not weighing else (),
@@ -129,7 +130,8 @@ def explain_placement(state: states.State,
         assumed.append(_NO_DEVICES)
     return values.Explanation(
         subject=subject.text, assumed=tuple(assumed), request=_text(asked),
-        fits=False if ran.reason else None, reason=ran.reason,
+        fits=None if ran.reason is None else False,
+        reason=ran.reason or '',
         placement=answer.stage, filters=None, hosts=tuple([
             values.Host(
                 name=name, present=name == subject.present,

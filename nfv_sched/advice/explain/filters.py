@@ -117,10 +117,10 @@ class _Asked:
                         kind=self._kind(host))
         return {host.host: found[host.host] for host in refused}
 
-    def _kind(self, host: ty.Any) -> str:
+    def _kind(self, host: ty.Any) -> values.RefusalKind:
         if self._name == 'ComputeFilter' and not compute.is_mapped(host):
-            return values.UNMAPPED
-        return ''
+            return values.RefusalKind.UNMAPPED
+        return values.RefusalKind.OTHER
 
     def _told(self, said: reasons.Lazy) -> values.Refusal:
         reason = refusals.resolve(said)

@@ -170,7 +170,7 @@ def _try(state: states.State, change: Change) -> values.Relaxation | None:
         return None
     with _enabled(state, change.enabled):
         result = course.run(state, wanted)
-    if result.reason:
+    if result.reason is not None:
         return None
     return values.Relaxation(
         text=change.text, hosts=len(result.passed),

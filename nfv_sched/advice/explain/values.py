@@ -16,10 +16,16 @@ Everything here can be written as JSON as it is.
 """
 
 import dataclasses
+import enum
 import typing as ty
 
-#: Kind of a refusal of a host that is not mapped to its cell.
-UNMAPPED = 'unmapped'
+
+class RefusalKind(enum.StrEnum):
+    """What a filter refuses a host for, as far as that is known."""
+
+    #: The host is not mapped to its cell.
+    UNMAPPED = 'unmapped'
+    OTHER = ''
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +39,6 @@ class Refusal:
         empty if the filter does not say
     :ivar rank: how close the host came; higher is closer
     :ivar raised: whether the filter failed with an exception
-    :ivar kind: :data:`UNMAPPED`, or empty for all else
     """
 
     filter: str
@@ -41,7 +46,7 @@ class Refusal:
     policy: str = ''
     rank: int = 0
     raised: bool = False
-    kind: str = ''
+    kind: RefusalKind = RefusalKind.OTHER
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

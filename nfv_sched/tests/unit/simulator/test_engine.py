@@ -12,12 +12,14 @@
 
 """Servers are placed, moved and deleted as Nova would, and books balance."""
 
+import fixtures
 from nova import objects
 from oslo_serialization import jsonutils
 
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request
+from nfv_sched.simulator import servers
 from nfv_sched.simulator.steps import lifecycle
 from nfv_sched.tests.unit.simulator import base
 
@@ -34,6 +36,19 @@ flavors:
     memory: 2 GiB
     extra_specs: {hw:cpu_policy: dedicated}
 """
+
+
+class RefusalTest(base.SimulatorTestCase):
+
+    def test_without_a_word(self):
+        """An error may have no message."""
+        self.useFixture(fixtures.MockPatch(
+            'nfv_sched.simulator.conductor.claim',
+            side_effect=servers.Refused()))
+        result = self.run_cloud(
+            ONE_HOST + 'steps: [{boot: a, flavor: pinned, count: 2}]')
+        self.assertEqual([False, False],
+                         [each.ok for each in result.outcomes])
 
 
 class PlacementTestCase(base.SimulatorTestCase):

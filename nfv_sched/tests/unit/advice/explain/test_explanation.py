@@ -13,6 +13,7 @@
 import dataclasses
 import logging
 
+import fixtures
 from nova import exception
 from nova.scheduler import filters as nova_filters
 
@@ -21,6 +22,7 @@ from nfv_sched.advice.explain import request
 from nfv_sched.advice.explain import values
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import record
+from nfv_sched.simulator import servers
 from nfv_sched.simulator import start
 from nfv_sched.tests.unit.simulator import base
 
@@ -138,8 +140,9 @@ steps: [{boot: s, flavor: small}]
         self.assertFalse(found.fits)
         for name in ('small', 'big'):
             refusal, = self.host(found, name).refusals
-            self.assertEqual(('ComputeFilter', values.UNMAPPED),
-                             (refusal.filter, refusal.kind))
+            self.assertEqual(
+                ('ComputeFilter', values.RefusalKind.UNMAPPED),
+                (refusal.filter, refusal.kind))
             self.assertIn('nova-manage cell_v2 discover_hosts', refusal.text)
         self.assertEqual(1, self.changes(found)[
             'big mapped (nova-manage cell_v2 discover_hosts)'])
@@ -230,6 +233,15 @@ steps: [{boot: s, flavor: small}]
         self.assertFalse(found.fits)
         self.assertIn('the Nova API refuses the flavor', found.reason)
         self.assertIn('without hw:cpu_policy', self.changes(found))
+
+    def test_refused_without_a_word(self):
+        """An error may have no message."""
+        self.useFixture(fixtures.MockPatch(
+            'nfv_sched.simulator.conductor.select',
+            side_effect=servers.Refused()))
+        found = self.explain(hw__cpu_policy='dedicated')
+        self.assertEqual((False, ''), (found.fits, found.reason))
+        self.assertEqual((), found.relaxations)
 
     def test_bad_requests(self):
         self.assertRaisesRegex(request.RequestError, 'no server group',
