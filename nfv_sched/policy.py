@@ -134,6 +134,16 @@ def _nearest(key: str, known: Mapping[str, str]) -> str | None:
     return known[names[near[0]]] if near else None
 
 
+def meant(key: str) -> str | None:
+    """Return the key that a misspelt key ``nfv:...`` is most like, if any."""
+    known = _known_keys()
+    return _nearest(key, known) if _is_unknown(key, known) else None
+
+
+def _is_unknown(key: str, known: Mapping[str, str]) -> bool:
+    return key not in known and key[:key.find('.') + 1] not in known
+
+
 def _check_keys(extra_specs: Mapping, errors: list[str]) -> None:
     """Add an error for each key ``nfv:...`` that does not exist.
 
@@ -144,9 +154,7 @@ def _check_keys(extra_specs: Mapping, errors: list[str]) -> None:
     if not asked:
         return
     known = _known_keys()
-    unknown = sorted(
-        key for key in asked
-        if key not in known and key[:key.find('.') + 1] not in known)
+    unknown = sorted(key for key in asked if _is_unknown(key, known))
     for key in unknown[:_NAMED_KEYS]:
         near = _nearest(key, known)
         if near:

@@ -38,7 +38,7 @@ class CPUThreadPolicyFilter(base.RuleFilter):
         """Decide about one host; see the class."""
         view = topology.host_topology(host_state.numa_topology)
         for rule in prepared:
-            reason = view and rule.never(view)
-            if reason:
+            reason = None if view is None else rule.never(view)
+            if reason is not None:
                 return decide.Decision(False, reason, rule.filters)
         return decide.PLAIN

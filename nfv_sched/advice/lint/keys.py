@@ -11,7 +11,6 @@
 #    under the License.
 """Rules about single keys and values: what the API refuses or never checks."""
 
-from collections.abc import Iterable
 from collections.abc import Iterator
 import functools
 import re
@@ -83,7 +82,9 @@ def keys_refused(subject: values.Subject) -> Iterator[values.Finding]:
         if _spec_of(subject, key) is not None:
             continue
         do = f'remove it: {_unset(key)}'
-        near = nearest(key, subject.specs) or _meant(key, subject.faults)
+        near = nearest(key, subject.specs)
+        if near is None and key.startswith(nfv_policy.NAMESPACE):
+            near = nfv_policy.meant(key)
         known = translations.of(translations.FLAVOR, key)
         if known is not None and known.kind != translations.SAME:
             do = _TRANSLATE
@@ -218,15 +219,6 @@ def _stems(specs: tuple[flavors.Spec, ...]) -> list[tuple[str, str]]:
 
 def _spec_of(subject: values.Subject, key: str) -> flavors.Spec | None:
     return next((spec for spec in subject.specs if spec.is_of(key)), None)
-
-
-def _meant(key: str, faults: Iterable[str]) -> str | None:
-    """The key that nfv-sched takes a misspelt one of its own for."""
-    for fault in faults:
-        known, meant, near = fault.partition(', did you mean ')
-        if meant and known == f'unknown key {key}':
-            return near
-    return None
 
 
 def _said(message: str) -> str:

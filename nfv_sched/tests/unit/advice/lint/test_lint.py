@@ -517,6 +517,14 @@ class RulesTest(base.TestCase):
         found, = fine({'quota:disk_read_byte_sec': '1'}).run()
         self.assertEqual('did you mean quota:disk_read_bytes_sec?', found.do)
 
+    def test_misspelt_keys_of_ours(self):
+        """Also the last of more than an error of a request names."""
+        key = 'nfv:vswitch_affinity'
+        found = fine({'nfv:a': '1', 'nfv:b': '1', 'nfv:c': '1', key: '1'})
+        self.assertEqual(
+            ['did you mean nfv:vswitch_numa_affinity?'],
+            [each.do for each in found.run() if each.key == key])
+
     def test_errors_first(self):
         found = fine({
             'nfv:vswitch_numa_affinity': 'strict', 'hw:x': '1', **PINNED},
