@@ -134,7 +134,7 @@ def _nearest(key: str, known: Mapping[str, str]) -> str | None:
     return known[names[near[0]]] if near else None
 
 
-def meant(key: str) -> str | None:
+def nearest_key(key: str) -> str | None:
     """Return the key that a misspelt key ``nfv:...`` is most like, if any."""
     known = _known_keys()
     return _nearest(key, known) if _is_unknown(key, known) else None

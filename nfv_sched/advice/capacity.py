@@ -106,7 +106,6 @@ class HostCapacity:
 class FlavorCapacity:
     """What a cloud takes of a flavor.
 
-    :ivar flavor: the flavor
     :ivar fits: number of guests that fit one after the other
     :ivar placement: number of guests that Placement has room for
     :ivar hosts: the same by name of the host
@@ -172,7 +171,6 @@ def capacities(
 ) -> list[FlavorCapacity]:
     """How many more guests of each flavor fit a cloud.
 
-    :param cloud: the cloud
     :param flavors: the flavors; each is counted as if the others were not
     :param hosts: names of the hosts that count; None for all
     :param empty: count as if no server were there
@@ -200,7 +198,6 @@ def counting_on(
 ) -> Iterator['Counting']:
     """Within this context, guests can be counted on a cloud.
 
-    :param cloud: the cloud
     :param empty: count as if no server were there
     :param ports: the ports that each guest has
     :param project: ID of the project of the guests; None for one that no
@@ -221,10 +218,7 @@ def counting_on(
 
 
 def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """A cloud as if no server were there.
-
-    :param cloud: the cloud
-    """
+    """A cloud as if no server were there."""
     guests = layout.guests_of(cloud)
     return dataclasses.replace(cloud, servers=(), hosts=tuple([
         _emptied(host, guests[host.name]) for host in cloud.hosts]))
@@ -267,7 +261,6 @@ def _less(count: int | None, by: int) -> int | None:
 class Host(ty.NamedTuple):
     """A host, as it is read once for all flavors.
 
-    :ivar name: its name
     :ivar state: ``nova.scheduler.host_manager.HostState``
     :ivar room: what it has left
     :ivar root: UUID of its resource provider
@@ -282,7 +275,6 @@ class Host(ty.NamedTuple):
 class Counting:
     """Counts guests on the hosts of a simulated cloud; changes nothing.
 
-    :param state: the cloud
     :param ports: the ports of new guests, or what gives them by the flavor
     :param figures: whether ports and rules of hosts are known; otherwise
         their limits do not count
@@ -346,7 +338,6 @@ class Counting:
            image: Mapping[str, str] = NO_IMAGE) -> FlavorCapacity:
         """Count the guests of a flavor.
 
-        :param flavor: the flavor
         :param hosts: names of the hosts that count; None for all
         :param image: properties of the image, that Nova can read
         """
@@ -381,7 +372,6 @@ class Counting:
               image: Mapping[str, str] = NO_IMAGE) -> 'Guest':
         """A guest of a flavor.
 
-        :param flavor: the flavor
         :param image: properties of the image, that Nova can read
         :raises servers.Refused: if Nova does not take the flavor, or has no
             hosts for the project
@@ -486,8 +476,6 @@ NO_LOAD = Load()
 class Guest:
     """One more guest of a flavor, and where it may go.
 
-    :param state: the cloud
-    :param spec: its request
     :param filters: the filters of Nova and others that are asked
     :param limits: the filters of ports and rules
     :raises servers.Refused: if Nova's scheduler fails on the request
@@ -519,10 +507,7 @@ class Guest:
         self._known: dict[ty.Hashable, tuple[Binding, ...]] = {}
 
     def count(self, hosts: Sequence[Host]) -> dict[str, HostCapacity]:
-        """How many guests fit each host, by name of the host.
-
-        :param hosts: the hosts
-        """
+        """How many guests fit each host, by name of the host."""
         refusals = self.refusals([(host, NO_LOAD) for host in hosts])
         found = {}
         for host in hosts:
@@ -633,10 +618,7 @@ class Guest:
         return rooms.Count(fits, False, room)
 
     def ratios(self, host: Host) -> fit.Ratios:
-        """The allocation ratios of a host, lowered by the rules.
-
-        :param host: the host
-        """
+        """The allocation ratios of a host, lowered by the rules."""
         state = host.state
         cpu, ram = state.cpu_allocation_ratio, state.ram_allocation_ratio
         if cpu is None or ram is None:
@@ -709,7 +691,6 @@ class Guest:
     ) -> list[tuple[int, Binding]]:
         """How many guests each limit of ports and rules allows.
 
-        :param host: the host
         :param more: how much more it carries than it did, as :attr:`needs`
             of the guests that came, less that of those that left
         :param used: what of its resource providers is used then; None for
@@ -760,7 +741,6 @@ def ledger_of(host: Host, resource_class: str, used: placement.Placement,
               ) -> placement.Provider | None:
     """The resource provider of a host with its ledger, if it counts.
 
-    :param host: the host
     :param resource_class: one of the ledger
     :param used: the resource providers
     """

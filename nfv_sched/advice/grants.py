@@ -57,7 +57,6 @@ def queries(state: states.State,
             spec: objects.RequestSpec) -> list[placement.Query]:
     """What Nova's scheduler asks Placement for a request.
 
-    :param state: the cloud
     :param spec: the request; Nova's request filters change it
     :returns: the query, and for pinned guests the one for VCPU in place of
         PCPU
@@ -98,7 +97,6 @@ class Grants:
     :param found: Placement; not changed
     :param queries: those of the scheduler, in its order; guests are granted
         by the first as long as it finds the host, then by the next
-
     """
 
     def __init__(self, found: placement.Placement,
@@ -194,7 +192,6 @@ class Grants:
 
         :param scratch: of :meth:`start`; changed
         :param root: UUID of the compute node
-        :param query: a query
         """
         found = scratch.candidates(root, query)
         if found:

@@ -482,7 +482,7 @@ def _counts(lost: Mapping[str, int]) -> str:
 
 
 def _bound(host: ty.Any) -> str:
-    """What binds on a host, without the figures."""
+    """Return what binds on a host, without the figures."""
     labels = list(dict.fromkeys(each.label for each in host.binding))
     if host.binding and not host.binding[0].alone and len(labels) > 1:
         return ' and '.join(labels)

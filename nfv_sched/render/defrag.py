@@ -26,10 +26,7 @@ _REASONS = 5
 
 
 def text(plan: defrag.Plan) -> str:
-    """A plan for people.
-
-    :param plan: the plan
-    """
+    """A plan for people."""
     return ''.join((
         tables.wrapped([_headline(plan)]),
         '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.steps else '',
@@ -72,10 +69,7 @@ def _notes(plan: defrag.Plan) -> ty.Iterator[str]:
 
 
 def rows(plan: defrag.Plan) -> list[Sequence[ty.Any]]:
-    """A row for each move.
-
-    :param plan: the plan
-    """
+    """A row for each move."""
     return [(number, step.move.name, step.move.flavor, step.move.memory,
              step.move.source, step.move.destination, _gains(step))
             for number, step in enumerate(plan.steps, 1)]
@@ -94,10 +88,7 @@ def commands(plan: defrag.Plan) -> ty.Iterator[str]:
 
 
 def document(plan: defrag.Plan) -> ty.Any:
-    """A plan as dictionaries and lists.
-
-    :param plan: the plan
-    """
+    """A plan as dictionaries and lists."""
     return {**tables.plain(plan), 'enough': plan.enough,
             'fixed': {uuid: str(obstacle)
                       for uuid, obstacle in plan.fixed.items()}}

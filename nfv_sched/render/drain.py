@@ -26,10 +26,7 @@ _REASON = 'to be emptied'
 
 
 def text(plan: drain.Plan) -> str:
-    """A plan for people.
-
-    :param plan: the plan
-    """
+    """A plan for people."""
     return ''.join((
         tables.wrapped([_headline(plan)]),
         '\n' + tables.table(COLUMNS, rows(plan)) + '\n' if plan.guests else '',
@@ -61,10 +58,7 @@ def _notes(plan: drain.Plan) -> Iterator[str]:
 
 
 def rows(plan: drain.Plan) -> list[Sequence[ty.Any]]:
-    """A row for each guest.
-
-    :param plan: the plan
-    """
+    """A row for each guest."""
     return [(number if guest.kind else '-', guest.name, guest.flavor,
              guest.kind or _STAYS, guest.destination or '-', _reason(guest))
             for number, guest in enumerate(plan.guests, 1)]
@@ -77,10 +71,7 @@ def _reason(guest: drain.Guest) -> str:
 
 
 def document(plan: drain.Plan) -> ty.Any:
-    """A plan as dictionaries and lists.
-
-    :param plan: the plan
-    """
+    """A plan as dictionaries and lists."""
     found = tables.plain(plan)
     del found['moves']
     for guest, of_guest in zip(plan.guests, found['guests']):
@@ -91,7 +82,6 @@ def document(plan: drain.Plan) -> ty.Any:
 def commands(plan: drain.Plan) -> Iterator[str]:
     """What to run, so that nobody comes and the guests go.
 
-    :param plan: the plan
     :returns: lines for a shell; comments begin with ``#``
     """
     yield from plans.gap_comments(plan.gaps)

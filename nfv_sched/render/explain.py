@@ -36,7 +36,6 @@ def text(explanation: values.Explanation, hosts: Sequence[str],
          everything: bool = False, all_filters: bool = False) -> str:
     """The explanation for people.
 
-    :param explanation: the explanation
     :param hosts: names of the hosts that are wanted
     :param everything: whether all of these are shown, however many
     :param all_filters: whether filters that refuse no host are shown
@@ -276,10 +275,7 @@ def _of_hosts(number: int) -> str:
 
 
 def columns(explanation: values.Explanation) -> tuple[str, ...]:
-    """The columns of the rows of hosts: of what is known.
-
-    :param explanation: the explanation
-    """
+    """The columns of the rows of hosts: of what is known."""
     return PLACEMENT_COLUMNS if explanation.filters is None else COLUMNS
 
 
@@ -287,7 +283,6 @@ def host_rows(explanation: values.Explanation,
               hosts: Sequence[str]) -> list[tuple]:
     """A row for each host, in the order of :func:`columns`.
 
-    :param explanation: the explanation
     :param hosts: names of the hosts that are wanted
     """
     wanted = frozenset(hosts)
@@ -306,7 +301,6 @@ def document(explanation: values.Explanation,
              hosts: Sequence[str]) -> dict[str, ty.Any]:
     """Everything, for JSON and YAML.
 
-    :param explanation: the explanation
     :param hosts: names of the hosts that are wanted
     """
     found = tables.plain(explanation)

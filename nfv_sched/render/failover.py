@@ -50,20 +50,14 @@ def _losses(losses: Sequence[failover.Loss], together: bool) -> str:
 
 
 def rows(losses: Sequence[failover.Loss]) -> list[Sequence[ty.Any]]:
-    """A row for each host.
-
-    :param losses: of the hosts
-    """
+    """A row for each host."""
     return [(loss.host, loss.guests, loss.evacuable, tables.Lines([
         f'{guest.name} ({guest.flavor}): {_reason(guest)}'
         for guest in loss.stranded] or ['-'])) for loss in losses]
 
 
 def document(losses: Sequence[failover.Loss]) -> ty.Any:
-    """The same as dictionaries and lists.
-
-    :param losses: of the hosts
-    """
+    """The same as dictionaries and lists."""
     documents = []
     for loss in losses:
         found = tables.plain(loss)

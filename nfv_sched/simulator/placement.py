@@ -62,7 +62,7 @@ class MissKind(enum.Enum):
 
 
 class Miss(ty.NamedTuple):
-    """What a resource provider misses of a query.
+    """A requirement of a query that a resource provider does not meet.
 
     :ivar name: of the trait or resource class
     """
@@ -470,7 +470,6 @@ class Placement:
         """The allocation candidates of one host, in the order of providers.
 
         :param root: UUID of the compute node
-        :param query: the query
         """
         provider = self.providers[root]
         if self._misses_root(provider, query) is not None:
@@ -567,7 +566,6 @@ class Placement:
 
         Those of a host are in random order, if :attr:`shuffled`.
 
-        :param query: the query
         :returns: UUID of each compute node that has some -> its candidates
         """
         answer: dict[str, list[dict]] = {}
@@ -626,7 +624,6 @@ class Placement:
         """Whether a query finds a host, if it has no limit.
 
         :param root: UUID of the compute node
-        :param query: the query
         """
         return (not query.unsupported and not self.unknown(query) and
                 self._misses_root(self.providers[root], query) is None and
@@ -638,7 +635,6 @@ class Placement:
         It is what Placement would answer if the host had all it lacks.
 
         :param root: UUID of the compute node
-        :param query: the query
         """
         own, nested = query.root.split(self._trees[root])
         chosen = []
@@ -708,10 +704,7 @@ class Placement:
         return None
 
     def explain(self, query: Query) -> str:
-        """Text on why a query found no host.
-
-        :param query: the query
-        """
+        """Text on why a query found no host."""
         unknown = self.unknown(query)
         if unknown:
             return refusal(unknown)
@@ -726,7 +719,6 @@ class Placement:
     def missing(self, query: Query) -> str:
         """What those hosts lack that a query did not find, as a text.
 
-        :param query: the query
         :returns: empty if it found all hosts
         """
         missing: dict[Miss, list[Provider]] = {}
@@ -752,7 +744,6 @@ def _groups(query: Query,
             nested: Mapping[str, Group]) -> list[tuple[str, Group]]:
     """The groups that need a choice of provider, each with its suffix.
 
-    :param query: the query
     :param nested: what its unsuffixed group asks of nested providers
     """
     return [*(('', group) for group in nested.values()),

@@ -102,8 +102,6 @@ def node_states(host: compute.ComputeHost) -> list[NodeState]:
     """The state of each NUMA node of a host.
 
     PCI devices without NUMA information are on an additional node None.
-
-    :param host: the host
     """
     states = []
     devices = _devices(host)

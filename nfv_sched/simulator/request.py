@@ -38,7 +38,6 @@ from nfv_sched.simulator import state as states
 def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
     """The NUMA topology that the API makes of flavor and image.
 
-    :param flavor: the flavor
     :param image_meta: the image
     :returns: ``nova.objects.InstanceNUMATopology`` or None
     :raises Refused: if the API refuses them
@@ -96,7 +95,6 @@ class Wanted:
 def wanted(state: states.State, step: actions.Boot) -> Wanted:
     """What a step that boots servers asks for.
 
-    :param state: the cloud
     :param step: the step
     """
     return Wanted(
@@ -115,9 +113,7 @@ def create(state: states.State, server: servers.Server, wanted: Wanted,
            first: servers.Server | None = None) -> None:
     """Make instance and request of a server, as the API does for a boot.
 
-    :param state: the cloud
     :param server: the server; its ``instance`` and ``spec`` are set
-    :param wanted: what is asked for
     :param first: the first server of the same request; all have the same IDs
         of PCI requests
     :raises Refused: if the API refuses flavor or image
@@ -165,7 +161,6 @@ def new_instance(state: states.State, server: servers.Server,
                  flavor: objects.Flavor) -> objects.Instance:
     """The instance of a server, without resources.
 
-    :param state: the cloud
     :param server: the server, with its ports
     :param flavor: its flavor
     """
@@ -190,7 +185,6 @@ def describe(state: states.State, server: servers.Server,
              name: str) -> objects.RequestSpec:
     """The request for a server, as the API makes it.
 
-    :param state: the cloud
     :param server: the server; its ``instance`` gets the NUMA topology and the
         PCI requests that the API makes of flavor, image and ports
     :param properties: filter properties: hosts and hints that are asked for
@@ -231,7 +225,6 @@ def describe(state: states.State, server: servers.Server,
 def stored(server: servers.Server) -> objects.RequestSpec:
     """A copy of the request that Nova has stored for a server.
 
-    :param server: the server
     :raises Refused: if it cannot be worked out for a server of a snapshot
     """
     if server.spec is None:
@@ -245,7 +238,6 @@ def plugs(
 ) -> tuple[tuple[model.Network, tuple[str, ...]], ...]:
     """The network of each port, and names of its security groups.
 
-    :param state: the cloud
     :param networks: names of the networks
     :param security_groups: names of security groups; empty for the default
         one
@@ -294,7 +286,6 @@ def resized_requests(flavor: objects.Flavor, server: servers.Server):
     """The PCI requests of a resize, as the API makes them.
 
     :param flavor: the new flavor
-    :param server: the server
     :raises Refused: if the API refuses the flavor
     """
     try:
@@ -312,7 +303,6 @@ def resized_requests(flavor: objects.Flavor, server: servers.Server):
 def server_group(state: states.State, name: str) -> objects.InstanceGroup:
     """A server group with its present members and their hosts.
 
-    :param state: the cloud
     :param name: name of the group
     """
     spec = state.cloud.server_groups[name]
@@ -336,8 +326,6 @@ def renew_group(state: states.State, server: servers.Server,
                 spec: objects.RequestSpec) -> None:
     """Set the server group of a request to its present members.
 
-    :param state: the cloud
-    :param server: the server
     :param spec: its request; changed if the server is in a group
     """
     for name, members in state.groups.items():
@@ -351,7 +339,6 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
 
     Its availability zone is heeded by a request filter of Nova.
 
-    :param state: the cloud
     :param spec: the request; changed
     :param host: name of the only host to consider; None for any
     :param cell: name of the only cell to consider, as a server stays in its
@@ -370,8 +357,6 @@ def of_move(state: states.State, server: servers.Server, host: str | None,
             ignore: Sequence[str]) -> objects.RequestSpec:
     """The request of a move, made from the one that Nova has stored.
 
-    :param state: the cloud
-    :param server: the server
     :param host: name of the only host to consider; None for any
     :param ignore: names of hosts that are not considered
     :raises Refused: if what Nova has stored cannot be worked out

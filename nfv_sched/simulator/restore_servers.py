@@ -103,7 +103,6 @@ def amounts(found: snapshot.Server, pcpus: bool) -> dict[str, int]:
 
     PCI devices are not in it.
 
-    :param found: the server
     :param pcpus: whether the compute node has CPUs for pinned guests alone;
         on one with ``vcpu_pin_set`` all vCPUs are ``VCPU``
     """

@@ -105,10 +105,7 @@ class State:
         return meta
 
     def image_texts(self, name: str) -> dict[str, str]:
-        """The properties of an image as Nova stores them.
-
-        :param name: its name
-        """
+        """The properties of an image as Nova stores them."""
         return {key: str(value)
                 for key, value in self.cloud.images[name].items()}
 

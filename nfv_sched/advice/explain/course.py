@@ -57,7 +57,6 @@ class Filtering:
 class Weighed:
     """A weigher while it ran for one server of the request.
 
-    :ivar weigher: the weigher
     :ivar hosts: names of the hosts
     :ivar raw: their weights
     :ivar multipliers: of the hosts
@@ -192,7 +191,6 @@ def booting(state: states.State,
     """Within this context, there are the servers of a request.
 
     :param state: the cloud; it is as before afterwards
-    :param wanted: what is asked for
     :returns: context with the servers, which have no host yet
     """
     booted = [servers.Server(f'{_NAME}-{number}', wanted.flavor.name,
@@ -216,8 +214,6 @@ def spec_of(state: states.State, wanted: request.Wanted,
             booted: list[servers.Server]):
     """The request for some servers, as nova-conductor sends it.
 
-    :param state: the cloud
-    :param wanted: what is asked for
     :param booted: the servers; their instances are made
     :returns: ``nova.objects.RequestSpec``
     :raises Refused: if the API refuses the request
@@ -235,7 +231,6 @@ def run(state: states.State, wanted: request.Wanted) -> Course:
     """Boot the servers of a request, and take everything back.
 
     :param state: the cloud; it is as before afterwards
-    :param wanted: what is asked for
     :returns: what became of the request; nothing raises
     """
     course = Course()
@@ -252,7 +247,6 @@ def ask(state: states.State, wanted: request.Wanted) -> Course:
     """Ask Placement for a request, and do nothing else.
 
     :param state: the cloud; it is as before afterwards
-    :param wanted: what is asked for
     :returns: the queries, and why Placement finds no host; nothing raises
     """
     course = Course()

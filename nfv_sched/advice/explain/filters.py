@@ -45,10 +45,8 @@ Verdicts = Mapping[str, Mapping[str, values.Refusal]]
 class _Asked:
     """One filter and the request, for it alone.
 
-    :param state: the cloud
     :param name: class name of the filter
     :param inner: the filter
-    :param spec: the request
     :param candidates: UUID of each compute node -> allocation candidates
     :param summaries: UUID of each provider -> provider summary
     """
@@ -188,7 +186,6 @@ def alone(
 ) -> Verdicts:
     """Ask every enabled filter about every host.
 
-    :param state: the cloud
     :param spec: the request; not changed
     :param queries: its queries to Placement
     :param progress: called with (filters done, filters in all)

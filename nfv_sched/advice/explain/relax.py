@@ -200,7 +200,6 @@ def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
 def changes(state: states.State, asked: request.Asked) -> Iterator[Change]:
     """The single changes of a request that are worth trying.
 
-    :param state: the cloud
     :param asked: the request
     """
     yield from _lenient(asked)

@@ -40,8 +40,6 @@ def reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
 
     :param name: class name of the filter that refuses it
     :param host_state: ``nova.scheduler.host_manager.HostState``, fresh
-    :param spec: the request
-    :param known: a note of the request
     :returns: text, empty if nothing is known; and how close the host came,
         higher is closer
     """
@@ -81,8 +79,6 @@ def refusal(nfv_filter: ty.Any, host_state: ty.Any,
 
     :param nfv_filter: the filter
     :param host_state: the host, fresh
-    :param spec: the request
-    :param known: a note of the request
     """
     request = known.read(spec)
     if request.error is not None:

@@ -21,7 +21,7 @@ import typing as ty
 
 
 class RefusalKind(enum.StrEnum):
-    """What a filter refuses a host for, as far as that is known."""
+    """Kind of a refusal; it is known of few filters."""
 
     #: The host is not mapped to its cell.
     UNMAPPED = 'unmapped'
@@ -53,7 +53,6 @@ class Refusal:
 class Host:
     """What was found out about a host.
 
-    :ivar name: its name
     :ivar present: whether the server that is explained runs there
     :ivar misses: requirements of the query to Placement that it misses
     :ivar found: whether Placement's answer has it

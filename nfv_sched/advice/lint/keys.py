@@ -84,7 +84,7 @@ def keys_refused(subject: values.Subject) -> Iterator[values.Finding]:
         do = f'remove it: {_unset(key)}'
         near = nearest(key, subject.specs)
         if near is None and key.startswith(nfv_policy.NAMESPACE):
-            near = nfv_policy.meant(key)
+            near = nfv_policy.nearest_key(key)
         known = translations.of(translations.FLAVOR, key)
         if known is not None and known.kind != translations.SAME:
             do = _TRANSLATE
@@ -140,7 +140,6 @@ def is_huge(key: str, value: str) -> bool:
     """Whether a value is a list of vCPUs that Nova is better not given.
 
     :param key: of an extra spec, or name of an image property
-    :param value: its value
     """
     return is_list(key) and flavors.oversized(key, value) is not None
 
@@ -161,7 +160,6 @@ def is_many_nodes(key: str, value: str) -> bool:
     Nova would take minutes to read and to place such a guest.
 
     :param key: of an extra spec, or name of an image property
-    :param value: its value
     """
     return (key in ('hw:numa_nodes', 'hw_numa_nodes')
             and flavors.oversized(key, value) is not None)
@@ -170,7 +168,6 @@ def is_many_nodes(key: str, value: str) -> bool:
 def key_in(text: str, keys) -> str:
     """The key that a text is about: the first in it.
 
-    :param text: the text
     :param keys: those that there are
     :returns: empty if there is none of them in it
     """
@@ -182,7 +179,6 @@ def of(rule: base.Rule, flavor: snapshot.Flavor) -> str:
     """The extra spec that a rule follows from.
 
     :param rule: a rule of the flavor
-    :param flavor: the flavor
     """
     return key_in(rule.text, flavor.extra_specs) or values.WHOLE
 
@@ -192,7 +188,6 @@ def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:
 
     Capital letters for small ones, and the reverse, are no difference.
 
-    :param key: the key
     :param specs: those that are known
     :returns: None if there is none
     """

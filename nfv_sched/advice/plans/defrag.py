@@ -477,10 +477,7 @@ class _Search:
         return names
 
     def total(self, moves: Sequence[trial.Move]) -> int:
-        """How many new guests fit after moves.
-
-        :param moves: the moves, in order
-        """
+        """How many new guests fit after moves."""
         *_before, last = self._arrangements(moves)
         return self._total(last)
 
@@ -488,7 +485,6 @@ class _Search:
              failed: Sequence[str]) -> Plan:
         """The plan with some moves.
 
-        :param moves: the moves, in order
         :param exact: whether there are no fewer
         :param failed: why others failed
         """

@@ -152,7 +152,6 @@ def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
     """Servers on other hosts whose moves from or to a host are not over.
 
     :param found: the cloud
-    :param host: name of the host
     """
     servers = {server.uuid: server for server in found.servers}
     told = []
@@ -458,7 +457,6 @@ class _Search:
              failed: Sequence[str]) -> Plan:
         """The plan with some moves.
 
-        :param moves: the moves, in order
         :param exact: whether no others move more guests
         :param failed: why others failed
         """

@@ -138,7 +138,6 @@ class _Takers:
     """The hosts that take a guest as they are, sought as far as needed.
 
     :param known: the cloud
-    :param guest: the guest
     :param hosts: names of the hosts
     """
 

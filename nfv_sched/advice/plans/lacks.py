@@ -84,7 +84,6 @@ class Lacks:
            refused: Mapping[str, str] = _NONE_REFUSED) -> tuple[Lack, ...]:
         """Return why a server finds no other place, the commonest first.
 
-        :param uuid: UUID of the server
         :param gone: names of the hosts to which it cannot go anyway
         :param degrees: how far each policy must be kept at least
         :param refused: names of the hosts to which a move failed in the

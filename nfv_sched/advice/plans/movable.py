@@ -57,7 +57,7 @@ class ObstacleKind(enum.Enum):
 
 
 class Obstacle(ty.NamedTuple):
-    """Why a server cannot be moved, wherever there is room.
+    """A reason why Nova does not move a server, wherever there is room.
 
     :ivar name: what the clause names: the host, the state, ...
     """

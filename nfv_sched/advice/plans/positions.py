@@ -138,7 +138,6 @@ class Arrangement:
     def moved(self, uuid: str, *positions: Position) -> 'Arrangement':
         """The cloud after a move.
 
-        :param uuid: UUID of the server
         :param positions: the hosts that have changed; the last one has it now
         """
         changed = {each.host.name: each for each in positions}
@@ -163,7 +162,6 @@ class Guest:
                 others: Iterable[capacity.Host] = ()) -> bool:
         """Whether a filter that is not counted refuses a host.
 
-        :param position: the host
         :param others: asked together with it, which is quicker
         """
         key = position.host.name, position.load
@@ -314,7 +312,6 @@ class Positions:
                  arrangement: Arrangement | None = None) -> Position:
         """A host.
 
-        :param name: its name
         :param arrangement: the cloud as it would be; None for as it is
         """
         if arrangement is not None and name in arrangement.positions:
@@ -328,19 +325,13 @@ class Positions:
         return known
 
     def where(self, uuid: str, arrangement: Arrangement) -> str | None:
-        """Name of the host of a server.
-
-        :param uuid: its UUID
-        :param arrangement: the cloud as it would be
-        """
+        """Name of the host of a server."""
         return arrangement.where.get(uuid, self.servers[uuid].host)
 
     def take(self, position: Position, uuid: str,
              guest: Guest | None = None) -> Position | None:
         """A host without one of its servers.
 
-        :param position: the host
-        :param uuid: UUID of the server
         :param guest: the same as a guest; None for one of the snapshot
         :returns: None if it cannot be told what is left then
         """
@@ -365,8 +356,6 @@ class Positions:
             degrees: Mapping[str, float] = _NOTHING) -> Position | None:
         """A host with one more guest.
 
-        :param position: the host
-        :param guest: the guest
         :param uuid: UUID of the server that it is; None for a new one
         :param degrees: how far each policy must be kept at least
         :returns: None if the host does not take it
@@ -412,8 +401,6 @@ class Positions:
     def fits(self, position: Position, guest: Guest, most: int) -> int:
         """How many new guests fit a host, one after the other.
 
-        :param position: the host
-        :param guest: the guest
         :param most: it is not counted further
         """
         count = 0
@@ -428,7 +415,6 @@ class Positions:
     def degrees(self, uuid: str) -> Mapping[str, float]:
         """How far each policy of a server is kept where it is now.
 
-        :param uuid: its UUID
         :returns: text of the policy -> degree, 0 to 1
         """
         known = self._degrees.get(uuid)
@@ -471,7 +457,6 @@ class Positions:
         policy of it is kept less than now, nor that of its server group.
 
         :param arrangement: the cloud before
-        :param uuid: UUID of the server
         :param name: name of the destination
         :returns: None if that is not possible
         """
@@ -494,8 +479,6 @@ class Positions:
                  soft: bool = True) -> bool:
         """Whether server group and hints of a server let it go to a host.
 
-        :param arrangement: the cloud as it would be
-        :param uuid: UUID of the server
         :param name: name of the host
         :param soft: whether soft policies must not be kept less than where it
             is; otherwise they do not matter
@@ -520,10 +503,7 @@ class Positions:
 
     def broken_hint(self, arrangement: Arrangement, uuid: str,
                     name: str) -> str | None:
-        """Return the hint of a server by which a host is refused, or None.
-
-        :param arrangement: the cloud as it would be
-        """
+        """Return the hint of a server by which a host is refused, or None."""
         for hint in _HINTS:
             uuids = self.hinted(hint, uuid)
             if uuids and (hint == SAME_HOST) != self._any_on(
@@ -561,18 +541,12 @@ class Positions:
                    for uuid in uuids)
 
     def policy(self, uuid: str) -> str | None:
-        """The policy of the server group of a server; None if it has none.
-
-        :param uuid: UUID of the server
-        """
+        """The policy of the server group of a server; None if it has none."""
         group = self._members.get(uuid)
         return None if group is None else group.policy
 
     def free_cpus(self, name: str) -> int:
-        """Number of free CPUs for pinned guests of a host as it is now.
-
-        :param name: its name
-        """
+        """Number of free CPUs for pinned guests of a host as it is now."""
         room: rooms.Room = self.hosts[name].room
         return sum(len(cell.free_cpus)
                    for cell in (room.host.cells if room.host else ()))

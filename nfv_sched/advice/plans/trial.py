@@ -67,7 +67,6 @@ def move_of(server: snapshot.Server, source: str, destination: str,
             related: tuple[str, ...] = ()) -> Move:
     """A move of a server.
 
-    :param server: the server
     :param source: name of its host
     :param destination: name of the host to which it goes
     :param related: see :class:`Move`
