@@ -192,8 +192,12 @@ def _remark(server: simulated.Server,
     text = server.reason or ''
     if text and last.action != 'boot':
         text = f'{last.action} refused: {text}'
-    return '; '.join((*([text] if text else []),
-                      *(note for note in last.notes if note not in text)))
+    return '; '.join((*([text] if text else []), *_notes(last)))
+
+
+def _notes(of: outcome.Outcome) -> tuple[str, ...]:
+    """Return the notes on an outcome that its reason does not repeat."""
+    return of.notes if of.ok or of.action != 'live_migrate' else ()
 
 
 def _by_server(result: outcome.Result) -> dict[str, list[outcome.Outcome]]:
@@ -243,8 +247,7 @@ def steps(result: outcome.Result) -> Table:
           o.source or '', o.host or '', _numbers(o.nodes), o.vswitch or '',
           *((outcome.places_text(o.places),) if places else ()),
           *((o.pci or '', _device_list(o.devices)) if devices else ()),
-          '; '.join(filter(None, (o.reason, *(
-              note for note in o.notes if note not in o.reason)))))
+          '; '.join(filter(None, (o.reason, *_notes(o)))))
          for o in result.outcomes])
 
 

@@ -12,12 +12,15 @@
 
 """Servers are placed, moved and deleted as Nova would, and books balance."""
 
+import dataclasses
+
 import fixtures
 from nova import objects
 from oslo_serialization import jsonutils
 
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import report
 from nfv_sched.simulator import request
 from nfv_sched.simulator import servers
 from nfv_sched.simulator.steps import lifecycle
@@ -509,6 +512,22 @@ class BooksTestCase(base.SimulatorTestCase):
             provider = simulation.state.placement.providers[
                 simulation.state.hosts[self.full].uuid]
             self.assertEqual({}, provider.used)
+
+    def test_remarks(self):
+        """The reason of a live migration has the claims that failed."""
+        result = self.run_cloud(self.cloud('- {boot: s, flavor: pinned}\n'))
+        for action, ok, reason, remark in (
+                ('boot', True, '', 'claim failed'),
+                ('boot', False, 'every claim failed',
+                 'every claim failed; claim failed'),
+                ('live_migrate', False, 'claim failed; then: no',
+                 'claim failed; then: no'),
+                ('live_migrate', True, '', 'claim failed')):
+            table = report.steps(dataclasses.replace(result, outcomes=[
+                dataclasses.replace(
+                    result.outcomes[0], action=action, ok=ok, reason=reason,
+                    notes=('claim failed',))]))
+            self.assertEqual(remark, table.rows[0][-1], action)
 
 
 class MixedTestCase(base.SimulatorTestCase):
