@@ -68,6 +68,8 @@ class BindingKind(enum.Enum):
     SERVICE = 'host disabled or down'
     UNMAPPED = 'no host mapping'
     PLACEMENT = 'Placement'
+    #: It is not known whether the one that is named has room.
+    UNSURE = '{}'
     RESOURCE_CLASS = 'Placement {}'
     TRAIT = 'trait {}'
     AGGREGATE = 'aggregate'

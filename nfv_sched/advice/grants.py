@@ -37,9 +37,6 @@ BindingKind = binding.BindingKind
 #: If a request asks for nothing.
 MANY = 10 ** 6
 
-#: How a lack begins of which it is not known whether there is one.
-UNSURE = 'not worked out'
-
 
 class NoAggregateError(servers.Refused):
     """No aggregate is for the project, and Nova wants one."""
@@ -218,8 +215,9 @@ class Grants:
             return [Binding(BindingKind.PLACEMENT,
                             'no resource provider in Placement')]
         if best.unsupported:
-            return [Binding(BindingKind.PLACEMENT, f'{UNSURE}: a query with '
-                            + ', '.join(best.unsupported))]
+            return [Binding(
+                BindingKind.UNSURE, 'not worked out: a query with ' +
+                ', '.join(best.unsupported), 'Placement')]
         provider = tree[0]
         group, nested = best.root.split(tree)
         found = [Binding(BindingKind.TRAIT, f'without the trait {trait}',

@@ -15,7 +15,6 @@ import collections
 from collections.abc import Iterator
 
 from nfv_sched.advice import binding as bindings
-from nfv_sched.advice import grants
 from nfv_sched.advice.hosts import memory
 from nfv_sched.advice.lint import keys
 from nfv_sched.advice.lint import values
@@ -219,12 +218,12 @@ def no_host(subject: values.Subject) -> Iterator[values.Finding]:
         return
     first = [each.binding[0] for each in hosts.capacity.hosts.values()
              if each.binding]
-    unsure = next((each.text for each in first
-                   if each.text.startswith(grants.UNSURE)), None)
+    unsure = next((each for each in first
+                   if each.kind is BindingKind.UNSURE), None)
     if unsure is not None:
         yield values.Finding(
             values.WARNING, values.WHOLE, 'whether a host takes it is '
-            f'{unsure}', 'boot a server of it to see')
+            f'{unsure.text}', 'boot a server of it to see')
         return
     alike: dict[str, list[bindings.Binding]] = collections.defaultdict(list)
     for each in first:

@@ -336,15 +336,16 @@ class TestBinding(CapacityTestCase):
                  Kind.CPUS_ON_NODES: '2 nodes', Kind.PAGES: '2 MiB',
                  Kind.DEVICES: 'VF', Kind.DEVICES_NEAR: 'PCI device',
                  Kind.RESOURCE_CLASS: 'PCPU', Kind.TRAIT: 'CUSTOM_{}',
-                 Kind.UNKNOWN_NAME: 'resource class'}
+                 Kind.UNKNOWN_NAME: 'resource class',
+                 Kind.UNSURE: 'Placement'}
         self.assertEqual(
             ['flavor', 'nfv:shared_vcpu=0', 'NUMA topology',
              'host too small', 'several', 'pCPUs', 'pCPUs on 2 nodes',
              'threads', 'memory', 'pages of 2 MiB', 'shared vCPUs', 'VFs',
              'PCI devices near', 'networks near', 'ports', 'rules',
              'AFilter', 'host disabled or down', 'no host mapping',
-             'Placement', 'Placement PCPU', 'trait CUSTOM_{}', 'aggregate',
-             'isolated aggregate', 'unknown resource class'],
+             'Placement', 'Placement', 'Placement PCPU', 'trait CUSTOM_{}',
+             'aggregate', 'isolated aggregate', 'unknown resource class'],
             [bindings.Binding(kind, '', names.get(kind, '')).label
              for kind in Kind])
 

@@ -587,15 +587,17 @@ class RulesTest(base.TestCase):
                 (kind.DEVICES_NEAR, 'PF', alias),
                 (kind.FILTER, 'pages near NICs', '-'),
                 (kind.NETWORKS_NEAR, '', '-'),
-                (kind.RULES, '', '-')):
+                (kind.RULES, '', '-'), (kind.UNSURE, 'Placement', '-')):
             counted = capacity.HostCapacity(
-                0, 0, (binding.Binding(each, '', name),))
+                0, 0, (binding.Binding(each, 'not worked out', name),))
             subject = lint.read(clouds.flavor(pci_passthrough__alias='nic:1'))
             found, = hosts.no_host(dataclasses.replace(
                 subject, hosts=values.Hosts(
                     cloud=CLOUD, names=None, capacity=capacity.FlavorCapacity(
                         subject.flavor, 0, 0, {'one': counted}))))
-            self.assertEqual(key, found.key, each)
+            self.assertEqual(
+                (key, W if each is kind.UNSURE else E),
+                (found.key, found.severity), each)
 
     def test_rule_of_another_package(self):
         """With a label that no host has, and without NUMA nodes."""
