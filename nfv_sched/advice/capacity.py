@@ -36,6 +36,7 @@ import typing as ty
 
 from nova import exception
 from nova import objects
+import os_traits
 
 from nfv_sched.advice import binding as bindings
 from nfv_sched.advice import grants as granted
@@ -81,7 +82,7 @@ _SEVERAL = Binding(
 _NO_PORTS = assumed_ports.Ports(basis=assumed_ports.Basis.NUMBER)
 #: Nova requires this trait for the thread policy require, and forbids it for
 #: isolate, unless it asks for VCPU in place of PCPU.
-_HYPERTHREADING = 'HW_CPU_HYPERTHREADING'
+_HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
 _ACCELERATOR = 'accel:device_profile'
 #: Nova has a PF as unclaimable while one of its VFs is claimed, and as
 #: unavailable when that is allocated; VFs of a PF alike.

@@ -32,6 +32,7 @@ from keystoneauth1 import exceptions as ks_exceptions
 from openstack import connection as sdk_connection
 from openstack import exceptions as sdk_exceptions
 from openstack import utils as sdk_utils
+import os_resource_classes as orc
 
 from nfv_sched.cloud import agents
 from nfv_sched.cloud import codec
@@ -421,9 +422,9 @@ def _provided(host: snapshot.Host,
     ratios = {name: inventory.ratio for provider in reversed(providers)
               for name, inventory in provider.inventories.items()}
     return dataclasses.replace(
-        host, providers=providers, cpu_ratio=ratios.get('VCPU'),
-        memory_ratio=ratios.get('MEMORY_MB'),
-        disk_ratio=ratios.get('DISK_GB'))
+        host, providers=providers, cpu_ratio=ratios.get(orc.VCPU),
+        memory_ratio=ratios.get(orc.MEMORY_MB),
+        disk_ratio=ratios.get(orc.DISK_GB))
 
 
 def _group(row: Mapping) -> snapshot.Group:

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 import dataclasses
 import typing as ty
 
+import os_resource_classes as orc
 from prometheus_client import core
 from prometheus_client import registry
 
@@ -44,7 +45,7 @@ _OF_HOST = 14
 #: The aggregate of a figure of the whole cloud: without the label.
 _CLOUD = ''
 
-_RESOURCES = ('MEMORY_MB', 'VCPU', 'PCPU')
+_RESOURCES = (orc.MEMORY_MB, orc.VCPU, orc.PCPU)
 
 
 class Metric(ty.NamedTuple):

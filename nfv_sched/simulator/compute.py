@@ -26,6 +26,8 @@ import uuid
 from nova import exception
 from nova import objects
 from nova.objects import fields
+import os_resource_classes as orc
+import os_traits
 from oslo_serialization import jsonutils
 from oslo_utils import timeutils
 
@@ -36,10 +38,10 @@ from nfv_sched.simulator import pci
 from nfv_sched.simulator import placement
 
 NAMESPACE = uuid.UUID('4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11')
-HYPERTHREADING = 'HW_CPU_HYPERTHREADING'
-DISABLED = 'COMPUTE_STATUS_DISABLED'
+HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
+DISABLED = os_traits.COMPUTE_STATUS_DISABLED
 # Traits that Nova's libvirt driver always reports.
-_DRIVER_TRAITS = frozenset(('COMPUTE_SOCKET_PCI_NUMA_AFFINITY',))
+_DRIVER_TRAITS = frozenset((os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY,))
 
 
 def stable_uuid(kind: str, name: str) -> str:
@@ -242,16 +244,16 @@ class ComputeHost:
         dedicated = 0 if group.legacy_pinning else sum(
             len(node.dedicated) for node in group.nodes)
         inventories = {
-            'MEMORY_MB': placement.Inventory(
+            orc.MEMORY_MB: placement.Inventory(
                 self.node.memory_mb, group.reserved_memory,
                 group.ram_allocation_ratio)}
         if shared:
-            inventories['VCPU'] = placement.Inventory(
+            inventories[orc.VCPU] = placement.Inventory(
                 shared, 0, group.cpu_allocation_ratio)
         if dedicated:
-            inventories['PCPU'] = placement.Inventory(dedicated)
+            inventories[orc.PCPU] = placement.Inventory(dedicated)
         if group.disk:
-            inventories['DISK_GB'] = placement.Inventory(
+            inventories[orc.DISK_GB] = placement.Inventory(
                 group.disk, 0, group.disk_allocation_ratio)
         traits = set(group.traits) | _DRIVER_TRAITS
         if group.threads > 1:

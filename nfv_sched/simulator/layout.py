@@ -21,6 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import itertools
 import typing as ty
 
+import os_resource_classes as orc
+
 from nfv_sched.cloud import snapshot
 from nfv_sched.network import usage
 from nfv_sched.rules import base
@@ -31,7 +33,7 @@ from nfv_sched.simulator import model
 KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'standard'}
 
 _NORMAL = 'normal'
-_MEMORY = 'MEMORY_MB'
+_MEMORY = orc.MEMORY_MB
 _CELL = 'cell1'
 #: How much refusals tell is for who asks to say, not for the cloud.
 _NOT_TAKEN = {('nfv_sched', 'expose_reasons')}

@@ -16,6 +16,7 @@ import functools
 
 from nova import exception
 from nova import objects
+import os_resource_classes as orc
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import compute
@@ -112,9 +113,9 @@ def amounts(found: snapshot.Server, pcpus: bool) -> dict[str, int]:
         pinned = sum(len(node.dedicated) for node in found.nodes or ())
         reserved = sum(len(node.reserved) for node in found.nodes or ())
     needed = {
-        'VCPU': flavor.vcpus - pinned, 'PCPU': pinned + reserved,
-        'MEMORY_MB': flavor.memory,
-        'DISK_GB': flavor.disk + flavor.ephemeral + -(-flavor.swap // 1024)}
+        orc.VCPU: flavor.vcpus - pinned, orc.PCPU: pinned + reserved,
+        orc.MEMORY_MB: flavor.memory,
+        orc.DISK_GB: flavor.disk + flavor.ephemeral + -(-flavor.swap // 1024)}
     return {name: amount for name, amount in needed.items() if amount > 0}
 
 
@@ -202,7 +203,7 @@ def is_on_volume(found: snapshot.Server) -> bool:
     if not found.allocations or not found.flavor.disk:
         return False
     return found.flavor.disk > sum(
-        amounts.get('DISK_GB', 0) for amounts in found.allocations.values())
+        amounts.get(orc.DISK_GB, 0) for amounts in found.allocations.values())
 
 
 def topology(found: snapshot.Server) -> objects.InstanceNUMATopology | None:

@@ -14,13 +14,15 @@
 from collections.abc import Iterator
 from collections.abc import Mapping
 
+import os_resource_classes as orc
+
 from nfv_sched.advice.audit import site as sites
 from nfv_sched.advice.audit import values
 from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import names
 from nfv_sched.simulator import restore_servers
 
-_VCPU, _PCPU, _MEMORY = 'VCPU', 'PCPU', 'MEMORY_MB'
+_VCPU, _PCPU, _MEMORY = orc.VCPU, orc.PCPU, orc.MEMORY_MB
 # Compute nodes of which servers do not have such amounts.
 _WHOLE_MACHINES = ('ironic',)
 

@@ -21,11 +21,13 @@ from collections.abc import Sequence
 import dataclasses
 import typing as ty
 
+import os_resource_classes as orc
+
 from nfv_sched.advice.explain import values
 from nfv_sched.simulator import placement
 from nfv_sched.simulator import state as states
 
-_CPUS = ('PCPU', 'VCPU')
+_CPUS = (orc.PCPU, orc.VCPU)
 _CHOICE = 'a choice of devices for all of them'
 
 Query = placement.Query
@@ -221,9 +223,9 @@ def _of_class(name: str, amount: int) -> _Requirement:
         amounts = dict(query.root.amounts)
         if fallback and name in _CPUS:
             # It asks for the CPUs of both kinds as VCPU.
-            amounts['VCPU'] = amounts.get('VCPU', 0) - amount
-            if amounts['VCPU'] <= 0:
-                del amounts['VCPU']
+            amounts[orc.VCPU] = amounts.get(orc.VCPU, 0) - amount
+            if amounts[orc.VCPU] <= 0:
+                del amounts[orc.VCPU]
         else:
             amounts.pop(name, None)
         return _root(query, amounts=amounts)

@@ -8,10 +8,12 @@ memory on none: only the sum over the host says whether there is any left.
 from collections.abc import Iterable
 import dataclasses
 
+import os_resource_classes as orc
+
 from nfv_sched.cloud import snapshot
 
 _MIB = 1024  # KiB
-_MEMORY = 'MEMORY_MB'
+_MEMORY = orc.MEMORY_MB
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

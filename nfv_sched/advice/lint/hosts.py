@@ -14,6 +14,8 @@
 import collections
 from collections.abc import Iterator
 
+import os_resource_classes as orc
+
 from nfv_sched.advice import binding as bindings
 from nfv_sched.advice.hosts import memory
 from nfv_sched.advice.lint import keys
@@ -41,11 +43,11 @@ _SMALLER = ('take fewer vCPUs or less memory, or hw:numa_nodes=2 so that '
             'several host NUMA nodes carry it')
 # Resource class, or kind of a binding: what it is about, what to do.
 _CLASSES = {
-    'PCPU': ('vCPUs', _SMALLER),
-    'VCPU': ('vCPUs', 'floating guests need hosts with shared CPUs; or take '
-             'fewer vCPUs'),
-    'MEMORY_MB': ('RAM', _SMALLER),
-    'DISK_GB': ('disk', 'take a smaller disk'),
+    orc.PCPU: ('vCPUs', _SMALLER),
+    orc.VCPU: ('vCPUs', 'floating guests need hosts with shared CPUs; or take '
+               'fewer vCPUs'),
+    orc.MEMORY_MB: ('RAM', _SMALLER),
+    orc.DISK_GB: ('disk', 'take a smaller disk'),
 }
 _BOUND = {
     BindingKind.CPUS: ('vCPUs', _SMALLER),

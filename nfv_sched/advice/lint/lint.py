@@ -25,6 +25,8 @@ import dataclasses
 import types
 import typing as ty
 
+import os_traits
+
 from nfv_sched.advice import capacity
 from nfv_sched.advice.lint import hosts
 from nfv_sched.advice.lint import images
@@ -273,7 +275,7 @@ def in_service(cloud: snapshot.Cloud) -> snapshot.Cloud:
 
     :param cloud: the cloud
     """
-    disabled = 'COMPUTE_STATUS_DISABLED'
+    disabled = os_traits.COMPUTE_STATUS_DISABLED
     return dataclasses.replace(cloud, hosts=tuple([dataclasses.replace(
         host, enabled=True, up=True, mapped=True, disabled_reason=None,
         network=None,

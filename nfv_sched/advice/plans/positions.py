@@ -26,6 +26,8 @@ import functools
 import types
 import typing as ty
 
+import os_resource_classes as orc
+
 from nfv_sched.advice import capacity
 from nfv_sched.advice.explain import filters as explain_filters
 from nfv_sched.advice.explain import placement as explain_placement
@@ -643,7 +645,7 @@ def _kind(server: snapshot.Server) -> Hashable:
             if request.alias is None]),
         server.zone, server.project, server.cell,
         tuple(sorted(server.hints.items())),
-        sum(amounts.get('DISK_GB', 0)
+        sum(amounts.get(orc.DISK_GB, 0)
             for amounts in (server.allocations or {}).values()))
 
 
