@@ -159,7 +159,7 @@ class HostileFilesTest(base.TestCase):
             path = self.write('cloud.yaml', CLOUD_FILE % (
                 'filter_scheduler', option, f'[{name}]'))
             code, output = self.assert_harmless('simulate', path)
-            self.assertEqual(2, code, output)
+            self.assertEqual(1, code, output)
             self.assertIn(
                 f"cloud.yaml:6: options.filter_scheduler.{option}: '{name}' "
                 'is not a class', output)
