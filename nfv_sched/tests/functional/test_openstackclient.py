@@ -97,7 +97,7 @@ class OpenStackTest(test_ledger_process.ProcessTestCase):
             out.write(CLOUD)
         code, out, err = self.openstack(
             'nfv', 'simulate', cloud, '--show', 'servers', '-f', 'json')
-        self.assertEqual(1, code, err)
+        self.assertEqual(3, code, err)
         self.assertIn('1 expectation failed:', err)
         self.assertIn('"name": "vm"', out)
         self.assertEqual(
