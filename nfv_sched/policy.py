@@ -72,6 +72,20 @@ MOST_SPECS = 256
 _NAMED_KEYS = 3
 
 
+class Fault(ty.NamedTuple):
+    """A mistake in the extra specs of a flavor.
+
+    :ivar key: the extra spec; empty if it is about several unknown ones
+    :ivar text: what is wrong with it
+    """
+
+    key: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class NFVPolicy:
     """The placement policies of one request.
@@ -97,7 +111,7 @@ class NFVPolicy:
     shared_vcpu_key: str = SHARED_VCPU
     node_map: tuple[tuple[int, int], ...] = ()
     node_keys: tuple[str, ...] = ()
-    errors: tuple[str, ...] = ()
+    errors: tuple[Fault, ...] = ()
 
 
 NO_POLICY = NFVPolicy()
@@ -144,7 +158,7 @@ def _is_unknown(key: str, known: Mapping[str, str]) -> bool:
     return key not in known and key[:key.find('.') + 1] not in known
 
 
-def _check_keys(extra_specs: Mapping, errors: list[str]) -> None:
+def _check_keys(extra_specs: Mapping, errors: list[Fault]) -> None:
     """Add an error for each key ``nfv:...`` that does not exist.
 
     Otherwise a misspelt key would be ignored.
@@ -158,33 +172,36 @@ def _check_keys(extra_specs: Mapping, errors: list[str]) -> None:
     for key in unknown[:_NAMED_KEYS]:
         near = _nearest(key, known)
         if near:
-            errors.append(
-                f'unknown key {_shown_key(key)}, did you mean {near}')
+            errors.append(Fault(
+                key, f'unknown key {_shown_key(key)}, did you mean {near}'))
         else:
-            errors.append(
-                f'unknown key {_shown_key(key)}, see the flavor extra specs '
-                f'of nfv-sched')
+            errors.append(Fault(
+                key, f'unknown key {_shown_key(key)}, see the flavor extra '
+                f'specs of nfv-sched'))
     if len(unknown) > _NAMED_KEYS:
-        errors.append(f'{len(unknown) - _NAMED_KEYS} more unknown keys')
+        errors.append(Fault(
+            '', f'{len(unknown) - _NAMED_KEYS} more unknown keys'))
 
 
-def _spelled(extra_specs: Mapping, key: str, errors: list[str]):
+def _spelled(extra_specs: Mapping, key: str, errors: list[Fault]):
     """The value of a key under either spelling, and the spelling used."""
     synonym = SYNONYMS[key]
     value, other = extra_specs.get(key), extra_specs.get(synonym)
     if value is None:
         return (other, synonym) if other is not None else (None, key)
     if other is not None and other != value:
-        errors.append(f'{key}={shown(value)} contradicts '
-                      f'{synonym}={shown(other)}')
+        errors.append(Fault(
+            key, f'{key}={shown(value)} contradicts '
+            f'{synonym}={shown(other)}'))
     return value, key
 
 
-def _affinity(extra_specs: Mapping, key: str, errors: list[str]):
+def _affinity(extra_specs: Mapping, key: str, errors: list[Fault]):
     value, spelling = _spelled(extra_specs, key, errors)
     if value is not None and value not in AFFINITIES:
-        errors.append(f'{spelling}={shown(value)} is not one of '
-                      f'{", ".join(AFFINITIES)}')
+        errors.append(Fault(
+            spelling, f'{spelling}={shown(value)} is not one of '
+            f'{", ".join(AFFINITIES)}'))
         value = None
     return value, spelling
 
@@ -195,7 +212,7 @@ def _number(value: ty.Any) -> int | None:
     return None
 
 
-def _node_map(extra_specs: Mapping, errors: list[str]):
+def _node_map(extra_specs: Mapping, errors: list[Fault]):
     """The host NUMA node of each mapped guest NUMA node, and the keys."""
     found: dict[int, tuple[int, str]] = {}
     prefixes = (NUMA_NODE, SYNONYMS[NUMA_NODE])
@@ -204,24 +221,26 @@ def _node_map(extra_specs: Mapping, errors: list[str]):
             continue
         guest = _number(key.rpartition('.')[2])
         if guest is None or key.count('.') != 1:
-            errors.append(f'{shown(key)} does not name a guest NUMA node')
+            errors.append(Fault(
+                key, f'{shown(key)} does not name a guest NUMA node'))
             continue
         value = extra_specs[key]
         host = _number(value)
         if host is None:
-            errors.append(f'{key}={shown(value)} is not the number of a '
-                          f'host NUMA node')
+            errors.append(Fault(
+                key, f'{key}={shown(value)} is not the number of a host '
+                'NUMA node'))
             continue
         earlier = found.setdefault(guest, (host, key))
         if earlier[0] != host:
-            errors.append(f'{key}={host} contradicts '
-                          f'{earlier[1]}={earlier[0]}')
+            errors.append(Fault(
+                key, f'{key}={host} contradicts {earlier[1]}={earlier[0]}'))
     by_host: dict[int, int] = {}
     for guest, (host, key) in sorted(found.items()):
         if host in by_host:
-            errors.append(
-                f'{key}={host}: guest NUMA node {by_host[host]} is mapped to '
-                f'host NUMA node {host} already')
+            errors.append(Fault(
+                key, f'{key}={host}: guest NUMA node {by_host[host]} is '
+                f'mapped to host NUMA node {host} already'))
         by_host.setdefault(host, guest)
     ordered = sorted(found.items())
     return (tuple((guest, host) for guest, (host, _key) in ordered),
@@ -257,7 +276,7 @@ def parse(extra_specs: Mapping[str, str] | None,
     if image_properties is None:
         image_properties = {}
 
-    errors: list[str] = []
+    errors: list[Fault] = []
     vswitch, vswitch_key = _affinity(
         extra_specs, VSWITCH_NUMA_AFFINITY, errors)
     pci, pci_key = _affinity(extra_specs, PCI_NUMA_AFFINITY, errors)
@@ -266,13 +285,15 @@ def parse(extra_specs: Mapping[str, str] | None,
         if native is not None:
             pci, pci_key = native, native_key
     elif native not in (None, LEGACY, pci):
-        errors.append(f'{pci_key}={pci} contradicts {native_key}')
+        errors.append(Fault(
+            pci_key, f'{pci_key}={pci} contradicts {native_key}'))
 
     shared, shared_key = _spelled(extra_specs, SHARED_VCPU, errors)
     shared_vcpu = _number(shared)
     if shared is not None and shared_vcpu is None:
-        errors.append(f'{shared_key}={shown(shared)} is not the index of a '
-                      f'vCPU')
+        errors.append(Fault(
+            shared_key, f'{shared_key}={shown(shared)} is not the index of '
+            'a vCPU'))
 
     node_map, node_keys = _node_map(extra_specs, errors)
     _check_keys(extra_specs, errors)

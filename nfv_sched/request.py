@@ -211,7 +211,7 @@ class RequestNote:
             self._pristine = guest
         if policy.errors:
             error = reasons.Reason(
-                reasons.REQUEST, 'flavor', '; '.join(policy.errors))
+                reasons.REQUEST, 'flavor', '; '.join(map(str, policy.errors)))
         is_move = (fields.get(destination, 'cell') is not None or
                    bool(fields.get(destination, 'allow_cross_cell_move')))
         requests = list(fields.get(pci_requests, 'requests') or [])

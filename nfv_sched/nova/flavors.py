@@ -287,10 +287,13 @@ class Refusal(ty.NamedTuple):
 
     :ivar kind: name of the exception
     :ivar text: its message
+    :ivar keys: extra specs, then image properties, without any one of which
+        it would not refuse so; empty if that was not tried
     """
 
     kind: str
     text: str
+    keys: tuple[str, ...] = ()
 
 
 def refusals(of: objects.Flavor, meta: objects.ImageMeta) -> list[Refusal]:

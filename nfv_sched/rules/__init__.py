@@ -53,8 +53,8 @@ def of(asked: base.Asked) -> tuple[base.Rule, ...]:
     return tuple(rule for cls in classes() for rule in cls.of(asked))
 
 
-def faults(extra_specs: Mapping[str, ty.Any]) -> list[str]:
-    """Errors in the keys and values of a flavor, as texts.
+def faults(extra_specs: Mapping[str, ty.Any]) -> list[policy.Fault]:
+    """Return the mistakes in the keys and values of a flavor.
 
     :param extra_specs: extra specs of the flavor
     :returns: empty if there are none

@@ -273,8 +273,10 @@ class Rule(abc.ABC):
         """
 
     @classmethod
-    def faults(cls, extra_specs: Mapping[str, ty.Any]) -> Iterable[str]:
-        """Errors in the keys of this rule in a flavor, as texts.
+    def faults(
+        cls, extra_specs: Mapping[str, ty.Any],
+    ) -> Iterable[nfv_policy.Fault]:
+        """Return the mistakes in the keys of this rule in a flavor.
 
         For commands that check flavors; for a request :meth:`of` raises them.
         The keys that :func:`nfv_sched.policy.parse` reads are checked there.

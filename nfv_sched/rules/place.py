@@ -99,7 +99,7 @@ class PlaceRule(base.CellsRule):
         """One rule for each key of the flavor."""
         faults = cls.faults(asked.extra_specs)
         if faults:
-            raise base.RequestError('flavor', '; '.join(faults))
+            raise base.RequestError('flavor', '; '.join(map(str, faults)))
         return [
             cls(f'{key}={value}', value == nfv_policy.STRICT, place=place,
                 away=away)
@@ -108,21 +108,22 @@ class PlaceRule(base.CellsRule):
     @classmethod
     def faults(cls, extra_specs):
         """Malformed names, unknown values, and contradictions."""
-        errors: list[str] = []
+        errors: list[nfv_policy.Fault] = []
         seen: dict[str, str] = {}
         for key, place, _away, value in _asked(extra_specs):
             if not NAME.fullmatch(place):
-                errors.append(
-                    f'{nfv_policy.shown(key)} does not name a place')
+                errors.append(nfv_policy.Fault(
+                    key, f'{nfv_policy.shown(key)} does not name a place'))
                 continue
             if value not in nfv_policy.AFFINITIES:
-                errors.append(
-                    f'{key}={nfv_policy.shown(value)} is not one of '
-                    f'{", ".join(nfv_policy.AFFINITIES)}')
+                errors.append(nfv_policy.Fault(
+                    key, f'{key}={nfv_policy.shown(value)} is not one of '
+                    f'{", ".join(nfv_policy.AFFINITIES)}'))
                 continue
             text = f'{key}={value}'
             if seen.setdefault(place, text) != text:
-                errors.append(f'{text} contradicts {seen[place]}')
+                errors.append(nfv_policy.Fault(
+                    key, f'{text} contradicts {seen[place]}'))
         return errors
 
     @property

@@ -114,7 +114,7 @@ def _broken(site: sites.Site, server: snapshot.Server,
     policy = nfv_policy.parse(server.flavor.extra_specs, server.image)
     if policy.errors:
         yield reasons.Reason(
-            reasons.REQUEST, 'flavor', '; '.join(policy.errors))
+            reasons.REQUEST, 'flavor', '; '.join(map(str, policy.errors)))
         return
     chosen = _chosen(site, server)
     if server.nodes is not None and (host is None or chosen is None):

@@ -147,7 +147,7 @@ def labels(subject: values.Subject) -> Iterator[values.Finding]:
         label = rule.label(hosts.names)
         if label is None or label in declared:
             continue
-        key = keys.of(rule, subject.flavor)
+        key = keys.of(rule.text, subject.flavor)
         if isinstance(rule, vswitch.VSwitchRule):
             yield _no_switch(key, label, hosts.none_fits)
         elif hosts.none_fits:
@@ -250,7 +250,7 @@ def _about(binding: bindings.Binding,
     """Return the key that a binding is about, and what to do."""
     specs, name = subject.flavor.extra_specs, binding.name
     match binding.kind:
-        case BindingKind.POLICY if key := keys.key_in(name, specs):
+        case BindingKind.POLICY if key := keys.of(name, subject.flavor):
             return key, 'change it, or what hosts declare'
         case BindingKind.TRAIT:
             return f'trait:{name}', 'remove it, or take hosts with it'

@@ -81,9 +81,9 @@ def too_small(subject: values.Subject) -> Iterator[values.Finding]:
 def conflicts(subject: values.Subject) -> Iterator[values.Finding]:
     """What Nova refuses of flavor and image, and takes of the flavor alone."""
     for refusal in subject.image_refusals:
-        found = _named(subject, refusal)
+        properties = _properties(subject, refusal)
         yield values.Finding(
-            values.ERROR, found[0] if found else values.WHOLE,
+            values.ERROR, properties[0] if properties else values.WHOLE,
             'Nova refuses the flavor with this image: '
             f'{" ".join(refusal.text.split()).rstrip(".")}',
             'leave it to the flavor, or to the image')
@@ -92,7 +92,7 @@ def conflicts(subject: values.Subject) -> Iterator[values.Finding]:
 def differ(subject: values.Subject) -> Iterator[values.Finding]:
     """Keys that image and flavor have with different values."""
     told = {key for refusal in subject.image_refusals
-            for key in _named(subject, refusal)}
+            for key in _properties(subject, refusal)}
     for key, value in subject.image.items():
         if key in told or key in subject.image_errors:
             continue
@@ -106,7 +106,7 @@ def differ(subject: values.Subject) -> Iterator[values.Finding]:
                 'set it in one place, or the same in both')
 
 
-def _named(subject: values.Subject, refusal: flavors.Refusal) -> list[str]:
-    """The image properties that Nova names."""
-    return [key for key in subject.image if key in refusal.text or
-            key.replace('_', ':', 1) in refusal.text]
+def _properties(subject: values.Subject,
+                refusal: flavors.Refusal) -> list[str]:
+    """Return the image properties that Nova refuses."""
+    return [key for key in refusal.keys if key in subject.image]

@@ -22,7 +22,6 @@ from nfv_sched.advice import translations
 from nfv_sched.cloud import snapshot
 from nfv_sched.nova import flavors
 from nfv_sched import policy as nfv_policy
-from nfv_sched.rules import base
 
 #: Keys that differ by so many letters at most are like each other.
 DISTANCE = 2
@@ -117,10 +116,10 @@ def keys_unchecked(subject: values.Subject) -> Iterator[values.Finding]:
 
 def contradictions(subject: values.Subject) -> Iterator[values.Finding]:
     """What the keys of nfv-sched say is wrong, or contradicts itself."""
-    for text in subject.faults:
+    for fault in subject.faults:
         yield values.Finding(
-            values.ERROR, key_in(text, subject.flavor.extra_specs),
-            f'{text}; filters of nfv-sched refuse every host',
+            values.ERROR, fault.key,
+            f'{fault.text}; filters of nfv-sched refuse every host',
             'correct the key, or leave one of two that contradict each '
             'other')
 
@@ -165,22 +164,13 @@ def is_many_nodes(key: str, value: str) -> bool:
             and flavors.oversized(key, value) is not None)
 
 
-def key_in(text: str, keys) -> str:
-    """The key that a text is about: the first in it.
+def of(policy: str, flavor: snapshot.Flavor) -> str:
+    """Return the extra spec of a policy; ``values.WHOLE`` if it is none.
 
-    :param keys: those that there are
-    :returns: empty if there is none of them in it
+    :param policy: name of a rule or of a reason, ``key=value``
     """
-    found = [(text.index(key), -len(key), key) for key in keys if key in text]
-    return min(found)[2] if found else ''
-
-
-def of(rule: base.Rule, flavor: snapshot.Flavor) -> str:
-    """The extra spec that a rule follows from.
-
-    :param rule: a rule of the flavor
-    """
-    return key_in(rule.text, flavor.extra_specs) or values.WHOLE
+    key = policy.partition('=')[0]
+    return key if key in flavor.extra_specs else values.WHOLE
 
 
 def nearest(key: str, specs: tuple[flavors.Spec, ...]) -> str | None:

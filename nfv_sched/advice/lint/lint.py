@@ -228,11 +228,16 @@ def read(flavor: snapshot.Flavor,
         numa_topology = flavors.numa_topology(nova_flavor, meta)
     policy = nfv_policy.parse(flavor.extra_specs, meta.properties)
     guest = topology.guest(numa_topology)
+    properties = {key: value for key, value in image.items()
+                  if key not in errors}
     return dataclasses.replace(
-        subject, refusals=tuple(refusals), image_errors=errors,
+        subject, refusals=tuple([
+            _with_keys(each, flavor, needed) for each in refusals]),
+        image_errors=errors,
         image_needed=needed,
         image_refusals=tuple([
-            each for each in with_image if each not in refusals]),
+            _with_keys(each, flavor, properties)
+            for each in with_image if each not in refusals]),
         policy=policy, guest=guest,
         rules=tuple(_rules(base.Asked(
             policy, {key: value for key, value in flavor.extra_specs.items()
@@ -241,6 +246,34 @@ def read(flavor: snapshot.Flavor,
             False))),
         unplaceable=None if refusals or with_image else _unplaceable(
             nova_flavor, meta, numa_topology))
+
+
+def _with_keys(
+    refusal: flavors.Refusal, flavor: snapshot.Flavor,
+    image: Mapping[str, str],
+) -> flavors.Refusal:
+    """Return a refusal with its keys.
+
+    :param image: image properties that Nova can read
+    """
+    def is_needed(specs: Mapping[str, str], image: Mapping[str, str]) -> bool:
+        # Whether Nova takes the flavor, or refuses it for another reason.
+        try:
+            return all(each.kind != refusal.kind for each in flavors.refusals(
+                flavors.flavor(flavor.name, flavor.vcpus, flavor.memory,
+                               specs), flavors.image(image)))
+        except flavors.ImageError:
+            return False
+
+    specs = flavor.extra_specs
+    return refusal._replace(keys=(
+        *(key for key in specs if is_needed(_without(specs, key), image)),
+        *(key for key in image if is_needed(specs, _without(image, key)))))
+
+
+def _without(values_by_key: Mapping[str, str], key: str) -> dict[str, str]:
+    return {each: value for each, value in values_by_key.items()
+            if each != key}
 
 
 def _needed(nova_flavor: ty.Any) -> Mapping[str, str]:
@@ -263,8 +296,7 @@ def _unplaceable(nova_flavor: ty.Any, meta: ty.Any,
     error = nfv_request.note_of(spec).read(spec).error
     if error is None:
         return None
-    return (keys.key_in(error.policy, nova_flavor.extra_specs) or
-            values.WHOLE, str(error))
+    return keys.of(error.policy, nova_flavor), str(error)
 
 
 # On hosts

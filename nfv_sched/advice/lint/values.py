@@ -138,7 +138,7 @@ class Subject:
     image_needed: Mapping[str, str] = dataclasses.field(default_factory=dict)
     guest: topology.Guest | None = None
     policy: nfv_policy.NFVPolicy = nfv_policy.NO_POLICY
-    faults: tuple[str, ...] = ()
+    faults: tuple[nfv_policy.Fault, ...] = ()
     rules: tuple[base.Rule, ...] = ()
     unplaceable: tuple[str, str] | None = None
     hosts: Hosts | None = None

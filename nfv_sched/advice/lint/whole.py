@@ -87,11 +87,12 @@ def refusals(subject: values.Subject) -> Iterator[values.Finding]:
         key, do = _REFUSALS.get(refusal.kind, ('', _CORRECT))
         specs = subject.flavor.extra_specs
         if key not in specs:
-            # The one that there is, if it is about one.
+            # That of another guest NUMA node, the one that is missing, or one
+            # without which Nova would not refuse.
             like = [each for each in specs if each.startswith(
                 key.removesuffix('0'))] if key.endswith('.0') else []
-            key = (keys.key_in(refusal.text, specs) or
-                   (like[0] if like else key) or values.WHOLE)
+            key = next((each for each in (*like, key, *refusal.keys)
+                        if each), values.WHOLE)
         yield values.Finding(
             values.ERROR, key, f'Nova refuses it: {_line(refusal.text)}', do)
 
@@ -142,7 +143,7 @@ def no_topology(subject: values.Subject) -> Iterator[values.Finding]:
     if subject.guest is not None or not subject.readable:
         return
     policy = subject.policy
-    found = [(keys.of(rule, subject.flavor), rule.strict)
+    found = [(keys.of(rule.text, subject.flavor), rule.strict)
              for rule in subject.rules if isinstance(rule, base.CellsRule)]
     # Its rule there is only for guests with devices.
     if policy.pci in nfv_policy.AFFINITIES and (

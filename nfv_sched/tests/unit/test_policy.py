@@ -68,9 +68,9 @@ class TestParse(base.TestCase):
         parsed = policy.parse({
             'nfv:vswitch_numa_affinity': 'strict',
             'hw:wrs:vswitch_numa_affinity': 'prefer'})
-        self.assertIn('contradicts', parsed.errors[0])
+        self.assertIn('contradicts', parsed.errors[0].text)
         parsed = policy.parse({'nfv:numa_node.0': '1', 'hw:numa_node.0': '0'})
-        self.assertIn('contradicts', parsed.errors[0])
+        self.assertIn('contradicts', parsed.errors[0].text)
 
     def test_native_pci_policy(self):
         for value, meant in (('required', 'strict'), ('socket', 'socket'),
@@ -81,7 +81,7 @@ class TestParse(base.TestCase):
                 {}, {'hw_pci_numa_affinity_policy': value}).pci)
         parsed = policy.parse({'nfv:pci_numa_affinity': 'strict',
                                'hw:pci_numa_affinity_policy': 'preferred'})
-        self.assertIn('contradicts', parsed.errors[0])
+        self.assertIn('contradicts', parsed.errors[0].text)
 
     def test_bad_values(self):
         for specs in (
@@ -100,7 +100,8 @@ class TestParse(base.TestCase):
                 {'nfv:numa_node.0': None}):
             errors = policy.parse(specs).errors
             self.assertEqual(1, len(errors), specs)
-            self.assertLess(len(errors[0]), 120)
+            self.assertLess(len(errors[0].text), 120)
+            self.assertIn(errors[0].key, specs)
 
     def test_unknown_keys(self):
         for key, meant in (
@@ -114,11 +115,12 @@ class TestParse(base.TestCase):
                 ('nfv:numa_nodes.0', 'nfv:numa_node.N')):
             parsed = policy.parse({key: 'strict'})
             self.assertEqual(
-                (f'unknown key {key}, did you mean {meant}',), parsed.errors)
+                ((key, f'unknown key {key}, did you mean {meant}'),),
+                parsed.errors)
         for key in ('nfv:', 'nfv:foo', 'nfv:cpu_policy', 'nfv:no_such_key'):
             self.assertEqual(
-                (f'unknown key {key}, see the flavor extra specs of '
-                 f'nfv-sched',), policy.parse({key: '1'}).errors)
+                ((key, f'unknown key {key}, see the flavor extra specs of '
+                  f'nfv-sched'),), policy.parse({key: '1'}).errors)
 
     def test_unknown_key_beside_others(self):
         parsed = policy.parse({'nfv:vswitch_affinity': 'strict',
@@ -136,22 +138,22 @@ class TestParse(base.TestCase):
         for key in ('nfv:' + 'x' * 1000000, 'nfv:shared_vcpu ',
                     'nfv:shared_\u0475cpu', 'nfv:\x00\n\x1b[31m',
                     'nfv:\udc80', 'nfv:\u202e' * 100, 'nfv:%s{0}'):
-            error, = policy.parse({key: '0'}).errors
+            (_key, error), = policy.parse({key: '0'}).errors
             self.assertLess(len(error), 120)
             self.assertTrue(error.startswith("unknown key 'nfv:"), error)
             self.assertTrue(error.isprintable())
             error.encode()
         self.assertIn("'nfv:shared_vcpu ', did you mean nfv:shared_vcpu",
-                      policy.parse({'nfv:shared_vcpu ': '0'}).errors[0])
+                      policy.parse({'nfv:shared_vcpu ': '0'}).errors[0].text)
         errors = policy.parse(
             {f'nfv:vswitch_{number}': 'x' for number in range(50000)}).errors
         self.assertEqual(4, len(errors))
-        self.assertEqual('49997 more unknown keys', errors[-1])
+        self.assertEqual(('', '49997 more unknown keys'), errors[-1])
 
     def test_two_guest_nodes_on_one_host_node(self):
         errors = policy.parse(
             {'nfv:numa_node.0': '1', 'nfv:numa_node.1': '1'}).errors
-        self.assertIn('already', errors[0])
+        self.assertIn('already', errors[0].text)
 
     @settings(max_examples=300)
     @given(st.dictionaries(

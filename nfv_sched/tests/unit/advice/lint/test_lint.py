@@ -237,9 +237,11 @@ CASES = {
         broken(E, 'hw_pci_numa_affinity_policy', {
             'hw:pci_numa_affinity_policy': 'required'},
             image={'hw_pci_numa_affinity_policy': 'preferred'}),
-        broken(E, '', {'hw:numa_nodes': '2'}, image={'hw_numa_nodes': '1'}),
-        broken(E, '', {'hw:cpu_max_cores': '2', 'hw:cpu_max_threads': '1'},
-               image={'hw_cpu_max_sockets': '1'}),
+        broken(E, 'hw_numa_nodes', {'hw:numa_nodes': '2'},
+               image={'hw_numa_nodes': '1'}),
+        broken(E, 'hw_cpu_max_sockets', {
+            'hw:cpu_max_cores': '2', 'hw:cpu_max_threads': '1'},
+            image={'hw_cpu_max_sockets': '1'}),
         broken(E, 'hw_sound_model', {'hw:sound_model': 'sb16'},
                image={'hw_sound_model': 'usb'}),
         broken(E, 'os_secure_boot', {'os:secure_boot': 'required'},
