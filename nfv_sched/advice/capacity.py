@@ -614,7 +614,7 @@ class Guest:
             if fits >= limit:
                 return rooms.Count(fits, True, room)
             room = placed.room
-            granted.claim(scratch, placed.candidate)
+            scratch.take(placement.allocations_of(placed.candidate))
             fits += 1
         return rooms.Count(fits, False, room)
 

@@ -1,25 +1,12 @@
-#    Licensed under the Apache License, Version 2.0 (the "License"); you may
-#    not use this file except in compliance with the License. You may obtain
-#    a copy of the License at
-#
-#         http://www.apache.org/licenses/LICENSE-2.0
-#
-#    Unless required by applicable law or agreed to in writing, software
-#    distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
-#    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
-#    License for the specific language governing permissions and limitations
-#    under the License.
-"""How many more guests Placement would grant on each host.
+# SPDX-License-Identifier: Apache-2.0
+"""Count the guests that Placement would still grant on each host.
 
 With the query that Nova's scheduler makes of a request.  Placement counts
 amounts of the whole host; what of them is on one NUMA node it does not know.
 """
 
-from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
-import copy
 import typing as ty
 
 from nova import exception
@@ -28,6 +15,9 @@ from nova import objects
 from nfv_sched.advice import binding
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement
+from nfv_sched.simulator.placement import requirements
+from nfv_sched.simulator.placement import resource_provider
+from nfv_sched.simulator.placement import sentences
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
@@ -36,6 +26,15 @@ BindingKind = binding.BindingKind
 
 #: If a request asks for nothing.
 MANY = 10 ** 6
+
+_KINDS = {
+    requirements.Kind.TRAIT: BindingKind.TRAIT,
+    requirements.Kind.FORBIDDEN_TRAIT: BindingKind.TRAIT,
+    requirements.Kind.AGGREGATE: BindingKind.AGGREGATE,
+    requirements.Kind.FORBIDDEN_AGGREGATE: BindingKind.ISOLATED_AGGREGATE,
+    requirements.Kind.RESOURCE: BindingKind.RESOURCE_CLASS,
+}
+_NAMED = (BindingKind.TRAIT, BindingKind.RESOURCE_CLASS)
 
 
 class NoAggregateError(servers.Refused):
@@ -82,29 +81,31 @@ class Granted(ty.NamedTuple):
     :ivar believed: by the first of the scheduler's queries that asks for what
         the host has at all
     :ivar count: by the first query until it finds no room, then by the next
+    :ivar allocations: what they all take
     """
 
     believed: int
     count: int
+    allocations: placement.Allocations
 
 
 class Grants:
     """What Placement grants for one request, host by host.
 
-    :param found: Placement; not changed
+    :param model: Placement; it is always as before afterwards
     :param queries: those of the scheduler, in its order; guests are granted
         by the first as long as it finds the host, then by the next
     """
 
-    def __init__(self, found: placement.Placement,
+    def __init__(self, model: placement.Placement,
                  queries: Sequence[placement.Query]):
-        self._placement = found
+        self._model = model
         self.queries = queries
 
     @property
     def unverified(self) -> tuple[placement.Unknown, ...]:
         """Forbidden traits that Placement may not know."""
-        return self._placement.unverified(self.queries[0])
+        return self._model.unverified(self.queries[0])
 
     @property
     def simple(self) -> bool:
@@ -114,66 +115,72 @@ class Grants:
         """
         return not any(query.groups for query in self.queries)
 
-    def of(self, root: str) -> 'Granted':
-        """How many guests are granted one after the other on a host.
+    def of(self, root: str) -> Granted:
+        """Return how many guests are granted one after the other on a host.
 
         :param root: UUID of the compute node
         """
-        scratch = self._scratch(root)
-        counts = [self._count(scratch, root, query)
-                  for query in self.queries]
+        model = self._model
+        counts: list[int] = []
+        allocations: dict[str, dict[str, int]] = {}
+        try:
+            for query in self.queries:
+                counts.append(0)
+                for count, amounts in self._granted(root, query):
+                    model.take(amounts)
+                    for uuid, of_provider in amounts.items():
+                        resource_provider.add(allocations.setdefault(
+                            uuid, {}), of_provider.items())
+                    counts[-1] += count
+        finally:
+            model.give(allocations)
         believed = 0
         for query, count in zip(self.queries, counts):
             if self._has(root, query):
                 believed = count
                 break
-        return Granted(believed, sum(counts))
+        return Granted(believed, sum(counts), allocations)
 
     def _has(self, root: str, query: placement.Query) -> bool:
-        """Whether a host has all resource classes of a query."""
-        tree = self._placement.tree(root)
-        own, _nested = query.root.split(tree)
-        return bool(tree) and own.amounts.keys() <= (
+        """Return whether a host has all resource classes of a query."""
+        tree = self._model.tree(root)
+        return bool(tree) and query.choice.shares(tree).own.keys() <= (
             tree[0].inventories.keys())
 
-    def _scratch(self, root: str) -> placement.Placement:
-        """A copy of the resource providers of a host that are asked."""
-        tree = self._placement.tree(root)
-        alone = self.simple and not any(
-            query.root.split(tree)[1] for query in self.queries)
-        return copied(tree[:1] if alone else tree)
+    def _granted(self, root: str, query: placement.Query) -> Iterator[
+            tuple[int, placement.Allocations]]:
+        """Yield numbers of guests of one query, with what they take.
 
-    def _count(self, scratch: placement.Placement, root: str,
-               query: placement.Query) -> int:
-        """Count guests of one query, and take what they have."""
-        if query.unsupported or root not in scratch.providers:
-            return 0
-        if query.groups or query.root.split(scratch.tree(root))[1]:
-            count = 0
-            while count < MANY and self.take(scratch, root, query):
-                count += 1
-            return count
-        provider = scratch.providers[root]
-        if query.tree not in (None, root) or (
-                query.root.misses(provider) is not None):
-            return 0
-        count = min([MANY, *(
-            provider.free(name) // amount
-            for name, amount in query.root.amounts.items() if amount)])
-        for name, amount in query.root.amounts.items():
-            provider.used[name] = provider.used.get(name, 0) + count * amount
-        return count
+        It must be taken before the next one is asked for.
+        """
+        tree = self._model.tree(root)
+        if query.unsupported or not tree:
+            return
+        if query.choice.shares(tree).groups:
+            for _number in range(MANY):
+                candidate = self._model.first_candidate(root, query)
+                if candidate is None:
+                    return
+                yield 1, placement.allocations_of(candidate)
+        elif not any(requirement.missing(tree)
+                     for requirement in query.host_requirements):
+            amounts = query.amounts
+            count = min([MANY, *(tree[0].free(name) // amount
+                                 for name, amount in amounts.items()
+                                 if amount)])
+            yield count, {root: {name: count * amount
+                                 for name, amount in amounts.items()}}
 
     def start(self, root: str) -> placement.Placement:
-        """A copy of a host's resource providers, to take guests from.
+        """Return a copy of a host's resource providers, to take guests from.
 
         :param root: UUID of the compute node
         """
-        return copied(self._placement.tree(root))
+        return self._model.copy(root)
 
     def offers(self, scratch: placement.Placement,
                root: str) -> Iterator[dict]:
-        """The allocation candidates of a host.
+        """Yield the allocation candidates of a host.
 
         :param scratch: of :meth:`start`
         :param root: UUID of the compute node
@@ -182,22 +189,9 @@ class Grants:
             if not query.unsupported and root in scratch.providers:
                 yield from scratch.candidates(root, query)
 
-    @staticmethod
-    def take(scratch: placement.Placement, root: str,
-             query: placement.Query) -> bool:
-        """Take what one guest has; whether there was room.
-
-        :param scratch: of :meth:`start`; changed
-        :param root: UUID of the compute node
-        """
-        found = scratch.candidates(root, query)
-        if found:
-            claim(scratch, found[0])
-        return bool(found)
-
     def lacks(self, root: str, granted: Granted,
               guests: int) -> list[Binding]:
-        """Why a host with some more guests gets no further one.
+        """Return why a host with some more guests gets no further one.
 
         :param root: UUID of the compute node
         :param granted: what is granted there
@@ -210,7 +204,7 @@ class Grants:
             return []
         best = next((query for query in self.queries
                      if self._has(root, query)), self.queries[0])
-        tree = self._placement.tree(root)
+        tree = self._model.tree(root)
         if not tree:
             return [Binding(BindingKind.PLACEMENT,
                             'no resource provider in Placement')]
@@ -218,100 +212,32 @@ class Grants:
             return [Binding(
                 BindingKind.UNSURE, 'not worked out: a query with ' +
                 ', '.join(best.unsupported), 'Placement')]
-        provider = tree[0]
-        group, nested = best.root.split(tree)
-        found = [Binding(BindingKind.TRAIT, f'without the trait {trait}',
-                         trait)
-                 for trait in sorted(group.required - provider.traits)]
-        found += map(_forbidden, sorted(group.forbidden & provider.traits))
-        if any(not members & provider.aggregates
-               for members in group.members_of):
-            found.append(Binding(BindingKind.AGGREGATE,
-                                 'not in the aggregates asked for'))
-        if group.forbidden_aggregates & provider.aggregates:
-            found.append(Binding(BindingKind.ISOLATED_AGGREGATE,
-                                 'in an aggregate kept for other traits'))
-        for name, amount in group.amounts.items():
-            inventory = provider.inventories.get(name)
-            free = provider.free(name) - guests * amount
-            if inventory is not None and not inventory.takes(amount):
-                found.append(_too_many(name, amount))
-            elif free < amount:
-                found.append(_too_few(name, amount, free))
-        for name, part in nested.items():
-            found += _lacking(name, part, tree, guests)
-        if nested and not found and not best.groups:
-            wanted = ', '.join(map(str, nested.values()))
-            found.append(Binding(
-                BindingKind.PLACEMENT, 'no providers in the host that '
-                f'together have {wanted} and the traits asked for'))
-        return found
+        # Another choice of devices can have made room for more of them.
+        more = {root: {name: (guests - granted.count) * amount for name, amount
+                       in best.choice.shares(tree).own.items()}}
+        self._model.take(granted.allocations)
+        self._model.take(more)
+        try:
+            missing = self._missing(tree, best)
+        finally:
+            self._model.give(more)
+            self._model.give(granted.allocations)
+        return list(dict.fromkeys(map(_binding, missing)))
+
+    @staticmethod
+    def _missing(tree: requirements.Tree,
+                 query: placement.Query) -> list[requirements.Missing]:
+        """Return what a host misses, but devices of granular groups."""
+        missing = [each for requirement in query.host_requirements
+                   if (each := requirement.missing(tree))]
+        if not missing and not query.groups and (
+                choice := query.choice.missing(tree)):
+            return [choice]
+        return sorted(missing, key=lambda each: each.kind)
 
 
-def _lacking(name: str, group: placement.Group,
-             tree: Sequence[placement.Provider],
-             guests: int) -> Iterator[Binding]:
-    """What nested providers lack of a class that only they have.
-
-    :param name: the resource class
-    :param group: what is asked of one of them
-    :param tree: the providers of the host
-    :param guests: number of guests that have got it
-    """
-    givers = [each for each in tree if name in each.inventories]
-    able = [each for each in givers if not group.forbidden & each.traits]
-    if not able:
-        yield from map(_forbidden, sorted(group.forbidden & givers[0].traits))
-        return
-    amount = group.amounts[name]
-    able = [each for each in able if each.inventories[name].takes(amount)]
-    free = sum(max(each.free(name), 0) for each in able) - guests * amount
-    if not able:
-        yield _too_many(name, amount)
-    elif free < amount:
-        yield _too_few(name, amount, free)
-    elif sum(max(each.free(name), 0) // amount for each in able) <= guests:
-        yield Binding(
-            BindingKind.RESOURCE_CLASS, f'{amount} {name} needed from one '
-            f'provider, {free} free in all', name)
-
-
-def _forbidden(trait: str) -> Binding:
-    return Binding(
-        BindingKind.TRAIT, f'with the forbidden trait {trait}', trait)
-
-
-def _too_many(name: str, amount: int) -> Binding:
-    return Binding(BindingKind.RESOURCE_CLASS,
-                   f'{amount} {name} are not granted at once', name)
-
-
-def _too_few(name: str, amount: int, free: int) -> Binding:
-    return Binding(BindingKind.RESOURCE_CLASS,
-                   f'{amount} {name} needed, {max(free, 0)} free', name)
-
-
-def copied(providers: Iterable[placement.Provider]) -> placement.Placement:
-    """Placement with a copy of some resource providers.
-
-    :param providers: those of a host, its own first
-    """
-    scratch = placement.Placement()
-    for provider in providers:
-        provider = copy.copy(provider)
-        provider.used = dict(provider.used)
-        scratch.add(provider)
-    return scratch
-
-
-def claim(scratch: placement.Placement,
-          candidate: Mapping[str, ty.Any]) -> None:
-    """Take an allocation candidate.
-
-    :param scratch: of :meth:`Grants.start`; changed
-    :param candidate: one of :meth:`Grants.offers`
-    """
-    for uuid, allocation in candidate['allocations'].items():
-        used = scratch.providers[uuid].used
-        for name, amount in allocation['resources'].items():
-            used[name] = used.get(name, 0) + amount
+def _binding(missing: requirements.Missing) -> Binding:
+    """Return what binds if a host misses something of Placement."""
+    kind = _KINDS.get(missing.kind, BindingKind.PLACEMENT)
+    return Binding(kind, sentences.shortage(missing),
+                   missing.name if kind in _NAMED else '')

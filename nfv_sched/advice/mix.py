@@ -124,13 +124,12 @@ class _Filling:
         if placed is None:
             return False
         filled.room = placed.room
-        grants.claim(scratch, placed.candidate)
+        scratch.take(placement.allocations_of(placed.candidate))
         for resource_class, amount in guest.needs.items():
             filled.carried[resource_class] = (
                 filled.carried.get(resource_class, 0) + amount)
             ledger = capacity.ledger_of(host, resource_class, scratch)
             if ledger is not None:
-                ledger.used[resource_class] = (
-                    ledger.used.get(resource_class, 0) + amount)
+                scratch.take({ledger.uuid: {resource_class: amount}})
         filled.load = load.plus(guest.spec)
         return True

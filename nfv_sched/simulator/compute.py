@@ -17,7 +17,7 @@ nova-compute does around them: it keeps the usage in the ``ComputeNode`` up to
 date.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 import dataclasses
 import functools
 import typing as ty
@@ -237,8 +237,12 @@ class ComputeHost:
             'created_at': None,
         }
 
-    def provider(self) -> placement.Provider:
-        """The resource provider that nova-compute would report."""
+    def provider(self, aggregates: Set[str] = frozenset(),
+                 ) -> placement.Provider:
+        """Return the resource provider that nova-compute would report.
+
+        :param aggregates: UUIDs of the aggregates that Nova puts it into
+        """
         group = self.group
         shared = sum(len(node.shared) for node in group.nodes)
         dedicated = 0 if group.legacy_pinning else sum(
@@ -260,7 +264,8 @@ class ComputeHost:
             traits.add(HYPERTHREADING)
         if group.disabled:
             traits.add(DISABLED)
-        return placement.Provider(self.uuid, self.name, inventories, traits)
+        return placement.Provider(
+            self.uuid, self.name, inventories, traits, aggregates)
 
     def report_devices(self) -> list[placement.Provider]:
         """Report the PCI devices to the scheduler, and to Placement if set.
@@ -446,8 +451,7 @@ def new_hosts(cloud: model.Cloud) -> Iterator[
         for name in group.names:
             number += 1
             host = new_host(name, number, group, text)
-            root = host.provider()
-            root.aggregates |= aggregates.get(name, set())
+            root = host.provider(aggregates.get(name, set()))
             try:
                 yield host, [root, *host.report_devices()]
             except exception.NovaException as e:

@@ -393,4 +393,4 @@ class Network:
                 inventory = account.inventory()
                 inventories[resource_class] = simulated_placement.Inventory(
                     inventory.total, inventory.reserved)
-            providers[uuid].inventories = inventories
+            self._placement.set_inventories(uuid, inventories)

@@ -66,8 +66,7 @@ def hosts(found: snapshot.Cloud, cloud: model.Cloud) -> Iterator[
         if host.providers:
             providers = list(_providers(host))
         elif without_placement or host.uuid in unread:
-            root = made.provider()
-            root.aggregates |= aggregates.get(host.name, set())
+            root = made.provider(aggregates.get(host.name, set()))
             providers = [root, *_devices_in_placement(made)]
         else:
             providers = [placement.Provider(made.uuid, host.hypervisor, {},

@@ -55,10 +55,9 @@ def restore(state: states.State, found: snapshot.Cloud) -> None:
             made.host.instances[made.uuid] = made
         _allocate(state, made, server)
     for consumer, allocations in (found.consumers or {}).items():
-        state.placement.allocations[consumer] = {
-            uuid: dict(of_provider)
-            for uuid, of_provider in allocations.items()
-            if uuid in state.placement.providers}
+        state.placement.record(consumer, {
+            uuid: of_provider for uuid, of_provider in allocations.items()
+            if uuid in state.placement.providers})
     for name, group in layout.server_groups(found).items():
         state.groups[name] = [names[member] for member in group.members
                               if member in names]
@@ -89,10 +88,10 @@ def _allocate(state: states.State, server: servers.Server,
     allocations = found.allocations
     if allocations is not None:
         # What is used was read with the providers.
-        held = {uuid: dict(each) for uuid, each in allocations.items()
+        held = {uuid: each for uuid, each in allocations.items()
                 if uuid in state.placement.providers}
         if held:
-            state.placement.allocations[server.uuid] = held
+            state.placement.record(server.uuid, held)
     elif server.host is not None:
         state.placement.allocate(server.uuid, {
             server.host.uuid: amounts(

@@ -322,7 +322,7 @@ class Scheduler(nova_api.SchedulerManager):
                 if found:
                     text = ('the only hosts with room in Placement are the '
                             'source of the move, or left out of the request')
-                    others = self._placement.missing(query)
+                    others = self._placement.explain_rest(query)
                     return f'{text}; {others}' if others else text
             # A second query is the fallback for pinned guests on hosts without
             # PCPU inventory; it adds nothing to the reason.

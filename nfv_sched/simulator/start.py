@@ -93,15 +93,14 @@ def restored(found: snapshot.Cloud,
         cloud = layout.cloud(found)
     try:
         state = states.State(cloud, restore_hosts.hosts(found, cloud))
-        if found.traits is not None:
-            # Those by which Nova of this machine, which may be newer than that
-            # of the snapshot, asks by itself are not missing.
-            state.placement.traits = found.traits.union(
+        # Those by which Nova of this machine, which may be newer than that of
+        # the snapshot, asks by itself are not missing.
+        state.placement.set_names(
+            None if found.traits is None else found.traits.union(
                 name for name in nova_api.STANDARD_TRAITS
-                if name.startswith('COMPUTE_'))
-        if found.resource_classes is not None:
-            state.placement.classes = (
-                found.resource_classes | nova_api.STANDARD_CLASSES)
+                if name.startswith('COMPUTE_')),
+            None if found.resource_classes is None else
+            found.resource_classes | nova_api.STANDARD_CLASSES)
         restore_servers.restore(state, found)
     except (ValueError, exception.NovaException) as e:
         # Nova's objects have enumerations, of hypervisors and the like.

@@ -58,8 +58,8 @@ class State:
         self.context = nova_api.admin_context()
         self.placement = placement.Placement()
         if hosts is None:
-            self.placement.traits = nova_api.STANDARD_TRAITS
-            self.placement.classes = nova_api.STANDARD_CLASSES
+            self.placement.set_names(nova_api.STANDARD_TRAITS,
+                                     nova_api.STANDARD_CLASSES)
         self.hosts: dict[str, compute.ComputeHost] = {}
         self.servers: dict[str, servers.Server] = {}
         self.groups: dict[str, list[str]] = {}

@@ -184,17 +184,17 @@ def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
     for name in names:
         host = state.hosts[name]
         traits = state.placement.providers[host.uuid].traits
-        before.append((host, host.group, host.down, traits, set(traits)))
+        before.append((host, host.group, host.down, traits))
         host.group = dataclasses.replace(
             host.group, disabled=False, mapped=True)
         host.down = False
-        traits.discard(compute.DISABLED)
+        state.placement.set_traits(host.uuid, traits - {compute.DISABLED})
     try:
         yield
     finally:
-        for host, group, down, traits, old in before:
+        for host, group, down, traits in before:
             host.group, host.down = group, down
-            traits.update(old)
+            state.placement.set_traits(host.uuid, traits)
 
 
 def changes(state: states.State, asked: request.Asked) -> Iterator[Change]:

@@ -31,7 +31,6 @@ import os_resource_classes as orc
 from nfv_sched.advice import capacity
 from nfv_sched.advice.explain import filters as explain_filters
 from nfv_sched.advice.explain import placement as explain_placement
-from nfv_sched.advice import grants
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.advice import room as rooms
@@ -323,7 +322,7 @@ class Positions:
             host = self.hosts[name]
             known = self._now[name] = Position(
                 host=host, room=host.room,
-                used=grants.copied(self._state.placement.tree(host.root)))
+                used=self._state.placement.copy(host.root))
         return known
 
     def where(self, uuid: str, arrangement: Arrangement) -> str | None:
@@ -346,8 +345,8 @@ class Positions:
         room = self._room_without(position, uuid, held, left, came)
         if room is None:
             return None
-        used = grants.copied(position.used.providers.values())
-        _allocate(used, held.allocations, -1)
+        used = position.used.copy(position.host.root)
+        used.give(held.allocations)
         return Position(
             host=position.host, room=room, used=used,
             load=position.load.plus(guest.counted.spec, -1),
@@ -377,17 +376,14 @@ class Positions:
                 count < 1 for count, _binding in counted.limits_of(
                     host, position.carried, position.used)):
             return None
-        used = grants.copied(position.used.providers.values())
-        grants.claim(used, placed.candidate)
-        allocations = {
-            provider: dict(each['resources']) for provider, each
-            in placed.candidate['allocations'].items()}
+        used = position.used.copy(host.root)
+        allocations = placement.allocations_of(placed.candidate)
         for resource_class, amount in guest.needs.items():
             ledger = capacity.ledger_of(host, resource_class, used)
             if ledger is not None:
-                _allocate(used, {ledger.uuid: {resource_class: amount}})
                 allocations.setdefault(ledger.uuid, {})[
                     resource_class] = amount
+        used.take(allocations)
         came = position.came
         if uuid is not None:
             came = {**came, uuid: Held(
@@ -655,15 +651,6 @@ def _sum(carried: Mapping[str, int], needs: Mapping[str, int],
         return carried
     return {name: carried.get(name, 0) + sign * needs.get(name, 0)
             for name in {*carried, *needs}}
-
-
-def _allocate(used: placement.Placement,
-              allocations: Mapping[str, Mapping[str, int]],
-              sign: int = 1) -> None:
-    for uuid, amounts in allocations.items():
-        of_provider = used.providers[uuid].used
-        for name, amount in amounts.items():
-            of_provider[name] = of_provider.get(name, 0) + sign * amount
 
 
 def _part(host: topology.HostTopology, node: snapshot.GuestNode) -> Part:

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of Placement."""
+"""A model of Placement, and what queries require of its providers."""
 
 from nfv_sched.simulator.placement import model
+from nfv_sched.simulator.placement import queries
+from nfv_sched.simulator.placement import resource_provider
 
-Group = model.Group
-Inventory = model.Inventory
-Miss = model.Miss
-MissKind = model.MissKind
+Allocations = model.Allocations
+Inventory = resource_provider.Inventory
 Placement = model.Placement
-Provider = model.Provider
-Query = model.Query
-Unknown = model.Unknown
-ignorance = model.ignorance
-refusal = model.refusal
+Provider = resource_provider.Provider
+Query = queries.Query
+Unknown = queries.Unknown
+allocations_of = model.allocations_of
+ignorance = queries.ignorance
+refusal = queries.refusal

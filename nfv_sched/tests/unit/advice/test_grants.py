@@ -13,6 +13,8 @@
 from nfv_sched.advice import binding
 from nfv_sched.advice import grants
 from nfv_sched.simulator import placement
+from nfv_sched.simulator.placement import requirements
+from nfv_sched.simulator.placement import sentences
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice import clouds
 
@@ -40,12 +42,22 @@ class TestGrants(base.TestCase):
         return grants.Grants(self.placement, [
             placement.Query.parse(query) for query in queries])
 
+    def counts(self, found):
+        granted = found.of('root')
+        return granted.believed, granted.count
+
+    def binding(self, name, needed, free):
+        return binding.Binding(
+            Kind.RESOURCE_CLASS, sentences.shortage(requirements.Missing(
+                requirements.Kind.RESOURCE, (name,), ((name, needed),),
+                free=free, total=free)), name)
+
     def lacks(self, found, guests, root='root'):
         return found.lacks(root, found.of(root), guests)
 
     def test_the_scarcest(self):
         found = self.grants('resources=PCPU:2,MEMORY_MB:100')
-        self.assertEqual((7, 7), found.of('root'))
+        self.assertEqual((7, 7), self.counts(found))
         found = self.grants('resources=PCPU:2,MEMORY_MB:300')
         self.assertEqual(3, found.of('root').believed)
 
@@ -69,10 +81,38 @@ class TestGrants(base.TestCase):
     def test_the_second_query(self):
         """VCPU in place of PCPU, when there is no PCPU left."""
         found = self.grants('resources=PCPU:4', 'resources=VCPU:4')
-        self.assertEqual((3, 7), found.of('root'))
+        self.assertEqual((3, 7), self.counts(found))
         self.assertEqual([], self.lacks(found, 6))
-        self.assertEqual([(Kind.RESOURCE_CLASS, 'PCPU')],
-                         clouds.kinds_of(self.lacks(found, 7)))
+        # Those that the second query grants take no PCPU.
+        self.assertEqual([self.binding('PCPU', 4, 2)],
+                         self.lacks(found, 7))
+
+    def test_the_second_query_alone(self):
+        """What it grants is not missing of the first."""
+        found = self.grants('resources=PCPU:4&required=CUSTOM_B',
+                            'resources=VCPU:2')
+        self.assertEqual((0, 8), self.counts(found))
+        self.assertEqual([(Kind.TRAIT, 'CUSTOM_B')],
+                         clouds.kinds_of(self.lacks(found, 8)))
+
+    def test_more_guests_than_granted(self):
+        """Another choice of devices can give more."""
+        found = self.grants('resources=PCPU:4&resources_1=CUSTOM_NIC:2')
+        self.assertEqual((2, 2), self.counts(found))
+        self.assertEqual([], self.lacks(found, 2))
+        self.assertEqual([self.binding('PCPU', 4, 2)], self.lacks(found, 3))
+
+    def test_the_model_stays_as_it_is(self):
+        before = {name: dict(each.used)
+                  for name, each in self.placement.providers.items()}
+        for query in ('resources=PCPU:2', 'resources=PCPU:2&'
+                      'resources_1=CUSTOM_NIC:1', 'resources=CUSTOM_NIC:1'):
+            found = self.grants(query)
+            granted = found.of('root')
+            found.lacks('root', granted, granted.count)
+            self.assertEqual(before, {
+                name: dict(each.used)
+                for name, each in self.placement.providers.items()})
 
     def test_devices(self):
         found = self.grants('resources=PCPU:2&resources_1=CUSTOM_NIC:1&'
@@ -80,7 +120,8 @@ class TestGrants(base.TestCase):
         self.assertFalse(found.simple)
         self.assertEqual(2, found.of('root').believed)
         scratch = found.start('root')
-        grants.claim(scratch, next(found.offers(scratch, 'root')))
+        scratch.take(placement.allocations_of(
+            next(found.offers(scratch, 'root'))))
         self.assertEqual(2, found.of('root').count)
         self.assertEqual({}, self.placement.providers['nic0'].used)
 
@@ -104,7 +145,7 @@ class TestGrants(base.TestCase):
                 ('VGPU:1&required=CUSTOM_B', 0,
                  'without the trait CUSTOM_B')):
             found = self.grants(f'resources=PCPU:2,{query}')
-            self.assertEqual((count, count), found.of('root'), query)
+            self.assertEqual((count, count), self.counts(found), query)
             self.assertEqual([lack], [
                 each.text for each in self.lacks(found, count)], query)
         self.assertTrue(found.simple)
@@ -115,7 +156,7 @@ class TestGrants(base.TestCase):
         for name in 'gpu0', 'gpu1':
             self.add(name, 3)
         found = self.grants('resources=PCPU:2,VGPU:2')
-        self.assertEqual((2, 2), found.of('root'))
+        self.assertEqual((2, 2), self.counts(found))
         self.assertEqual(
             ['2 VGPU needed from one provider, 2 free in all'],
             [each.text for each in self.lacks(found, 2)])
@@ -123,14 +164,14 @@ class TestGrants(base.TestCase):
     def test_nested_class_that_is_forbidden(self):
         self.add('gpu0', 3, 'CUSTOM_G')
         found = self.grants('resources=PCPU:2,VGPU:1&required=!CUSTOM_G')
-        self.assertEqual((0, 0), found.of('root'))
+        self.assertEqual((0, 0), self.counts(found))
         self.assertEqual(['with the forbidden trait CUSTOM_G'], [
             each.text for each in self.lacks(found, 0)])
 
     def test_the_compute_node_is_full_first(self):
         self.add('gpu0', 9)
         found = self.grants('resources=PCPU:2,VGPU:1')
-        self.assertEqual((7, 7), found.of('root'))
+        self.assertEqual((7, 7), self.counts(found))
         self.assertEqual([(Kind.RESOURCE_CLASS, 'PCPU')],
                          clouds.kinds_of(self.lacks(found, 7)))
 

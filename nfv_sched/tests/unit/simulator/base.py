@@ -131,4 +131,5 @@ class SimulatorTestCase(base.TestCase):
                 dict(host.node.stats), sorted(host.instances),
                 dict(simulation.state.placement.providers[host.uuid].used))
             for host in simulation.state.hosts.values()
-        }, copy.deepcopy(simulation.state.placement.allocations)
+        }, copy.deepcopy(
+            dict(simulation.state.placement.allocations))

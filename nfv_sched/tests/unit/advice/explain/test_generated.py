@@ -91,8 +91,9 @@ class GeneratedTest(base.SimulatorTestCase):
             for name in change.enabled:
                 host = state.hosts[name]
                 host.group = dataclasses.replace(host.group, disabled=False)
-                state.placement.providers[host.uuid].traits.discard(
-                    compute.DISABLED)
+                traits = state.placement.providers[host.uuid].traits
+                state.placement.set_traits(
+                    host.uuid, traits - {compute.DISABLED})
             state.cloud = dataclasses.replace(cloud, steps=cloud.steps[-1:])
             return engine.Simulation(state).run()
 

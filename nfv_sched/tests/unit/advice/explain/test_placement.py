@@ -16,6 +16,8 @@ import testtools
 
 from nfv_sched.advice.explain import placement
 from nfv_sched.simulator import placement as simulated
+from nfv_sched.simulator.placement import requirements
+from nfv_sched.simulator.placement import sentences
 
 PCI = 'CUSTOM_PCI_8086_1515'
 
@@ -119,6 +121,37 @@ class PlacementTest(testtools.TestCase):
         self.assertEqual({'b': ('VGPU 2 needed, 1 free',),
                           'c': ('no trait SEV', 'has trait X')},
                          dict(answer.misses))
+
+    def test_units(self):
+        """Enough is free, but not for one server."""
+        self.cloud.add('a', VCPU=2)
+        self.cloud.placement.set_inventories(
+            'a', {'VCPU': simulated.Inventory(2, ratio=4.0)})
+        answer = self.explain('resources=VCPU:3')
+        self.assertEqual({'VCPU=3': (1, 1)}, self.without(answer))
+        self.assertEqual((sentences.lack(requirements.Missing(
+            requirements.Kind.RESOURCE, ('VCPU',), (('VCPU', 3),),
+            providers=1, free=8, at_once=False), {}),), answer.misses['a'])
+
+    def test_nested_class_of_providers_that_are_allowed(self):
+        """What others have does not count."""
+        self.cloud.add('a', VCPU=2)
+        for number, trait in enumerate('XY'):
+            self.cloud.placement.add(simulated.Provider(
+                f'gpu{number}', '', {'VGPU': simulated.Inventory(4 - number)},
+                {trait}, parent='a'))
+        answer = self.explain('resources=VCPU:1,VGPU:4&required=!X')
+        self.assertEqual({'VCPU=1': (0, 0), 'VGPU=4': (1, 1),
+                          'no trait X': (0, 1)}, self.without(answer))
+
+    def test_groups_with_other_forbidden_traits(self):
+        """They are not alike."""
+        self.cloud.add('a', 2, VCPU=1)
+        answer = self.explain(
+            f'resources=VCPU:1&resources_a={PCI}:1&resources_b={PCI}:1&'
+            f'required_b=!T&resources_c={PCI}:1&required_c=T')
+        self.assertEqual([(0, 0), (0, 0), (0, 0), (1, 1)], list(
+            self.without(answer).values()))
 
     def test_fallback(self):
         """A host that has VCPU only is found by the second query."""

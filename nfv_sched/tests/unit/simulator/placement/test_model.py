@@ -12,9 +12,15 @@
 
 """The model says what Placement would say."""
 
+import operator
+
 import testtools
 
 from nfv_sched.simulator import placement
+from nfv_sched.simulator.placement import requirements
+from nfv_sched.simulator.placement import sentences
+
+Kind = requirements.Kind
 
 
 class _Resources:
@@ -92,19 +98,68 @@ class PlacementTestCase(testtools.TestCase):
                          self.placement.allocations)
         self.assertEqual({}, self.placement.providers['a'].used)
 
+    def test_take_and_give(self):
+        """What was taken is given back whatever happens in between."""
+        self.claim('server', 'a', VCPU=1)
+        amounts = {'a': {'VCPU': 7, 'MEMORY_MB': 10}, 'b': {'VCPU': 3}}
+        self.placement.take(amounts)
+        # There is less than nothing left.
+        self.placement.take({'a': {'VCPU': 2}})
+        self.assertEqual([-2, 5], [
+            self.placement.providers[name].free('VCPU') for name in 'ab'])
+        self.assertEqual(['b'], self.candidates('resources=VCPU:1'))
+        self.placement.delete_allocation_for_instance(None, 'server')
+        self.placement.give(amounts)
+        self.assertEqual({'VCPU': 2}, self.placement.providers['a'].used)
+        self.assertEqual({}, self.placement.providers['b'].used)
+        self.assertEqual({}, self.placement.allocations)
+
+    def test_copy(self):
+        self.claim('server', 'a', VCPU=1)
+        copy = self.placement.copy('a')
+        self.assertEqual(['a'], list(copy.providers))
+        self.assertEqual({}, copy.allocations)
+        copy.take({'a': {'VCPU': 2}})
+        self.placement.take({'a': {'MEMORY_MB': 3}})
+        self.assertEqual({'VCPU': 3}, copy.providers['a'].used)
+        self.assertEqual({'VCPU': 1, 'MEMORY_MB': 3},
+                         self.placement.providers['a'].used)
+        self.assertEqual({}, self.placement.copy('').providers)
+
+    def test_record(self):
+        """What was read is counted as used already."""
+        self.placement.record('server', {'a': {'VCPU': 2}})
+        self.assertEqual({}, self.placement.providers['a'].used)
+        self.assertEqual({'server': {'a': {'VCPU': 2}}},
+                         self.placement.allocations)
+
+    def test_traits_and_inventories_replaced(self):
+        self.claim('server', 'a', VCPU=2)
+        self.placement.set_traits('a', {'T', 'U'})
+        self.assertEqual(['a'], self.candidates('resources=VCPU:1&required=U'))
+        self.placement.set_inventories('a', {'VCPU': placement.Inventory(2)})
+        self.assertEqual(['b'], self.candidates('resources=VCPU:1'))
+        self.assertEqual({'VCPU': 2}, self.placement.tree('a')[0].used)
+
+    def test_nobody_else_changes_it(self):
+        provider = self.placement.providers['a']
+        for change in (
+                lambda: provider.used.update(VCPU=1),
+                lambda: provider.traits.add('X'),
+                lambda: provider.aggregates.add('X'),
+                lambda: provider.inventories.pop('VCPU'),
+                lambda: setattr(provider, 'traits', {'X'}),
+                lambda: self.placement.providers.pop('a'),
+                lambda: self.placement.allocations.pop('server', None)):
+            self.assertRaises(AttributeError, change)
+        for mapping in (provider.used, provider.inventories,
+                        self.placement.providers, self.placement.allocations):
+            self.assertRaises(TypeError, operator.setitem, mapping, 'X', 1)
+
     def test_explanation_without_hosts(self):
         empty = placement.Placement()
         self.assertEqual('Placement has no hosts', empty.explain(
             placement.Query.parse('resources=VCPU:1')))
-
-    def test_misses(self):
-        self.assertEqual(
-            ['not the host asked for', 'without the trait X',
-             'with the forbidden trait X',
-             'not in the availability zone or aggregate asked for',
-             'in an aggregate kept for other traits', 'without enough X',
-             'without devices that together give X'],
-            [str(placement.Miss(kind, 'X')) for kind in placement.MissKind])
 
     def test_explanation(self):
         self.claim('server', 'a', VCPU=4)
@@ -113,6 +168,33 @@ class PlacementTestCase(testtools.TestCase):
         self.assertIn('VCPU=4', text)
         self.assertIn('1 host without the trait T', text)
         self.assertIn('1 host without enough PCPU (most free: 0)', text)
+
+    def test_explanation_of_several_hosts(self):
+        """Each counts with what stands first, and amounts with the most."""
+        self.placement.take({'a': {'VCPU': 6}})
+
+        def of(hosts, kind, name, most=None, **figures):
+            clause = sentences.clause(requirements.Missing(
+                kind, (name,), **figures))
+            free = '' if most is None else f' (most free: {most})'
+            return f'{hosts} {clause}{free}'
+
+        few = {'needed': (('VCPU', 5),)}
+        for query, texts in (
+                ('resources=VCPU:5', [
+                    of('1 host', Kind.RESOURCE, 'VCPU', 2, **few),
+                    of('1 host', Kind.RESOURCE, 'VCPU', 8, free=8, **few)]),
+                ('resources=VCPU:5&in_tree=a', [
+                    of('1 host', Kind.RESOURCE, 'VCPU', 2, **few)]),
+                ('resources=VCPU:3&in_tree=b', [
+                    of('1 host', Kind.TREE, 'b')]),
+                ('resources=VCPU:3&required=X,W', [
+                    of('2 hosts', Kind.TRAIT, 'W')]),
+                ('resources=PCPU:1', [
+                    of('2 hosts', Kind.RESOURCE, 'PCPU', 0,
+                       needed=(('PCPU', 1),))])):
+            self.assertEqual(', '.join(texts), self.placement.explain_rest(
+                placement.Query.parse(query)))
 
 
 class NestedTestCase(testtools.TestCase):
