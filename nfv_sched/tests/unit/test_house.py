@@ -44,6 +44,16 @@ NOVA = ('nova.conf', 'nova.exception', 'nova.objects',
         'nova.scheduler.filters', 'nova.scheduler.weights')
 ADAPTERS = ('nova/', 'simulator/nova', 'tests/')
 
+#: The model of Placement: its folder, what it consists of, and how
+#: dictionaries and sets are changed.  Who uses it is in these folders.
+MODEL = 'simulator/placement/'
+MODEL_PARTS = ('used', 'inventories', 'traits', 'aggregates', 'providers',
+               'allocations')
+CHANGES = ('add', 'clear', 'difference_update', 'discard',
+           'intersection_update', 'pop', 'popitem', 'remove', 'setdefault',
+           'symmetric_difference_update', 'update')
+MODEL_USERS = ('advice', 'cmd', 'render', 'simulator')
+
 #: Requirements that no module of the product imports: pbr makes the version.
 UNIMPORTED = {'pbr'}
 
@@ -114,6 +124,61 @@ def beyond_adapters(root: pathlib.Path) -> list[str]:
             for name in imported(source)
             if is_below(name, ['nova']) and name not in NOVA
             and not name.startswith('nova.objects.')]
+
+
+def model_changes(root: pathlib.Path) -> list[str]:
+    """Where others than the model of Placement change what it consists of."""
+    return [f'{path}:{line}' for folder in MODEL_USERS
+            for path, source in modules(root, folder)
+            if not path.startswith(MODEL)
+            for function in ast.walk(source)
+            if isinstance(function, (ast.FunctionDef, ast.Module))
+            for line in changes(function)]
+
+
+def changes(function: ast.AST) -> Iterator[int]:
+    """Lines of a function that change a part of a model, by any name."""
+    nodes = list(own_nodes(function))
+    names = {target.id for node in nodes if isinstance(node, ast.Assign)
+             and is_part(node.value, ()) for target in node.targets
+             if isinstance(target, ast.Name)}
+    for node in nodes:
+        targets: list[ast.AST] = []
+        if isinstance(node, (ast.Assign, ast.Delete)):
+            targets = node.targets
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
+            targets = [node.target]
+        elif isinstance(node, ast.Call) and isinstance(
+                node.func, ast.Attribute) and node.func.attr in CHANGES:
+            if is_part(node.func.value, names):
+                yield node.lineno
+        for target in targets:
+            if isinstance(target, ast.Attribute) and is_part(target, ()) or (
+                    isinstance(target, ast.Subscript)
+                    and is_part(target.value, names)):
+                yield target.lineno
+
+
+def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
+    """What is in a function, but for functions in it."""
+    for node in ast.iter_child_nodes(function):
+        yield node
+        if not isinstance(node, ast.FunctionDef):
+            yield from own_nodes(node)
+
+
+def is_part(node: ast.AST, names) -> bool:
+    """Whether it is a part of a model of Placement, or an item of one.
+
+    :param names: local names of parts
+    """
+    if isinstance(node, ast.Subscript):
+        return is_part(node.value, names)
+    if isinstance(node, ast.Name):
+        return node.id in names
+    return isinstance(node, ast.Attribute) and (
+        node.attr in MODEL_PARTS and not is_own(node)
+        or is_part(node.value, names))
 
 
 def entry_points(root: pathlib.Path) -> dict[str, dict[str, str]]:
@@ -233,6 +298,10 @@ class HouseTest(base.TestCase):
     def test_nothing_calls_upwards(self):
         self.assertEqual([], upward(ROOT))
 
+    def test_only_the_model_of_placement_changes_it(self):
+        """Others have ``take`` and ``give``."""
+        self.assertEqual([], model_changes(ROOT))
+
     def test_what_is_imported_of_nova(self):
         """What Nova may change is behind an adapter."""
         self.assertEqual([], beyond_adapters(ROOT))
@@ -312,6 +381,32 @@ class ChecksTest(base.TestCase):
                         **{f'{folder}__odd': text}))), text)
             self.assertEqual([], upward(self.root(**{
                 f'{folder}__odd': 'from nfv_sched.rules import filters'})))
+
+    def test_model_changes(self):
+        for text in ('provider.used[name] = 1', 'provider.used[name] += 1',
+                     'del provider.used[name]', 'provider.traits = set()',
+                     'provider.aggregates |= names',
+                     'state.placement.allocations[one][two] = amounts',
+                     'provider.traits.discard(name)',
+                     'state.placement.providers[uuid].inventories = {}',
+                     'self.model.providers[uuid].used.update(amounts)',
+                     'def late(provider):\n'
+                     '    used = provider.used\n'
+                     '    used[name] = 1',
+                     'traits = provider.traits\ntraits.add(name)'):
+            for folder in MODEL_USERS:
+                self.assertEqual(1, len(model_changes(self.root(
+                    **{f'{folder}__odd': text}))), text)
+            self.assertEqual([], model_changes(self.root(
+                network__odd=text, simulator__placement__odd=text)), text)
+        for text in ('used = dict(provider.used)\nused[name] = 1',
+                     'amounts[provider.used] = 1', 'self.used = {}',
+                     'page.used == 1', 'provider.used.get(name)',
+                     'Provider(used={}, traits=set())',
+                     'def one():\n    used = provider.used\n'
+                     'def two():\n    used = {}\n    used[name] = 1'):
+            self.assertEqual(
+                [], model_changes(self.root(advice__odd=text)), text)
 
     def test_beyond_adapters(self):
         for text in ('from nova import context', 'import nova',
