@@ -18,6 +18,7 @@ is compared on.
 """
 
 import collections
+import dataclasses
 import itertools
 import json
 import os
@@ -30,6 +31,7 @@ from placement.tests.functional.fixtures import placement as placement_fixtures
 import testtools
 
 from nfv_sched.simulator import placement as simulated
+from nfv_sched.simulator.placement import requirements
 from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.network import placement_model
 
@@ -189,6 +191,44 @@ NESTED_CLASSES = ('CUSTOM_GPU', 'CUSTOM_KEY')
 TRAITS = ('CUSTOM_RED', 'CUSTOM_GREEN', 'CUSTOM_BLUE')
 
 
+def pairs_of(query):
+    """The pairs of a parsed query, but for its limit."""
+    def resources(amounts):
+        return ','.join(f'{name}:{amount}' for name, amount in amounts)
+
+    def traits(required, forbidden):
+        return ','.join([*required, *(f'!{trait}' for trait in forbidden)])
+
+    of_root = query.root_required, query.root_forbidden
+    pairs = [
+        ('resources', resources(query.amounts.items())),
+        ('required', traits(query.required - of_root[0],
+                            query.forbidden - of_root[1])),
+        ('root_required', traits(query.required & of_root[0],
+                                 query.forbidden & of_root[1])),
+        *(('member_of', f'in:{",".join(members)}')
+          for members in query.members_of),
+        ('in_tree', query.tree)]
+    if query.forbidden_aggregates:
+        pairs.append(('member_of',
+                      f'!in:{",".join(query.forbidden_aggregates)}'))
+    for group in query.groups:
+        suffix, = group.suffixes
+        pairs += [(f'resources{suffix}', resources(group.amounts)),
+                  (f'required{suffix}', traits(group.traits,
+                                               group.forbidden))]
+    if len(query.groups) > 1:
+        pairs.append(('group_policy',
+                      'isolate' if query.isolated else 'none'))
+    return [(key, value) for key, value in pairs if value]
+
+
+def is_met(query, tree):
+    """Whether nothing is missing of any requirement of a query."""
+    return not any(each.missing(tree) for each in (
+        *query.single_requirements, query.choice))
+
+
 class _Resources:
     """What the scheduler hands to its client."""
 
@@ -235,8 +275,13 @@ class SimulatorTest(PlacementTestCase):
             self.tear_down()
         for name in ('found', 'nothing found', 'nested', 'several groups',
                      'nested without suffix', 'limited', 'claimed', 'no room',
-                     'full', 'moved', 'evacuated', 'released'):
+                     'full', 'moved', 'evacuated', 'released', 'undone',
+                     'several missing', 'found without it', 'free', 'units'):
             self.assertGreater(self.seen[name], CASES // 10, self.seen)
+        for kind in requirements.Kind:
+            if kind is not requirements.Kind.CHOICE:
+                self.assertGreaterEqual(
+                    self.seen[kind], CASES // 10, self.seen)
 
     def test_unknown_names(self):
         """The service refuses a name that it does not know, status 400."""
@@ -311,7 +356,12 @@ class SimulatorTest(PlacementTestCase):
             inventories[name] = {
                 'total': total, 'max_unit': total,
                 'reserved': rng.choice((0, 0, 0, 1, rng.randint(0, total))),
-                'allocation_ratio': rng.choice((1.0, 1.0, 1.5, 2.5, 4.0))}
+                'allocation_ratio': rng.choice((1.0, 1.0, 1.5, 2.5, 4.0)),
+                'min_unit': 1, 'step_size': 1}
+            if rng.random() < 0.1:
+                inventories[name].update(
+                    max_unit=rng.randint(2, 12), min_unit=rng.randint(1, 2),
+                    step_size=rng.randint(1, 2))
         traits = rng.sample(TRAITS, rng.choice((0, 1, 1, 2)))
         self.asked('POST', '/resource_providers', {
             'uuid': provider, 'name': provider,
@@ -324,8 +374,10 @@ class SimulatorTest(PlacementTestCase):
                 what: value, 'resource_provider_generation': generation})
         self.model.add(simulated.Provider(
             provider, provider,
-            {name: simulated.Inventory(values['total'], values['reserved'],
-                                       values['allocation_ratio'])
+            {name: simulated.Inventory(
+                values['total'], values['reserved'],
+                values['allocation_ratio'], values['max_unit'],
+                values['min_unit'], values['step_size'])
              for name, values in inventories.items()},
             set(traits), set(aggregates), parent=parent))
 
@@ -414,6 +466,59 @@ class SimulatorTest(PlacementTestCase):
         return {provider: {**summary, 'traits': set(summary['traits'])}
                 for provider, summary in summaries.items()}
 
+    def roots_of(self, pairs):
+        """The compute nodes that the service finds."""
+        query = parse.urlencode(pairs)
+        answer = self.asked('GET', f'/allocation_candidates?{query}')
+        return {self.model.providers[provider].root
+                for request in answer['allocation_requests']
+                for provider in request['allocations']}
+
+    def check_missing(self, pairs, roots):
+        """What a host misses is what keeps the service from finding it.
+
+        :param roots: the compute nodes that it finds
+        """
+        query = simulated.Query.parse(parse.urlencode(pairs))
+        for root in self.roots:
+            tree = self.model.tree(root)
+            unmet = [(each, missing) for each in query.single_requirements
+                     if (missing := each.missing(tree))]
+            context = (self.case, pairs, root, unmet)
+            self.assertEqual(root in roots, is_met(query, tree), context)
+            self.seen['several missing'] += len(unmet) > 1
+            if len(unmet) != 1:
+                continue
+            (requirement, missing), = unmet
+            self.seen[requirement.kind] += 1
+            self.seen['units'] += not missing.at_once and (
+                missing.free >= missing.amount)
+            self.seen[requirement.kind, self.case] += 1
+            if self.seen[requirement.kind, self.case] > 2:
+                # Some kinds are common, and the service is slow.
+                continue
+            relaxed = query.without(requirement, False)
+            if relaxed.amounts and is_met(relaxed, tree):
+                self.assertIn(root, self.roots_of(pairs_of(relaxed)), context)
+                self.seen['found without it'] += 1
+            if (missing.kind is requirements.Kind.RESOURCE
+                    and missing.at_once):
+                self.check_free(query, missing, root, context)
+
+    def check_free(self, query, missing, root, context):
+        """As much as is free can be had, and no more."""
+        for amount in missing.free, missing.free + 1:
+            if 0 < amount < missing.amount:
+                less = dataclasses.replace(query, amounts={
+                    **query.amounts, missing.name: amount})
+                if amount > missing.free or is_met(
+                        less, self.model.tree(root)):
+                    self.assertEqual(
+                        amount == missing.free,
+                        root in self.roots_of(pairs_of(less)),
+                        (context, amount))
+                    self.seen['free'] += 1
+
     def compare(self, pairs):
         """Both must answer the same; returns the candidates."""
         told = (self.case, pairs)
@@ -421,6 +526,9 @@ class SimulatorTest(PlacementTestCase):
             self.candidates(pairs))
         self.assertEqual(expected, got, told)
         self.assertEqual(expected_summaries, summaries, told)
+        self.check_missing(pairs, {
+            self.model.providers[provider].root for candidate
+            in map(json.loads, got) for provider in candidate['allocations']})
         groups = sum(key.startswith('resources_') for key, _ in pairs)
         self.seen['found' if got else 'nothing found'] += 1
         self.seen['nested'] += bool(got and groups)
@@ -496,7 +604,10 @@ class SimulatorTest(PlacementTestCase):
         """Claim, move, evacuate or release something."""
         rng = self.rng
         what = rng.choice(('claim', 'claim', 'claim', 'anything', 'move',
-                           'evacuate', 'release'))
+                           'evacuate', 'release', 'undo'))
+        if what == 'undo':
+            self.undo()
+            return
         if what == 'claim' or not self.consumers:
             self.seen['claimed'] += self.claim_first(self.query(),
                                                      self.uuid())
@@ -521,6 +632,19 @@ class SimulatorTest(PlacementTestCase):
         else:
             self.release(consumer)
             self.seen['released'] += 1
+
+    def undo(self):
+        """Take something in the model only, and give it back later."""
+        pairs = self.query()
+        candidates = self.compare(pairs)
+        if candidates:
+            allocations = self.rng.choice(candidates)['allocations']
+            self.model.take(allocations)
+            if self.consumers:
+                self.release(self.rng.choice(list(self.consumers)))
+            self.model.give(allocations)
+            self.compare(pairs)
+            self.seen['undone'] += 1
 
     def move(self, source, target):
         """Hand all over, as a move hands it to its migration."""
