@@ -13,6 +13,7 @@
 
 import abc
 import functools
+import threading
 
 from nova.scheduler import weights
 
@@ -30,6 +31,10 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
     Nova calls :meth:`weigh_objects` with all hosts and then
     :meth:`weight_multiplier` with each.  The first must call
     :meth:`read_multipliers`.
+
+    Weighers are shared by the threads of a process, and Nova makes all these
+    calls of a request in one thread.  So the multipliers of a request are kept
+    for its thread, until the next request there.
     """
 
     #: Name of the option, and of the aggregate metadata.
@@ -39,7 +44,7 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def __init__(self):
         super().__init__()
-        self._multipliers: scheduler.PerAggregates[float] | None = None
+        self._thread = threading.local()
         meditation.register()
 
     def _read(self) -> scheduler.PerAggregates[float]:
@@ -48,15 +53,14 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
             default=CONF[self.group][self.multiplier]))
 
     def read_multipliers(self) -> scheduler.PerAggregates[float]:
-        """Forget the multipliers of the last request.
+        """Forget the multipliers of the last request in this thread.
 
         They are read on demand, once for hosts with the same aggregates.
-        Another thread may do so in between: it reads the same values.
 
         :returns: the multipliers of the hosts of this request
         """
-        found = self._multipliers = self._read()
-        return found
+        multipliers = self._thread.multipliers = self._read()
+        return multipliers
 
     @abc.abstractmethod
     def weigh_objects(self, weighed_obj_list, weight_properties):
@@ -74,4 +78,5 @@ class MultipliedWeigher(weights.BaseHostWeigher, metaclass=abc.ABCMeta):
 
     def weight_multiplier(self, host_state):
         """The multiplier of a host: aggregate metadata, or the option."""
-        return (self._multipliers or self._read()).of(host_state)
+        multipliers = getattr(self._thread, 'multipliers', None)
+        return (multipliers or self._read()).of(host_state)

@@ -11,6 +11,8 @@
 #    under the License.
 """By how much weights count."""
 
+import threading
+
 import fixtures
 from nova import objects
 
@@ -51,3 +53,29 @@ class TestMultipliers(base.TestCase):
                 metadata={cls.multiplier: 'much'})]
             self.assertEqual(base.CONF.nfv_sched[cls.multiplier],
                              cls().weight_multiplier(host))
+
+    def test_requests_of_two_threads(self):
+        """Each request keeps the multipliers that it has begun with."""
+        for cls in all_weighers():
+            weigher, host = cls(), clouds.host()
+            host.aggregates = []
+            self.flags(**{cls.multiplier: 2.0})
+            clouds.weigh(weigher, clouds.spec(), host)
+            # Another request comes after a reload of nova.conf.
+            self.flags(**{cls.multiplier: 3.0})
+            multipliers = []
+
+            def schedule():
+                late = clouds.host()
+                late.aggregates = []
+                clouds.weigh(weigher, clouds.spec(), late)
+                multipliers.append(weigher.weight_multiplier(late))
+
+            thread = threading.Thread(target=schedule)
+            thread.start()
+            thread.join()
+            self.assertEqual([3.0], multipliers)
+            self.assertEqual(2.0, weigher.weight_multiplier(host))
+            # As Nova does for the next server of the first request.
+            clouds.weigh(weigher, clouds.spec(), host)
+            self.assertEqual(3.0, weigher.weight_multiplier(host))
