@@ -45,7 +45,7 @@ conf.register_opts(CONF)
 TITLE = 'nfv-sched'
 
 _REPORTS = 'oslo_reports.guru_meditation_report'
-_SOURCES = 'nfv_sched.network.sources'
+_NETWORK = 'nfv_sched.network.visit'
 
 
 def register() -> None:
@@ -125,8 +125,8 @@ def _weighers() -> Iterator[str]:
 
 def _figures() -> Iterator[str]:
     """The figures from Neutron."""
-    sources = sys.modules.get(_SOURCES)
-    refresher = sources and sources.PROCESS.figures.peek()
+    visit = sys.modules.get(_NETWORK)
+    refresher = visit and visit.PROCESS.figures.peek()
     if refresher is None:
         yield 'not asked for in this process yet'
         return
@@ -134,7 +134,7 @@ def _figures() -> Iterator[str]:
     if snapshot is None:
         yield 'not read yet'
     else:
-        fresh = sources.PROCESS.figures.is_fresh(snapshot)
+        fresh = visit.PROCESS.figures.is_fresh(snapshot)
         yield (f'{snapshot.age():.0f} s old'
                f'{"" if fresh else ", too old to count"}: '
                f'{len(snapshot.hosts)} hosts, {len(snapshot.ports)} ports')
@@ -162,9 +162,9 @@ def _ledger() -> Iterator[str]:
 
 def _claims() -> Iterator[str]:
     """What this process has placed, and is placing."""
-    sources = sys.modules.get(_SOURCES)
-    if sources is not None:
-        placed, placing = sources.PROCESS.recent.counts()
+    visit = sys.modules.get(_NETWORK)
+    if visit is not None:
+        placed, placing = visit.PROCESS.recent.counts()
         yield f'{placing} in flight'
         yield f'{placed} made that figures from Neutron may lack'
 

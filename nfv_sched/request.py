@@ -17,13 +17,18 @@ RequestSpec is used by one thread of one process for one request, so nothing is
 locked.
 """
 
+from collections.abc import Hashable
 from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched.ledger import reader
 from nfv_sched.network import demand as network_demand
+from nfv_sched.network import sources
 from nfv_sched.nova import fields
 from nfv_sched.nova import scheduler
+from nfv_sched.numa import decide
+from nfv_sched.numa import evaluation
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
@@ -32,6 +37,8 @@ from nfv_sched import rules
 from nfv_sched.rules import base
 
 _NOTE = '_nfv_sched_note'
+
+Part = ty.TypeVar('Part')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +88,27 @@ class Request:
     plain: bool
 
 
+class DecisionOptions(ty.NamedTuple):
+    """Options of nova.conf to decide by, read once for each server.
+
+    :ivar names: names of the labels
+    :ivar predicted_is_enough: ``strict_enforcement = predicted``
+    :ivar sorting: how Nova sorts the cells of a host
+    :ivar limits_lost: moves must keep strict policies without the limits:
+        ``moves_without_limits = refuse`` on a Nova that may lose them
+    :ivar keeps_room: ``numa_fragmentation_within_host``
+    :ivar filters: name of each enabled filter -> its position among them;
+        the last one if it is enabled several times
+    """
+
+    names: base.Names
+    predicted_is_enough: bool
+    sorting: evaluation.CellSorting
+    limits_lost: bool
+    keeps_room: bool
+    filters: Mapping[str, int]
+
+
 class RequestNote:
     """What is known of one request while it is scheduled.
 
@@ -93,7 +121,7 @@ class RequestNote:
         name, how many hosts it was given, how many it accepted, and how many
         refusals there were after it
     :ivar limits: NUMA limits objects by content, shared by like hosts
-    :ivar settings: ``terms.Settings`` for this server; None until first read
+    :ivar settings: the options for this server; None until first read
     :ivar ran: filters that have run though they are not enabled; their rules
         count
     :ivar terms: value of ``ran`` -> ``decide.Terms``
@@ -106,22 +134,19 @@ class RequestNote:
         at before it
     :ivar asked: when Nova was about to ask Placement for candidates, seconds
         of ``time.monotonic()``; None if not known
-    :ivar ledgers: ``ledger.reader.Reading``, the ledgers in Placement's
-        answer; None if not known
-    :ivar network: ``network.visit.NetworkNote``, for the filters of network
-        limits; None until one has run
+    :ivar ledgers: the ledgers in Placement's answer; None if not known
     :ivar taken: (host, UUID of the server) of each host on which room was
         taken; see ``network.contested.Contested``
     :ivar placed: UUIDs of the servers of the request that Nova has placed on a
         host that a filter of limits passed; empty if none of these has run
-    :ivar sources: ``network.sources.Sources``, where the network load of
-        hosts is read; None for those of the process
+    :ivar sources: where the network load of hosts is read; None for those of
+        the process
     """
 
     __slots__ = ('request', 'index', 'flavor', 'rejected', 'passes',
                  'limits', 'settings', 'ran', 'terms', 'decisions',
-                 'instance', 'before', 'asked', 'ledgers', 'network', 'taken',
-                 'placed', 'sources', '_key', '_extra_specs', '_pristine')
+                 'instance', 'before', 'asked', 'ledgers', 'taken', 'placed',
+                 'sources', '_key', '_extra_specs', '_pristine', '_parts')
 
     def __init__(self):
         self.request: Request | None = None
@@ -130,21 +155,33 @@ class RequestNote:
         self.rejected: list[tuple[str, reasons.Lazy]] = []
         self.passes: list[tuple[str, int, int, int]] = []
         self.limits: dict = {}
-        self.settings: ty.Any = None
+        self.settings: DecisionOptions | None = None
         self.ran: tuple[str, ...] = ()
-        self.terms: dict = {}
-        self.decisions: dict = {}
+        self.terms: dict[tuple[str, ...], decide.Terms] = {}
+        self.decisions: dict[Hashable, decide.Decision | pci.Devices] = {}
         self.instance: str | None = None
         self.before: tuple[str, ...] = ()
         self.asked: float | None = None
-        self.ledgers: ty.Any = None
-        self.network: ty.Any = None
+        self.ledgers: reader.Reading | None = None
         self.taken: list[tuple[str, str]] = []
         self.placed: set[str] = set()
-        self.sources: ty.Any = None
+        self.sources: sources.Sources | None = None
         self._key: tuple = ()
         self._extra_specs: dict = {}
         self._pristine: topology.Guest | None = None
+        self._parts: dict[type, object] = {}
+
+    def part(self, kind: type[Part]) -> Part | None:
+        """Return what another package keeps on the note, by its class."""
+        return ty.cast('Part | None', self._parts.get(kind))
+
+    def keep(self, part: object) -> None:
+        """Keep an object on the note, instead of any other of its class."""
+        self._parts[type(part)] = part
+
+    def drop(self, kind: type) -> None:
+        """Drop the object of a class, if there is one."""
+        self._parts.pop(kind, None)
 
     def begin(self, index: int | None, spec_obj=None) -> None:
         """Called when a filter starts; forgets what concerned another server.

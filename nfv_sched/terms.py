@@ -17,11 +17,11 @@ once for each server and kept on the request note.
 
 from collections.abc import Mapping
 import functools
-import typing as ty
 
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched.numa import evaluation
+from nfv_sched.request import DecisionOptions
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
 from nfv_sched.rules import base
@@ -30,33 +30,12 @@ _STOCK = 'NUMATopologyFilter'
 _TOPOLOGY = 'NFVTopologyFilter'
 
 
-class Settings(ty.NamedTuple):
-    """Options of nova.conf, read once for each server.
-
-    :ivar names: names of the labels
-    :ivar predicted_is_enough: ``strict_enforcement = predicted``
-    :ivar sorting: how Nova sorts the cells of a host
-    :ivar limits_lost: moves must keep strict policies without the limits:
-        ``moves_without_limits = refuse`` on a Nova that may lose them
-    :ivar keeps_room: ``numa_fragmentation_within_host``
-    :ivar filters: name of each enabled filter -> its position among them;
-        the last one if it is enabled several times
-    """
-
-    names: base.Names
-    predicted_is_enough: bool
-    sorting: evaluation.CellSorting
-    limits_lost: bool
-    keeps_room: bool
-    filters: Mapping[str, int]
-
-
 @functools.lru_cache(maxsize=16)
 def _places(names: tuple[str, ...]) -> Mapping[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-def settings(note: RequestNote) -> Settings:
+def settings(note: RequestNote) -> DecisionOptions:
     """The options for a request; read on first use.
 
     :param note: the note of the request
@@ -64,7 +43,7 @@ def settings(note: RequestNote) -> Settings:
     known = note.settings
     if known is None:
         options = scheduler.CONF.nfv_sched
-        known = note.settings = Settings(
+        known = note.settings = DecisionOptions(
             base.Names(options.vswitch_label, options.node_label_prefix),
             options.strict_enforcement == 'predicted',
             evaluation.CellSorting(
@@ -153,7 +132,7 @@ def limits_claim(note: RequestNote, request: Request) -> bool:
         deciding(note, request) is not None)
 
 
-def _of(options: Settings, request: Request,
+def _of(options: DecisionOptions, request: Request,
         ran: tuple[str, ...]) -> decide.Terms:
     order = {name: len(options.filters) + place
              for place, name in enumerate(ran)}

@@ -21,6 +21,7 @@ import math
 from nfv_sched.filters import base
 from nfv_sched.network import demand as network_demand
 from nfv_sched.network import limits as network_limits
+from nfv_sched.network.note import NetworkNote
 from nfv_sched.network import quantity
 from nfv_sched.network import turn
 from nfv_sched.network import usage
@@ -107,13 +108,13 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def _pass_all(self, host_states, request, request_note):
         passed, refused = super()._pass_all(
             host_states, request, request_note)
-        network = request_note.network
+        network = request_note.part(NetworkNote)
         if network is not None:
             network.filter = type(self).__name__
             network.passed = {host_state.host for host_state in passed}
         return passed, refused
 
-    def _allowance(self, network: visit.NetworkNote,
+    def _allowance(self, network: NetworkNote,
                    host_state) -> quantity.Allowance:
         """What the limits of a host, by its aggregates, allow the guest."""
         limits = network.limits.of(host_state)

@@ -23,6 +23,7 @@ import weakref
 
 from nfv_sched.ledger import names
 from nfv_sched.network import contested
+from nfv_sched.network.note import NetworkNote
 from nfv_sched.network import quantity
 from nfv_sched.network import recent
 from nfv_sched.nova import scheduler
@@ -96,8 +97,9 @@ def give_back(request_note: RequestNote) -> None:
     taken = request_note.taken
     if request_note.instance in request_note.placed:
         return  # the server is placed; Nova filters again for alternates
+    network = request_note.part(NetworkNote)
     for host, instance in taken:
-        request_note.network.recent.release(host, instance)
+        network.recent.release(host, instance)
     request_note.taken = []
 
 
@@ -109,7 +111,8 @@ class _Rememberer(scheduler.Watcher):
     def after_placed(self, host_state, spec_obj):
         """Remember what the server that was placed takes on the host."""
         note = note_of(spec_obj)
-        network, instance = note.network, spec_obj.instance_uuid
+        network = note.part(NetworkNote)
+        instance = spec_obj.instance_uuid
         network.recent.add(
             host_state.host, instance, network.demand,
             network.request.project or '', network.request.is_move,

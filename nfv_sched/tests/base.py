@@ -19,7 +19,7 @@ from oslo_config import fixture as config_fixture
 import testtools
 
 from nfv_sched import conf
-from nfv_sched.network import sources
+from nfv_sched.network import visit
 
 CONF = nova.conf.CONF
 objects.register_all()
@@ -42,8 +42,8 @@ class TestCase(testtools.TestCase):
         self.log = self.useFixture(fixtures.FakeLogger(
             'nfv_sched'))
         # What a weigher or filter may have started.
-        self.addCleanup(sources.PROCESS.recent.clear)
-        self.addCleanup(sources.PROCESS.figures.stop)
+        self.addCleanup(visit.PROCESS.recent.clear)
+        self.addCleanup(visit.PROCESS.figures.stop)
 
     def flags(self, group='nfv_sched', **options):
         """Set options for this test."""

@@ -18,8 +18,8 @@ from oslo_log import log as logging
 from nfv_sched import conf
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import recent
-from nfv_sched.network import sources
 from nfv_sched.network import usage
+from nfv_sched.network import visit
 from nfv_sched.nova import scheduler
 from nfv_sched import request
 from nfv_sched.weights import multiplier
@@ -55,7 +55,7 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
         loads = None
         self.read_multipliers()
         try:
-            known = sources.of(request.note_of(weight_properties))
+            known = visit.sources_of(request.note_of(weight_properties))
             snapshot = known.figures.get()
             if known.figures.is_fresh(snapshot):
                 loads = self.loads(

@@ -32,7 +32,7 @@ from oslo_utils import uuidutils
 from nfv_sched.ledger import names
 from nfv_sched.ledger import publisher
 from nfv_sched.network import recent
-from nfv_sched.network import sources
+from nfv_sched.network import visit
 from nfv_sched.tests import functional
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
@@ -442,7 +442,7 @@ class RaceTest(LedgerTestCase):
 
         with mock.patch.object(self.scheduler.manager, '_schedule', record):
             self.delete_all([self.guest()['id']])
-        sources.PROCESS.recent.clear()
+        visit.PROCESS.recent.clear()
         return specs[0]
 
     def race(self, spec, schedulers, count=50):
@@ -498,11 +498,11 @@ class RaceTest(LedgerTestCase):
         spec = self.spec()
         self.read_neutron()
         schedulers = [self.scheduler.manager, manager.SchedulerManager()]
-        ours = sources.PROCESS.recent
+        ours = visit.PROCESS.recent
         for title, known in (('one process', ours),
                              ('two processes', Strangers())):
             with self.row(title), mock.patch.object(
-                    sources.PROCESS, 'recent', known):
+                    visit.PROCESS, 'recent', known):
                 placed, reasons, lost = self.race(spec, schedulers)
                 with contextlib.ExitStack() as stack:
                     for consumer in placed:

@@ -20,7 +20,7 @@ from nova.tests.functional.libvirt import base as libvirt_base
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.network import neutron
-from nfv_sched.network import sources
+from nfv_sched.network import visit
 from nfv_sched.nova import scheduler
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
@@ -356,7 +356,7 @@ class MovesTest(network.NetworkCloudTestCase):
         self.assertEqual((6, 24), self.on_host('host2'))
         self.read_neutron()
         self.refused('vSwitch ports: 1 needed, 0 of 10 free', host='host2')
-        self.assertEqual([], list(sources.PROCESS.recent.hosts()))
+        self.assertEqual([], list(visit.PROCESS.recent.hosts()))
 
     def test_ports_of_others(self):
         """Anybody can say that a port is a server's."""
@@ -448,9 +448,9 @@ class OutageTest(network.NetworkCloudTestCase):
         self.neutron_api.faults['ports'] = (
             lambda handler, query, body: handler.reply({'ports': []}))
         self.assertIsNone(
-            sources.PROCESS.figures.renew(time.monotonic(), 20.0))
+            visit.PROCESS.figures.renew(time.monotonic(), 20.0))
         self.assertIn('not believed', self.log.output)
-        sources.PROCESS.recent.clear()
+        visit.PROCESS.recent.clear()
         self.refused(full)
 
     def test_deny_and_allow(self):

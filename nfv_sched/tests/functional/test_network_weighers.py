@@ -97,7 +97,7 @@ class WeigherTest(network.NetworkCloudTestCase):
             self.assertGoesTo('host2')
         with self.row('figures that are too old'):
             self.useFixture(fixtures.MonkeyPatch(
-                'nfv_sched.network.sources.PROCESS.figures.is_fresh',
+                'nfv_sched.network.visit.PROCESS.figures.is_fresh',
                 lambda snapshot: False))
             self.weigh(router=10.0)
             self.assertGoesTo('host1')

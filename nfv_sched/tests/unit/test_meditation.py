@@ -26,7 +26,7 @@ from nfv_sched import background
 from nfv_sched.filters import nfv_topology
 from nfv_sched.ledger import reader
 from nfv_sched import meditation
-from nfv_sched.network import sources
+from nfv_sched.network import visit
 from nfv_sched import refusals
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
@@ -41,7 +41,7 @@ class MeditationTestCase(base.TestCase):
         for place, value in (
             ('nfv_sched.times.PROCESS', times.Times()),
             ('nfv_sched.ledger.reader.LATEST', reader.Latest()),
-            ('nfv_sched.network.sources.PROCESS', sources.Sources()),
+            ('nfv_sched.network.visit.PROCESS', visit.new_sources()),
         ):
             patch = mock.patch(place, value)
             patch.start()
@@ -196,7 +196,7 @@ class PartsTest(MeditationTestCase):
                 raise OSError('no route')
 
         refresher = Refresher()
-        figures = sources.PROCESS.figures
+        figures = visit.PROCESS.figures
         with mock.patch.object(figures, 'peek', lambda: refresher):
             self.assertEqual(
                 ['not read yet'], self.parts()['Figures from Neutron'])
@@ -219,10 +219,10 @@ class PartsTest(MeditationTestCase):
         before = threading.active_count()
         self.parts()
         self.assertEqual(before, threading.active_count())
-        self.assertIsNone(sources.PROCESS.figures.peek())
+        self.assertIsNone(visit.PROCESS.figures.peek())
 
     def test_claims(self):
-        memory = sources.PROCESS.recent
+        memory = visit.PROCESS.recent
         demand = mock.Mock(vswitch_ports=1, rules=0)
         request = mock.Mock()
         memory.take(None, 'host1', 'a', demand, 9, 9, lambda: request)

@@ -32,6 +32,7 @@ from nfv_sched import refusals
 from nfv_sched import request
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
+from nfv_sched.tests.unit.network import snapshots
 
 
 def reason(have='1 free'):
@@ -198,7 +199,8 @@ class TestJournal(base.TestCase):
         self.assertEqual((), self.written())
 
     def test_simulated(self):
-        request.note_of(self.spec).sources = sources.Sources()
+        request.note_of(self.spec).sources = sources.Sources(
+            snapshots.Figures())
         self.refuse()
         self.assertEqual((), self.written())
 

@@ -11,6 +11,10 @@
 #    under the License.
 """A RequestSpec, read once."""
 
+import ast
+import inspect
+import textwrap
+
 from nova import objects
 
 from nfv_sched.network import demand
@@ -20,6 +24,10 @@ from nfv_sched import request
 from nfv_sched.tests import base
 from nfv_sched.tests import strategies
 from nfv_sched.tests.unit import clouds
+
+
+class Part:
+    """Something that another package keeps on a note."""
 
 
 def read(spec):
@@ -161,6 +169,29 @@ class TestNote(base.TestCase):
         self.assertIsNot(found, other)
         self.assertEqual('prefer', other.policy.vswitch)
         self.assertEqual(({}, {}), (self.note.limits, self.note.terms))
+
+    def test_types(self):
+        """Only what is of Nova has no type of ours."""
+        source = textwrap.dedent(inspect.getsource(
+            request.RequestNote.__init__))
+        types = {node.target.attr: ast.unparse(node.annotation)
+                 for node in ast.walk(ast.parse(source))
+                 if isinstance(node, ast.AnnAssign)}
+        self.assertEqual(set(request.RequestNote.__slots__), set(types))
+        self.assertEqual(['flavor'], [
+            name for name, text in types.items() if 'Any' in text])
+
+    def test_parts(self):
+        """Other packages keep theirs by its class."""
+        self.assertIsNone(self.note.part(Part))
+        first, second = Part(), Part()
+        self.note.keep(first)
+        self.assertIs(first, self.note.part(Part))
+        self.note.keep(second)
+        self.assertIs(second, self.note.part(Part))
+        self.note.drop(Part)
+        self.note.drop(Part)
+        self.assertIsNone(self.note.part(Part))
 
     def test_pristine(self):
         """The guest as it was, though Nova narrows its pages meanwhile."""

@@ -14,8 +14,8 @@
 """The simulated network loads the hosts as Neutron and Placement would say."""
 
 from nfv_sched.ledger import names
-from nfv_sched.network import sources
 from nfv_sched.network import usage
+from nfv_sched.network import visit
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import loader
 from nfv_sched.simulator import network
@@ -216,7 +216,7 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                       failures[1])
 
     def test_nothing_is_left_behind(self):
-        process = sources.PROCESS
+        process = visit.PROCESS
         before = process.figures, process.recent
         self.met('- {boot: s, flavor: f, networks: [lan], count: 3, '
                  'multi_create: true, expect: {placed: 3}}\n',
