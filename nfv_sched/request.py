@@ -136,7 +136,7 @@ class RequestNote:
         of ``time.monotonic()``; None if not known
     :ivar ledgers: the ledgers in Placement's answer; None if not known
     :ivar taken: (host, UUID of the server) of each host on which room was
-        taken; see ``network.contested.Contested``
+        taken; see ``network.turn.Contested``
     :ivar placed: UUIDs of the servers of the request that Nova has placed on a
         host that a filter of limits passed; empty if none of these has run
     :ivar sources: where the network load of hosts is read; None for those of

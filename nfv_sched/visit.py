@@ -259,7 +259,7 @@ class Visit(scheduler.Watcher):
             # Nova claims the first. Equal ones stay in Placement's order.
             kept.sort(key=lambda item: -item[0].value)
             decision = kept[0][0]
-            # In place: the list may be a network.contested.Contested.
+            # In place: the list may be a network.turn.Contested.
             host_state.allocation_candidates[:] = [
                 candidate for _made, candidate in kept]
         return decision
@@ -376,7 +376,7 @@ def of(host_state, note: RequestNote) -> Visit:
 
 def _first(candidates_left):
     """The allocation candidate that Nova claims, or None."""
-    # Not "if candidates_left": contested.Contested acts when Nova asks that.
+    # Not "if candidates_left": turn.Contested acts when Nova asks that.
     return candidates_left[0] if candidates_left is not None and len(
         candidates_left) else None
 

@@ -29,8 +29,25 @@ from nfv_sched.network import visit
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched import reasons
+from nfv_sched import refusals
+from nfv_sched.request import note_of
 
 _ACCEPTED = decide.Decision(True)
+
+
+def explain_lost_host(spec_obj) -> None:
+    """Give the reason if other requests have filled the last host of one.
+
+    Filters give theirs when they refuse it; this host has passed them all.
+
+    :param spec_obj: ``nova.objects.RequestSpec`` for which Nova has no host
+    :raises nova.exception.NoValidHost: see ``refusals.tell``
+    """
+    note = note_of(spec_obj)
+    network = note.part(NetworkNote)
+    if network is not None and network.lost_last_host and (
+            network.filter and note.index == 0):
+        refusals.tell(network.filter, note, 0)
 
 
 class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
@@ -48,7 +65,8 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def __init__(self):
         super().__init__()
-        visit.watch_placement()
+        scheduler.watch_requests(
+            visit.placement_asked, visit.placement_answered, explain_lost_host)
 
     @abc.abstractmethod
     def room(self, limits: network_limits.Limits) -> tuple[float, float]:

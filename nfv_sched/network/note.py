@@ -43,6 +43,7 @@ class NetworkNote:
     :ivar filter: class name of the filter of limits that has run last
     :ivar passed: names of the hosts that it has passed
     :ivar asked: names of the hosts that Nova has tried to claim
+    :ivar lost_last_host: whether other requests have filled the last of these
     :ivar rooms: resource class -> what is left of it on the hosts, for each
         filter of limits that has run
     :ivar own: host name -> ports that a moved server has, or may have, there;
@@ -51,7 +52,7 @@ class NetworkNote:
 
     __slots__ = ('note', 'request', 'instance', 'recent', 'snapshot', 'fresh',
                  'deny', 'demand', 'limits', 'ledgers', 'host', 'passed',
-                 'asked', 'filter', 'rooms', 'own')
+                 'asked', 'lost_last_host', 'filter', 'rooms', 'own')
 
     def __init__(self, request_note: RequestNote, request: Request,
                  load: sources.Sources):
@@ -74,6 +75,7 @@ class NetworkNote:
         self.host: str | None = None
         self.passed: set[str] = set()
         self.asked: set[str] = set()
+        self.lost_last_host = False
         self.filter = ''
         interfaces = network_demand.Interfaces(
             request.nics, request.security_groups, request.project,

@@ -19,31 +19,64 @@ checks again and marks its part of the room as taken in
 :mod:`nfv_sched.network.recent`.
 """
 
+from collections.abc import Callable
+import functools
+import typing as ty
 import weakref
 
+from oslo_log import log as logging
+
 from nfv_sched.ledger import names
-from nfv_sched.network import contested
 from nfv_sched.network.note import NetworkNote
 from nfv_sched.network import quantity
 from nfv_sched.network import recent
 from nfv_sched.nova import scheduler
-from nfv_sched import refusals
 from nfv_sched.request import note_of
 from nfv_sched.request import RequestNote
 
 
-def _take(network, reference: weakref.ref) -> bool:
+LOG = logging.getLogger(__name__)
+
+
+class Contested(list):
+    """Allocation candidates of a host that other requests may fill.
+
+    Right before Nova claims the first allocation candidate of a host, it tests
+    whether there are any, by the truth value of the list.  If that is false,
+    Nova goes on to the next host.  It has no other hook there.
+
+    :ivar network: the network note of the request
+    :ivar may_claim: returns whether Nova may claim the host
+    """
+
+    __slots__ = ('network', 'may_claim')
+
+    def __init__(self, candidates: ty.Iterable, network: NetworkNote,
+                 may_claim: Callable[[], bool]):
+        super().__init__(candidates)
+        self.network = network
+        self.may_claim = may_claim
+
+    def __bool__(self) -> bool:
+        if not len(self):
+            return False
+        try:
+            return self.may_claim()
+        except Exception:
+            LOG.exception('Room on a host cannot be taken; Nova claims it '
+                          'all the same')
+            return True
+
+
+def _take(network: NetworkNote, reference: weakref.ref) -> bool:
     """Take a request's part of the room on the host that Nova is to claim.
 
-    If other requests have taken too much by now, and it was the last host, the
-    request is refused here with the reason, as Nova's own message would have
-    none.  Only what this process places is known; the rest is left to
-    Placement.
+    Only what this process places is known; the rest is left to Placement.
 
     :param network: the network note of the request
-    :param reference: to the HostState
+    :param reference: to the HostState; a strong one would keep it longer than
+        its request
     :returns: whether there is room
-    :raises nova.exception.NoValidHost: if no host is left
     """
     host_state = reference()
     if host_state is None or network.instance is None:
@@ -81,8 +114,7 @@ def _take(network, reference: weakref.ref) -> bool:
             of_rules.allowances.of(host_state), left[1])))
     if network.passed <= network.asked:
         give_back(note)
-        if note.index == 0 and network.filter:
-            refusals.tell(network.filter, note, 0)
+        network.lost_last_host = True
     return False
 
 
@@ -124,7 +156,7 @@ class _Rememberer(scheduler.Watcher):
 _REMEMBERER = _Rememberer()
 
 
-def contest(host_state, network) -> None:
+def contest(host_state, network: NetworkNote) -> None:
     """Have the request take room on a host right before Nova claims it.
 
     When Nova has placed the server there, its ports and security-group rules
@@ -134,11 +166,9 @@ def contest(host_state, network) -> None:
     :param network: the network note of the request
     """
     candidates = host_state.allocation_candidates
-    if candidates.__class__ is contested.Contested and (
-            candidates.network is network):
+    if candidates.__class__ is Contested and candidates.network is network:
         return
-    made = contested.Contested(candidates)
-    made.take, made.network = _take, network
-    made.host = weakref.ref(host_state)
-    host_state.allocation_candidates = made
+    host_state.allocation_candidates = Contested(
+        candidates, network,
+        functools.partial(_take, network, weakref.ref(host_state)))
     scheduler.when_placed(host_state, _REMEMBERER)

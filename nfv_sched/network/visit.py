@@ -19,7 +19,6 @@ from nfv_sched.network import neutron
 from nfv_sched.network.note import NetworkNote
 from nfv_sched.network import recent
 from nfv_sched.network import sources
-from nfv_sched.nova import scheduler
 from nfv_sched.request import note_of
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
@@ -39,14 +38,6 @@ PROCESS = new_sources()
 def sources_of(request_note: RequestNote) -> sources.Sources:
     """Return the sources that a request reads."""
     return request_note.sources or PROCESS
-
-
-def watch_placement() -> None:
-    """Have Placement's answer to each request kept on its note.
-
-    To be called when a filter is made.
-    """
-    scheduler.when_placement_answers(placement_asked, placement_answered)
 
 
 def placement_asked(spec_obj) -> None:

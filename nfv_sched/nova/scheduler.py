@@ -151,26 +151,29 @@ def _run_hook(hook: Callable, host_state, *args) -> None:
                       host_state.host)
 
 
-def when_placement_answers(
-    before: Callable[[ty.Any], None],
-    after: Callable[[ty.Any, ty.Any], None],
+def watch_requests(
+    before_query: Callable[[ty.Any], None],
+    after_query: Callable[[ty.Any, ty.Any], None],
+    without_host: Callable[[ty.Any], None],
 ) -> None:
-    """Have functions called around each query of allocation candidates.
+    """Have functions called in the course of each request.
 
     Nova asks Placement for allocation candidates after it has run its request
-    filters, and gives the answer to ``SchedulerManager._get_all_host_states``.
-    So *before* becomes a request filter, and that method is wrapped.  To be
-    called when a filter is made: nova-scheduler has its manager then, and
-    takes no requests yet.  In other processes, and if it is called again,
-    nothing happens.
+    filters, and gives the answer to ``SchedulerManager._schedule``, which
+    finds hosts and claims them.  So *before_query* becomes a request filter,
+    and that method is wrapped.  To be called when a filter is made:
+    nova-scheduler has its manager then, and takes no requests yet.  In other
+    processes, and if it is called again, nothing happens.
 
     If the method is missing or has other parameters, as may be in another
-    release of Nova, it is left alone and *after* is never called.
+    release of Nova, it is left alone and the latter two are never called.
 
-    :param before: called with the ``nova.objects.RequestSpec`` right before
-        Placement is asked
-    :param after: called with the RequestSpec and the provider summaries of
-        the answer, which are None for a rebuild
+    :param before_query: called with the ``nova.objects.RequestSpec`` right
+        before Placement is asked
+    :param after_query: called with the RequestSpec and the provider summaries
+        of the answer, which are None for a rebuild
+    :param without_host: called with the RequestSpec when Nova has found no
+        host and undone its claims; may raise ``NoValidHost`` with a reason
     """
     manager = sys.modules.get('nova.scheduler.manager')
     if manager is None:
@@ -178,15 +181,17 @@ def when_placement_answers(
     filters = getattr(getattr(manager, 'request_filter', None),
                       'ALL_REQUEST_FILTERS', None)
     if isinstance(filters, list) and not any(
-            _tells(request_filter, before) for request_filter in filters):
-        filters.append(_request_filter(before))
+            _tells(request_filter, before_query)
+            for request_filter in filters):
+        filters.append(_request_filter(before_query))
     scheduler = getattr(manager, 'SchedulerManager', None)
-    method = getattr(scheduler, '_get_all_host_states', None)
-    if method is None or _tells(method, after):
+    method = getattr(scheduler, '_schedule', None)
+    if method is None or _tells(method, after_query):
         return
     signature = inspect.signature(method)
     if {'spec_obj', 'provider_summaries'} <= signature.parameters.keys():
-        scheduler._get_all_host_states = _telling(method, signature, after)
+        scheduler._schedule = _watched(
+            method, signature, after_query, without_host)
 
 
 def _tells(function: Callable | None, tell: Callable) -> bool:
@@ -211,20 +216,39 @@ def _request_filter(tell: Callable[[ty.Any], None]) -> Callable:
     return nfv_sched_filter
 
 
-def _telling(method: Callable, signature: inspect.Signature,
-             tell: Callable[[ty.Any, ty.Any], None]) -> Callable:
-    """A wrapper of a method that first calls ``tell`` with its arguments."""
+def _watched(
+    method: Callable, signature: inspect.Signature,
+    after_query: Callable[[ty.Any, ty.Any], None],
+    without_host: Callable[[ty.Any], None],
+) -> Callable:
+    """Return a wrapper of ``_schedule``; see :func:`watch_requests`."""
     @functools.wraps(method)
-    def get_all_host_states(*args, **kwargs):
+    def schedule(*args, **kwargs):
+        spec_obj = None
         try:
-            given = signature.bind(*args, **kwargs).arguments
-            tell(given['spec_obj'], given['provider_summaries'])
+            arguments = signature.bind(*args, **kwargs).arguments
+            spec_obj = arguments['spec_obj']
+            after_query(spec_obj, arguments['provider_summaries'])
         except Exception:
             LOG.exception('What Placement has answered cannot be noted')
-        return method(*args, **kwargs)
+        try:
+            return method(*args, **kwargs)
+        except exception.NoValidHost:
+            _give_reason(without_host, spec_obj)
+            raise
 
-    setattr(get_all_host_states, _TELLS, tell)
-    return get_all_host_states
+    setattr(schedule, _TELLS, after_query)
+    return schedule
+
+
+def _give_reason(without_host: Callable[[ty.Any], None], spec_obj) -> None:
+    """Call ``without_host``; pass on its ``NoValidHost``, log other errors."""
+    try:
+        without_host(spec_obj)
+    except exception.NoValidHost:
+        raise
+    except Exception:
+        LOG.exception('Why no host is left cannot be told')
 
 
 def aggregate_numbers(host_state, name: str) -> list[float]:

@@ -13,6 +13,7 @@
 
 from nova import exception
 
+from nfv_sched.filters import network as network_filter
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.ledger import reader
 from nfv_sched.network import turn
@@ -286,8 +287,10 @@ class TestLedger(network.NetworkTestCase):
                 for host, spec in requests[:2]:
                     self.assertTrue(host.allocation_candidates)
                 host, spec = requests[2]
+                self.assertFalse(host.allocation_candidates)
                 error = self.assertRaises(
-                    exception.NoValidHost, bool, host.allocation_candidates)
+                    exception.NoValidHost, network_filter.explain_lost_host,
+                    spec)
                 self.assertEqual(
                     'vSwitch ports: 2 needed, 1 of 10 free (1 host)',
                     error.kwargs['reason'])

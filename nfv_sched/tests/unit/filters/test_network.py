@@ -19,6 +19,7 @@ import fixtures
 from nova import exception
 from nova import objects
 
+from nfv_sched.filters import network as network_filter
 from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import pci_numa_affinity
 from nfv_sched.filters import vswitch_numa_affinity
@@ -147,6 +148,7 @@ class TestContested(network.NetworkTestCase):
         """What Nova does with hosts that are left, until one is claimed.
 
         :returns: name of the host, None if Nova finds no candidates
+        :raises nova.exception.NoValidHost: then, if there is a reason of ours
         """
         for host in hosts:
             if not host.allocation_candidates:
@@ -154,6 +156,7 @@ class TestContested(network.NetworkTestCase):
             self.assertIn('allocations', host.allocation_candidates[0])
             host.consume_from_request(spec)
             return host.host
+        network_filter.explain_lost_host(spec)
         return None
 
     def place_other(self, ports):

@@ -18,11 +18,13 @@ a request there: whether a host is still looked at right before it is claimed.
 import ast
 import inspect
 import textwrap
+from unittest import mock
 
+from nova import exception
 from nova.scheduler import host_manager
 from nova.scheduler import manager
 
-from nfv_sched.network import contested
+from nfv_sched.network import turn
 from nfv_sched.tests import base
 
 _CANDIDATES = 'allocation_candidates'
@@ -80,12 +82,19 @@ class NovaTest(base.TestCase):
 
 class ContestedTest(base.TestCase):
 
-    def test_nothing_is_raised_into_the_claim(self):
-        """What goes wrong there does not keep Nova from its claim."""
-        candidates = contested.Contested([{}])
-        candidates.network = None
-        candidates.take = None
-        self.assertTrue(candidates)
-        self.assertIn('Room on a host cannot be taken', self.log.output)
-        del candidates[:]
-        self.assertFalse(candidates)
+    def test_truth(self):
+        for answer in True, False:
+            self.assertIs(answer, bool(
+                turn.Contested([{}], mock.sentinel.network, lambda: answer)))
+        self.assertFalse(
+            turn.Contested([], mock.sentinel.network, lambda: True))
+
+    def test_no_error_reaches_the_claim(self):
+        """Nova claims the host if it cannot be told whether there is room."""
+        for error in ZeroDivisionError, exception.NoValidHost(reason='full'):
+            with self.subTest(error):
+                self.assertTrue(turn.Contested(
+                    [{}], mock.sentinel.network,
+                    mock.Mock(side_effect=error)))
+                self.assertIn('Room on a host cannot be taken',
+                              self.log.output)

@@ -12,7 +12,10 @@
 
 """What Nova tells without having been made for it."""
 
+from unittest import mock
+
 import fixtures
+from nova import exception
 
 from nfv_sched.ledger import names
 from nfv_sched.nova import scheduler as nova_scheduler
@@ -33,8 +36,8 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         self.calls = []
         # To put back what is there at the end.
         self.useFixture(fixtures.MonkeyPatch(
-            'nova.scheduler.manager.SchedulerManager._get_all_host_states',
-            MANAGER._get_all_host_states))
+            'nova.scheduler.manager.SchedulerManager._schedule',
+            MANAGER._schedule))
         self.filters = nova_api.request_filter.ALL_REQUEST_FILTERS
         before = list(self.filters)
         self.addCleanup(self.filters.__setitem__, slice(None), before)
@@ -44,6 +47,13 @@ class PlacementAnswersTest(base.SimulatorTestCase):
 
     def answered(self, spec_obj, summaries):
         self.calls.append((spec_obj, summaries))
+
+    def refused(self, spec_obj):
+        self.calls.append((spec_obj, 'refused'))
+
+    def watch(self):
+        nova_scheduler.watch_requests(
+            self.asked, self.answered, self.refused)
 
     def boot(self):
         """Boot a server on one of two hosts."""
@@ -57,7 +67,7 @@ class PlacementAnswersTest(base.SimulatorTestCase):
     def test_told(self):
         """Once for each request, however often that was wanted."""
         for _ in range(3):
-            nova_scheduler.when_placement_answers(self.asked, self.answered)
+            self.watch()
         result = self.boot()
         (spec, nothing), (same, summaries) = self.calls
         self.assertIs(spec, same)
@@ -71,9 +81,9 @@ class PlacementAnswersTest(base.SimulatorTestCase):
 
     def test_ours_stays(self):
         """What others want to know as well changes nothing for us."""
-        method = MANAGER._get_all_host_states
-        nova_scheduler.when_placement_answers(self.asked, self.answered)
-        self.assertIsNot(method, MANAGER._get_all_host_states)
+        method = MANAGER._schedule
+        self.watch()
+        self.assertIsNot(method, MANAGER._schedule)
         for _ in range(2):
             result = self.boot()
             self.assertEqual(
@@ -85,10 +95,40 @@ class PlacementAnswersTest(base.SimulatorTestCase):
         def fail(*args):
             raise ZeroDivisionError
 
-        nova_scheduler.when_placement_answers(fail, fail)
+        nova_scheduler.watch_requests(fail, fail, fail)
         self.boot()
         self.assertIn('That Placement is asked cannot', self.log.output)
         self.assertIn('What Placement has answered cannot', self.log.output)
+
+    def schedule(self, without_host):
+        """Schedule a request for which Nova finds no host.
+
+        :returns: the error
+        """
+        def no_host(self, context, spec_obj, provider_summaries):
+            raise exception.NoValidHost(reason='of Nova')
+
+        MANAGER._schedule = no_host
+        nova_scheduler.watch_requests(
+            self.asked, self.answered, without_host)
+        return self.assertRaises(
+            exception.NoValidHost, MANAGER._schedule, None, None, 'spec', {})
+
+    def test_without_host(self):
+        self.assertEqual('of Nova', self.schedule(
+            self.refused).kwargs['reason'])
+        self.assertEqual([('spec', {}), ('spec', 'refused')], self.calls)
+
+    def test_reason_for_no_host(self):
+        self.assertEqual('ours', self.schedule(mock.Mock(
+            side_effect=exception.NoValidHost(reason='ours'))
+        ).kwargs['reason'])
+
+    def test_error_without_host(self):
+        """An error of ours does not hide that there is no host."""
+        self.assertEqual('of Nova', self.schedule(mock.Mock(
+            side_effect=ZeroDivisionError)).kwargs['reason'])
+        self.assertIn('Why no host is left cannot', self.log.output)
 
     def test_another_nova(self):
         """What is not as it is known stays as it is."""
@@ -97,19 +137,19 @@ class PlacementAnswersTest(base.SimulatorTestCase):
 
         del self.filters[:]
         for other in unknown, None:
-            MANAGER._get_all_host_states = other
-            nova_scheduler.when_placement_answers(self.asked, self.answered)
-            self.assertIs(other, MANAGER._get_all_host_states)
+            MANAGER._schedule = other
+            self.watch()
+            self.assertIs(other, MANAGER._schedule)
         self.useFixture(fixtures.MonkeyPatch(
             'nova.scheduler.request_filter.ALL_REQUEST_FILTERS', None))
-        nova_scheduler.when_placement_answers(self.asked, self.answered)
+        self.watch()
 
     def test_without_request_filters(self):
         """Then only the moment of the answer is known."""
         self.useFixture(fixtures.MonkeyPatch(
             'nova.scheduler.manager.request_filter',
             type('module', (), {'process_reqspec': lambda *args: None})))
-        nova_scheduler.when_placement_answers(self.asked, self.answered)
+        self.watch()
         self.boot()
         self.assertEqual(1, len(self.calls))
         self.assertIsNotNone(self.calls[0][1])
