@@ -39,6 +39,7 @@ from nfv_sched.filters import nfv_topology  # noqa: E402
 from nfv_sched.filters import vswitch_numa_affinity  # noqa: E402
 from nfv_sched.journal import files  # noqa: E402
 from nfv_sched.journal import writer  # noqa: E402
+from nfv_sched import process  # noqa: E402
 
 FILTERS = (nfv_topology.NFVTopologyFilter,
            vswitch_numa_affinity.VSwitchNUMAAffinityFilter)
@@ -130,7 +131,7 @@ def main():
                         'decision_journal', journal, 'nfv_sched')
                     best[journal] = min(best[journal], refuse(count))
             begin = time.process_time()
-            writer.PROCESS.stop()
+            process.STATE.journal.stop()
             behind = (time.process_time() - begin) / options.rounds
             size = sum(file.size for file in files.listed(directory))
         off, on = best.values()

@@ -33,9 +33,8 @@ from nfv_sched import conf
 from nfv_sched.journal import writer
 from nfv_sched.ledger import reader
 from nfv_sched.nova import scheduler
-from nfv_sched import refusals
+from nfv_sched import process
 from nfv_sched import text
-from nfv_sched import times
 
 LOG = logging.getLogger(__name__)
 
@@ -45,7 +44,6 @@ conf.register_opts(CONF)
 TITLE = 'nfv-sched'
 
 _REPORTS = 'oslo_reports.guru_meditation_report'
-_NETWORK = 'nfv_sched.network.visit'
 
 
 def register() -> None:
@@ -125,8 +123,8 @@ def _weighers() -> Iterator[str]:
 
 def _figures() -> Iterator[str]:
     """The figures from Neutron."""
-    visit = sys.modules.get(_NETWORK)
-    refresher = visit and visit.PROCESS.figures.peek()
+    network = process.STATE.network
+    refresher = network and network.figures.peek()
     if refresher is None:
         yield 'not asked for in this process yet'
         return
@@ -134,7 +132,7 @@ def _figures() -> Iterator[str]:
     if snapshot is None:
         yield 'not read yet'
     else:
-        fresh = visit.PROCESS.figures.is_fresh(snapshot)
+        fresh = network.figures.is_fresh(snapshot)
         yield (f'{snapshot.age():.0f} s old'
                f'{"" if fresh else ", too old to count"}: '
                f'{len(snapshot.hosts)} hosts, {len(snapshot.ports)} ports')
@@ -149,7 +147,7 @@ def _figures() -> Iterator[str]:
 def _ledger() -> Iterator[str]:
     """What Placement says of the ledger; its publisher is elsewhere."""
     yield f'[nfv_sched] ledger = {CONF.nfv_sched.ledger}'
-    latest = reader.LATEST
+    latest = process.STATE.ledger
     if latest.answered is not None:
         yield (f'last answer of Placement: '
                f'{time.monotonic() - latest.answered:.0f} s ago, '
@@ -162,23 +160,23 @@ def _ledger() -> Iterator[str]:
 
 def _claims() -> Iterator[str]:
     """What this process has placed, and is placing."""
-    visit = sys.modules.get(_NETWORK)
-    if visit is not None:
-        placed, placing = visit.PROCESS.recent.counts()
+    network = process.STATE.network
+    if network is not None:
+        placed, placing = network.recent.counts()
         yield f'{placing} in flight'
         yield f'{placed} made that figures from Neutron may lack'
 
 
 def _refusals() -> Iterator[str]:
     """The last ones, the newest first."""
-    for each in reversed(list(refusals.LATEST)):
+    for each in reversed(list(process.STATE.refusals)):
         yield (f'{writer.stamp(each.seconds)} {each.server} {each.filter}: '
                f'{each.text}')
 
 
 def _times() -> Iterator[str]:
     """Of each filter that has looked at hosts."""
-    for name, passes in sorted(times.PROCESS.all().items()):
+    for name, passes in sorted(process.STATE.times.all().items()):
         yield (f'{name}: {passes.count} passes, {passes.hosts} hosts, mean '
                f'{passes.seconds / passes.count * 1e3:.3f} ms, longest '
                f'{passes.longest * 1e3:.3f} ms, '

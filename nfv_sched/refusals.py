@@ -17,10 +17,8 @@ must not be raised once a server of the request has been claimed.  The journal
 gets all, if there is one.
 """
 
-import collections
 import functools
 import time
-import typing as ty
 
 from nova import exception
 from oslo_context import context as oslo_context
@@ -32,6 +30,7 @@ from nfv_sched.journal import entry
 from nfv_sched.journal import writer
 from nfv_sched.nova import fields
 from nfv_sched.nova import scheduler
+from nfv_sched import process
 from nfv_sched import reasons
 from nfv_sched.request import RequestNote
 
@@ -41,25 +40,6 @@ CONF = scheduler.CONF
 conf.register_opts(CONF)
 
 _LOGGED_HOSTS_BYTES = 4096
-
-
-class Told(ty.NamedTuple):
-    """A refusal as it was logged.
-
-    :ivar seconds: when, since the epoch
-    :ivar server: UUID; None if not known
-    :ivar filter: class name of the filter that refused the last host
-    :ivar text: the summary
-    """
-
-    seconds: float
-    server: str | None
-    filter: str
-    text: str
-
-
-#: The last refusals of this process.
-LATEST: collections.deque[Told] = collections.deque(maxlen=20)
 
 
 def resolve(reason: reasons.Lazy) -> reasons.Reason:
@@ -90,8 +70,8 @@ def tell(name: str, request_note: RequestNote, index: int | None) -> None:
     plain = [reason for _host, reason in rejected]
     summary = reasons.summary_text(plain)
     if _is_first_run(request_note):
-        LATEST.append(
-            Told(time.time(), request_note.instance, name, summary))
+        process.STATE.refusals.append(process.LoggedRefusal(
+            time.time(), request_note.instance, name, summary))
         if CONF.nfv_sched.decision_journal:
             _note(name, request_note, rejected)
     LOG.info('%s refused the last host for server %s: %s', name,
@@ -133,7 +113,7 @@ def _note(name: str, request_note: RequestNote,
     passes = tuple(request_note.passes)
     try:
         current = oslo_context.get_current()
-        writer.PROCESS.put(
+        process.STATE.journal.put(
             functools.partial(
                 _entry, time.time(), getattr(current, 'request_id', None),
                 request_note.instance, request_note.before,

@@ -57,7 +57,3 @@ class Times:
     def all(self) -> Mapping[str, Passes]:
         """Name of a filter -> its passes; waits for no lock."""
         return dict(self._passes)
-
-
-#: The times of this process.
-PROCESS = Times()

@@ -31,12 +31,12 @@ from nfv_sched.nova import scheduler
 from nfv_sched.numa import decide
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
+from nfv_sched import process
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request as nfv_request
 from nfv_sched.rules import base as rules_base
 from nfv_sched import terms as nfv_terms
-from nfv_sched import times
 from nfv_sched import visit
 
 LOG = logging.getLogger(__name__)
@@ -144,8 +144,9 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         request_note.passes.append((
             type(self).__name__, len(host_states), len(passed),
             len(request_note.rejected)))
-        times.PROCESS.add(type(self).__name__, len(host_states),
-                          time.perf_counter() - began)
+        process.STATE.times.add(
+            type(self).__name__, len(host_states),
+            time.perf_counter() - began)
         if not passed:
             turn.give_back(request_note)
             refusals.tell(type(self).__name__, request_note, index)

@@ -65,6 +65,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def __init__(self):
         super().__init__()
+        visit.process_sources()
         scheduler.watch_requests(
             visit.placement_asked, visit.placement_answered, explain_lost_host)
 

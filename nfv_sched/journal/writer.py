@@ -296,7 +296,3 @@ class Journal:
         thread = self._threads.pop()
         if thread is not None:
             thread.stop()
-
-
-#: The journal of this process.
-PROCESS = Journal()

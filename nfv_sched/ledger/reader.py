@@ -82,8 +82,6 @@ class Latest:
         self.providers = 0
 
 
-LATEST = Latest()
-
 #: Set once an error has been logged, so that it is logged only once.
 MISSING_TOLD = threading.Event()
 MALFORMED_TOLD = threading.Event()

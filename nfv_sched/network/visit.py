@@ -19,25 +19,26 @@ from nfv_sched.network import neutron
 from nfv_sched.network.note import NetworkNote
 from nfv_sched.network import recent
 from nfv_sched.network import sources
+from nfv_sched import process
 from nfv_sched.request import note_of
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
 
 
 def new_sources() -> sources.Sources:
-    """Return sources that read Neutron in the background."""
+    """Return sources that read Neutron from the first ``get`` on."""
     memory = recent.Memory()
     return sources.Sources(neutron.SnapshotSource(memory=memory), memory)
 
 
-#: The sources of this process. The thread that reads Neutron starts at the
-#: first call of ``get`` of the figures.
-PROCESS = new_sources()
+def process_sources() -> sources.Sources:
+    """Return the sources of this process; made at the first call."""
+    return process.STATE.network_sources(new_sources)
 
 
 def sources_of(request_note: RequestNote) -> sources.Sources:
     """Return the sources that a request reads."""
-    return request_note.sources or PROCESS
+    return request_note.sources or process_sources()
 
 
 def placement_asked(spec_obj) -> None:
@@ -59,8 +60,9 @@ def placement_answered(spec_obj, summaries: Mapping | None) -> None:
     note.ledgers = None if summaries is None else reader.Reading(
         summaries, now if note.asked is None else note.asked, now)
     if summaries is not None:
-        reader.LATEST.answered = now
-        reader.LATEST.providers = len(summaries)
+        latest = process.STATE.ledger
+        latest.answered = now
+        latest.providers = len(summaries)
     note.drop(NetworkNote)
 
 

@@ -19,7 +19,7 @@ from oslo_config import fixture as config_fixture
 import testtools
 
 from nfv_sched import conf
-from nfv_sched.network import visit
+from nfv_sched import process
 
 CONF = nova.conf.CONF
 objects.register_all()
@@ -42,8 +42,7 @@ class TestCase(testtools.TestCase):
         self.log = self.useFixture(fixtures.FakeLogger(
             'nfv_sched'))
         # What a weigher or filter may have started.
-        self.addCleanup(visit.PROCESS.recent.clear)
-        self.addCleanup(visit.PROCESS.figures.stop)
+        self.addCleanup(process.STATE.reset)
 
     def flags(self, group='nfv_sched', **options):
         """Set options for this test."""

@@ -39,6 +39,10 @@ class NetworkLoadWeigher(multiplier.MultipliedWeigher):
     ``max_snapshot_age``.
     """
 
+    def __init__(self):
+        super().__init__()
+        visit.process_sources()
+
     @abc.abstractmethod
     def loads(self, snapshot: usage.Snapshot, placed: recent.Memory,
               host_states: list) -> list[int] | None:

@@ -60,7 +60,7 @@ import sqlalchemy as sa
 from testtools import content
 
 from nfv_sched import conf
-from nfv_sched.network import visit
+from nfv_sched import process
 from nfv_sched.tests.functional import economy
 
 CONF = nova.conf.CONF
@@ -327,8 +327,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         The weighers start to read Neutron in any of them, and where there is
         none they try again and again, with longer and longer pauses.
         """
-        visit.PROCESS.figures.stop()
-        visit.PROCESS.recent.clear()
+        process.STATE.reset()
 
     # -- the cloud ----------------------------------------------------------
 

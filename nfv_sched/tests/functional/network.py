@@ -28,6 +28,7 @@ from oslo_utils import uuidutils
 
 from nfv_sched.network import neutron
 from nfv_sched.network import visit
+from nfv_sched import process
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.unit.network import neutron_api
 
@@ -109,8 +110,7 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
                    group='nfv_sched')
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.network.neutron.Refresher.FIRST_PAUSE', 3600.0))
-        self.addCleanup(visit.PROCESS.recent.clear)
-        self.addCleanup(visit.PROCESS.figures.stop)
+        self.addCleanup(process.STATE.reset)
 
     def setUp(self):
         super().setUp()
@@ -122,7 +122,8 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
 
     def read_neutron(self):
         """Let the scheduler read Neutron now; returns the snapshot."""
-        snapshot = visit.PROCESS.figures.renew(time.monotonic(), 20.0)
+        snapshot = visit.process_sources().figures.renew(
+            time.monotonic(), 20.0)
         self.assertIsNotNone(snapshot, self.log.output)
         return snapshot
 
@@ -183,6 +184,6 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
 
     def forget(self):
         """Let time pass, until all guests are built or gone."""
-        visit.PROCESS.recent.clear()
-        visit.PROCESS.figures.forget()
+        visit.process_sources().recent.clear()
+        visit.process_sources().figures.forget()
         self.read_neutron()

@@ -16,7 +16,7 @@ import os
 import fixtures
 
 from nfv_sched.advice import journal
-from nfv_sched.journal import writer
+from nfv_sched import process
 from nfv_sched.tests.functional import base
 
 FILTERS = ['NFVTopologyFilter', 'VSwitchNUMAAffinityFilter']
@@ -29,10 +29,10 @@ class JournalTest(base.NFVCloudTestCase):
         self.directory = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'journal')
         self.flags(decision_journal=self.directory, group='nfv_sched')
-        self.addCleanup(writer.PROCESS.stop)
+        self.addCleanup(process.STATE.reset)
 
     def refusals(self, server):
-        writer.PROCESS.stop()
+        process.STATE.journal.stop()
         return journal.read(self.directory, server).refusals
 
     def test_why_was_it_refused_then(self):

@@ -442,7 +442,7 @@ class RaceTest(LedgerTestCase):
 
         with mock.patch.object(self.scheduler.manager, '_schedule', record):
             self.delete_all([self.guest()['id']])
-        visit.PROCESS.recent.clear()
+        visit.process_sources().recent.clear()
         return specs[0]
 
     def race(self, spec, schedulers, count=50):
@@ -498,11 +498,11 @@ class RaceTest(LedgerTestCase):
         spec = self.spec()
         self.read_neutron()
         schedulers = [self.scheduler.manager, manager.SchedulerManager()]
-        ours = visit.PROCESS.recent
+        ours = visit.process_sources().recent
         for title, known in (('one process', ours),
                              ('two processes', Strangers())):
             with self.row(title), mock.patch.object(
-                    visit.PROCESS, 'recent', known):
+                    visit.process_sources(), 'recent', known):
                 placed, reasons, lost = self.race(spec, schedulers)
                 with contextlib.ExitStack() as stack:
                     for consumer in placed:

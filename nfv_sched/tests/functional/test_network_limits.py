@@ -356,7 +356,7 @@ class MovesTest(network.NetworkCloudTestCase):
         self.assertEqual((6, 24), self.on_host('host2'))
         self.read_neutron()
         self.refused('vSwitch ports: 1 needed, 0 of 10 free', host='host2')
-        self.assertEqual([], list(visit.PROCESS.recent.hosts()))
+        self.assertEqual([], list(visit.process_sources().recent.hosts()))
 
     def test_ports_of_others(self):
         """Anybody can say that a port is a server's."""
@@ -448,9 +448,9 @@ class OutageTest(network.NetworkCloudTestCase):
         self.neutron_api.faults['ports'] = (
             lambda handler, query, body: handler.reply({'ports': []}))
         self.assertIsNone(
-            visit.PROCESS.figures.renew(time.monotonic(), 20.0))
+            visit.process_sources().figures.renew(time.monotonic(), 20.0))
         self.assertIn('not believed', self.log.output)
-        visit.PROCESS.recent.clear()
+        visit.process_sources().recent.clear()
         self.refused(full)
 
     def test_deny_and_allow(self):

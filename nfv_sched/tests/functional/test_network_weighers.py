@@ -97,8 +97,8 @@ class WeigherTest(network.NetworkCloudTestCase):
             self.assertGoesTo('host2')
         with self.row('figures that are too old'):
             self.useFixture(fixtures.MonkeyPatch(
-                'nfv_sched.network.visit.PROCESS.figures.is_fresh',
-                lambda snapshot: False))
+                'nfv_sched.network.neutron.SnapshotSource.is_fresh',
+                lambda figures, snapshot: False))
             self.weigh(router=10.0)
             self.assertGoesTo('host1')
 

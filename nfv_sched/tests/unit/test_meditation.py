@@ -27,10 +27,9 @@ from nfv_sched.filters import nfv_topology
 from nfv_sched.ledger import reader
 from nfv_sched import meditation
 from nfv_sched.network import visit
-from nfv_sched import refusals
+from nfv_sched import process
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
-from nfv_sched import times
 
 
 class MeditationTestCase(base.TestCase):
@@ -38,16 +37,8 @@ class MeditationTestCase(base.TestCase):
     def setUp(self):
         super().setUp()
         # Whatever other tests have left.
-        for place, value in (
-            ('nfv_sched.times.PROCESS', times.Times()),
-            ('nfv_sched.ledger.reader.LATEST', reader.Latest()),
-            ('nfv_sched.network.visit.PROCESS', visit.new_sources()),
-        ):
-            patch = mock.patch(place, value)
-            patch.start()
-            self.addCleanup(patch.stop)
-        refusals.LATEST.clear()
-        self.addCleanup(refusals.LATEST.clear)
+        process.STATE.reset()
+        visit.process_sources()
         sections = mock.patch.object(
             gmr.TextGuruMeditation, 'persistent_sections', [], create=True)
         sections.start()
@@ -161,9 +152,9 @@ class BrokenTest(MeditationTestCase):
 
     def test_values(self):
         for title, place, value in (
-            ('Ledger', 'nfv_sched.ledger.reader.LATEST', None),
-            ('Last refusals', 'nfv_sched.refusals.LATEST', [None]),
-            ('Time of filters', 'nfv_sched.times.PROCESS', None),
+            ('Ledger', 'nfv_sched.process.STATE.ledger', None),
+            ('Last refusals', 'nfv_sched.process.STATE.refusals', [None]),
+            ('Time of filters', 'nfv_sched.process.STATE.times', None),
         ):
             self.check(title, place, value)
 
@@ -196,7 +187,7 @@ class PartsTest(MeditationTestCase):
                 raise OSError('no route')
 
         refresher = Refresher()
-        figures = visit.PROCESS.figures
+        figures = visit.process_sources().figures
         with mock.patch.object(figures, 'peek', lambda: refresher):
             self.assertEqual(
                 ['not read yet'], self.parts()['Figures from Neutron'])
@@ -219,10 +210,10 @@ class PartsTest(MeditationTestCase):
         before = threading.active_count()
         self.parts()
         self.assertEqual(before, threading.active_count())
-        self.assertIsNone(visit.PROCESS.figures.peek())
+        self.assertIsNone(visit.process_sources().figures.peek())
 
     def test_claims(self):
-        memory = visit.PROCESS.recent
+        memory = visit.process_sources().recent
         demand = mock.Mock(vswitch_ports=1, rules=0)
         request = mock.Mock()
         memory.take(None, 'host1', 'a', demand, 9, 9, lambda: request)
@@ -234,8 +225,9 @@ class PartsTest(MeditationTestCase):
             self.parts()['Claims'])
 
     def test_ledger(self):
-        reader.LATEST.answered = time.monotonic() - 7
-        reader.LATEST.providers = 3
+        latest = process.STATE.ledger
+        latest.answered = time.monotonic() - 7
+        latest.providers = 3
         self.flags(ledger='placement')
         for told in (reader.MISSING_TOLD, reader.MALFORMED_TOLD):
             self.addCleanup(told.clear)
@@ -250,7 +242,7 @@ class PartsTest(MeditationTestCase):
     def test_refusals(self):
         """The last twenty, the newest first."""
         for number in range(25):
-            refusals.LATEST.append(refusals.Told(
+            process.STATE.refusals.append(process.LoggedRefusal(
                 number, f'server{number}', 'AFilter', 'no\nroom'))
         lines = self.parts()['Last refusals']
         self.assertEqual(20, len(lines))
@@ -258,8 +250,8 @@ class PartsTest(MeditationTestCase):
             '1970-01-01T00:00:24.000Z server24 AFilter: no room', lines[0])
 
     def test_times(self):
-        times.PROCESS.add('AFilter', 100, 0.001)
-        times.PROCESS.add('AFilter', 300, 0.003)
+        process.STATE.times.add('AFilter', 100, 0.001)
+        process.STATE.times.add('AFilter', 300, 0.003)
         self.assertEqual(
             ['AFilter: 2 passes, 400 hosts, mean 2.000 ms, longest 3.000 ms, '
              '10.0 us a host'], self.parts()['Time of filters'])

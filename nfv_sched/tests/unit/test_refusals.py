@@ -25,8 +25,8 @@ from nfv_sched.filters import nfv_topology
 from nfv_sched.filters import vswitch_numa_affinity
 from nfv_sched.journal import entry
 from nfv_sched.journal import files
-from nfv_sched.journal import writer
 from nfv_sched.network import sources
+from nfv_sched import process
 from nfv_sched import reasons
 from nfv_sched import refusals
 from nfv_sched import request
@@ -109,7 +109,7 @@ class TestJournal(base.TestCase):
     def setUp(self):
         super().setUp()
         self.directory = self.useFixture(fixtures.TempDir()).path
-        self.addCleanup(writer.PROCESS.stop)
+        self.addCleanup(process.STATE.reset)
         self.flags(decision_journal=self.directory)
         self.handler = nova_filters.HostFilterHandler()
         self.filters = [
@@ -130,7 +130,7 @@ class TestJournal(base.TestCase):
         self.assertEqual([], left)
 
     def written(self):
-        writer.PROCESS.stop()
+        process.STATE.journal.stop()
         return journal.read(self.directory).refusals
 
     def test_content(self):
@@ -177,7 +177,7 @@ class TestJournal(base.TestCase):
     def test_share_of_the_queue(self):
         """The queue knows the projects."""
         put = self.useFixture(fixtures.MockPatchObject(
-            writer.PROCESS, 'put')).mock
+            process.STATE.journal, 'put')).mock
         self.spec.project_id = uuids.project
         self.refuse()
         self.assertEqual(uuids.project, put.call_args.args[2])
@@ -220,7 +220,7 @@ class TestJournal(base.TestCase):
     def test_nothing_else_suffers(self):
         """If the journal itself is broken."""
         self.useFixture(fixtures.MockPatchObject(
-            writer.PROCESS, 'put', side_effect=ZeroDivisionError))
+            process.STATE.journal, 'put', side_effect=ZeroDivisionError))
         self.refuse()
         self.assertIn('A refusal is not in the decision journal',
                       self.log.output)

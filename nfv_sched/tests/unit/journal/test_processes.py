@@ -22,6 +22,7 @@ import fixtures
 from nfv_sched.advice import journal
 from nfv_sched.journal import files
 from nfv_sched.journal import writer
+from nfv_sched import process
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.journal import test_entry
 
@@ -35,14 +36,14 @@ def write(place, name, count=REFUSALS, project=''):
     """Write refusals of servers of a name, as fast as they can be kept."""
     for number in range(count):
         # Bound at once: the thread asks for it later.
-        writer.PROCESS.put(
+        process.STATE.journal.put(
             lambda number=number: test_entry.refusal(
                 HOSTS, server=f'{name}-{number}', unnamed=number,
                 time=writer.stamp(time.time()), project=project),
             place, project)
         if number % 50 == 49:
-            writer.PROCESS.stop()
-    writer.PROCESS.stop()
+            process.STATE.journal.stop()
+    process.STATE.journal.stop()
 
 
 def write_on_a_full_disk(place):
@@ -64,13 +65,13 @@ class ProcessesTest(base.TestCase):
             'nfv_sched.journal.writer.PAUSE', 0))
         self.directory = self.useFixture(fixtures.TempDir()).path
         self.place = writer.Place(self.directory, 96 * 1024)
-        self.addCleanup(writer.PROCESS.stop)
+        self.addCleanup(process.STATE.reset)
 
     def start(self, target, *args):
-        process = FORK.Process(target=target, args=args)
-        process.start()
-        self.addCleanup(process.kill)
-        return process
+        worker = FORK.Process(target=target, args=args)
+        worker.start()
+        self.addCleanup(worker.kill)
+        return worker
 
     def total(self):
         return sum(file.size for file in files.listed(self.directory))
@@ -96,8 +97,8 @@ class ProcessesTest(base.TestCase):
     def test_at_once(self):
         """The journal keeps to its size, and no line is torn."""
         # The thread of the parent is of no use to its children.
-        writer.PROCESS.put(lambda: test_entry.refusal(server='parent'),
-                           self.place)
+        process.STATE.journal.put(lambda: test_entry.refusal(server='parent'),
+                                  self.place)
         workers = [self.start(write, self.place, f'server{n}')
                    for n in range(WORKERS)]
         line = len(test_entry.entry.line(test_entry.refusal(HOSTS)))

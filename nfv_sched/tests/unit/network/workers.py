@@ -46,7 +46,7 @@ class Worker(service.Service):
     def _look():
         ports = None
         while True:
-            snapshot = visit.PROCESS.figures.get()
+            snapshot = visit.process_sources().figures.get()
             if snapshot is not None and len(snapshot.ports) != ports:
                 ports = len(snapshot.ports)
                 print(json.dumps([os.getpid(), ports]), flush=True)
@@ -56,7 +56,7 @@ class Worker(service.Service):
 def main():
     """Fork the workers and wait for a signal to end them."""
     neutron.CONF(['--config-file', sys.argv[1]], project='nova')
-    if visit.PROCESS.figures.get() is None:
+    if visit.process_sources().figures.get() is None:
         sys.exit('the parent has no snapshot')
     service.launch(neutron.CONF, Worker(), workers=WORKERS).wait()
 

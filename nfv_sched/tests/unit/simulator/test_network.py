@@ -216,13 +216,13 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                       failures[1])
 
     def test_nothing_is_left_behind(self):
-        process = visit.PROCESS
-        before = process.figures, process.recent
+        known = visit.process_sources()
+        before = known.figures, known.recent
         self.met('- {boot: s, flavor: f, networks: [lan], count: 3, '
                  'multi_create: true, expect: {placed: 3}}\n',
                  OPTIONS % 'ledger: placement' + HEAD)
-        self.assertEqual(before, (process.figures, process.recent))
-        self.assertEqual([], list(process.recent.hosts()))
+        self.assertEqual(before, (known.figures, known.recent))
+        self.assertEqual([], list(known.recent.hosts()))
         self.assertNotIn('Neutron cannot be read', self.log.output)
 
 

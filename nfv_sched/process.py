@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scheduler process keeps beyond its requests: one object, ``STATE``.
+
+It is made when this module is imported, that is when ``nova-scheduler`` loads
+its filters, before it forks its workers.  Nothing starts by that.
+
+Each worker has a copy after the fork.  It is empty, as the parent schedules
+nothing.  The threads that read Neutron and write the journal are kept by
+process ID, as those of a parent are of no use to its children: each worker
+starts its own at its first request.
+
+It ends with the process.  Tests reset it.
+"""
+
+import collections
+from collections.abc import Callable
+import threading
+import typing as ty
+
+from nfv_sched.journal import writer
+from nfv_sched.ledger import reader
+from nfv_sched.network import sources
+from nfv_sched import times
+
+
+class LoggedRefusal(ty.NamedTuple):
+    """A refusal as it was logged.
+
+    :ivar seconds: when, since the epoch
+    :ivar server: UUID; None if not known
+    :ivar filter: class name of the filter that refused the last host
+    :ivar text: the summary
+    """
+
+    seconds: float
+    server: str | None
+    filter: str
+    text: str
+
+
+class Process:
+    """The state of a process, for use by several threads.
+
+    :ivar times: how long the filters take
+    :ivar refusals: the last ones
+    :ivar ledger: the last answer of Placement
+    :ivar journal: writes the decision journal
+    :ivar network: sources of the network load of hosts; None until the first
+        filter or weigher of it is made
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._clear()
+
+    def _clear(self) -> None:
+        self.times = times.Times()
+        self.refusals: collections.deque[LoggedRefusal] = collections.deque(
+            maxlen=20)
+        self.ledger = reader.Latest()
+        self.journal = writer.Journal()
+        self.network: sources.Sources | None = None
+
+    def network_sources(
+        self, make: Callable[[], sources.Sources],
+    ) -> sources.Sources:
+        """Return the sources of the network load; made at the first call."""
+        network = self.network
+        if network is None:
+            with self._lock:
+                network = self.network = self.network or make()
+        return network
+
+    def reset(self) -> None:
+        """End the threads and forget everything; for tests."""
+        self.journal.stop()
+        if self.network is not None:
+            self.network.figures.stop()
+        self._clear()
+
+
+STATE = Process()
