@@ -18,6 +18,7 @@ that it fits.
 
 import functools
 
+from nfv_sched.host import visit
 from nfv_sched import limits
 from nfv_sched.numa import decide
 from nfv_sched.numa import evaluation as numa_evaluation
@@ -30,7 +31,6 @@ from nfv_sched import reasons
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
 from nfv_sched import terms
-from nfv_sched import visit
 
 
 def judge(host_state, request: Request,

@@ -25,6 +25,7 @@ from nova.scheduler import filters
 from oslo_log import log as logging
 
 from nfv_sched import conf
+from nfv_sched.host import visit
 from nfv_sched import meditation
 from nfv_sched.network import turn
 from nfv_sched.nova import scheduler
@@ -37,7 +38,6 @@ from nfv_sched import refusals
 from nfv_sched import request as nfv_request
 from nfv_sched.rules import base as rules_base
 from nfv_sched import terms as nfv_terms
-from nfv_sched import visit
 
 LOG = logging.getLogger(__name__)
 

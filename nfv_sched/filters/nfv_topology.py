@@ -12,11 +12,11 @@
 """The filter that takes the place of Nova's NUMATopologyFilter."""
 
 from nfv_sched.filters import base
+from nfv_sched.host import visit
 from nfv_sched.numa import decide
 from nfv_sched import plain
 from nfv_sched import reasons
 from nfv_sched import terms
-from nfv_sched import visit
 
 _NO_CANDIDATES = decide.Decision(False, reasons.Reason(
     reasons.HOST, 'Placement', 'an allocation candidate needed'))

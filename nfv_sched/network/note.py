@@ -3,7 +3,7 @@
 
 One object for each server of a request, kept on the request note, so that all
 filters of limits see the same figures.  What is known of NUMA nodes is kept
-for each host; see :mod:`nfv_sched.visit`.
+for each host; see :mod:`nfv_sched.host.visit`.
 """
 
 from nfv_sched.ledger import reader

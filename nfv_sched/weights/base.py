@@ -16,11 +16,11 @@ from collections.abc import Sequence
 
 from oslo_log import log as logging
 
+from nfv_sched.host import visit
 from nfv_sched.numa import decide
 from nfv_sched import request as nfv_request
 from nfv_sched.rules import base as rules_base
 from nfv_sched import terms as nfv_terms
-from nfv_sched import visit
 from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from oslo_log import log as logging
 
+from nfv_sched.host import visit
 from nfv_sched.numa import decide
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
@@ -23,7 +24,6 @@ from nfv_sched.numa import topology
 from nfv_sched import plain
 from nfv_sched import request as nfv_request
 from nfv_sched import terms as nfv_terms
-from nfv_sched import visit
 from nfv_sched.weights import multiplier
 
 LOG = logging.getLogger(__name__)

@@ -31,12 +31,12 @@ from nfv_sched.tests import base
 ROOT = pathlib.Path(base.__file__).parent.parent
 
 #: Folders in which each module has a test module of its name.
-TESTED = ('filters', 'numa', 'rules', 'weights')
+TESTED = ('filters', 'host', 'numa', 'rules', 'weights')
 #: What is in these has one in folder of tests, if it is more than a base.
 OPTIONAL = ('__init__', 'base')
 
 #: Folders that know nothing of those who use them.
-LOWER = ('ledger', 'machine', 'network', 'numa', 'rules')
+LOWER = ('host', 'ledger', 'machine', 'network', 'numa', 'rules')
 UPPER = ('advice', 'cmd', 'filters', 'render', 'simulator', 'weights')
 
 #: What is imported of Nova elsewhere than in the modules that are for that.

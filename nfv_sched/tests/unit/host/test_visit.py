@@ -13,11 +13,11 @@
 
 from unittest import mock
 
+from nfv_sched.host import visit
 from nfv_sched import request as nfv_request
 from nfv_sched import terms
 from nfv_sched.tests import base
 from nfv_sched.tests.unit import clouds
-from nfv_sched import visit
 
 _DECIDE = 'nfv_sched.numa.decide.decide'
 
