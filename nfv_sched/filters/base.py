@@ -176,14 +176,16 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
         passed, refused = [], []
         for host_state in host_states:
             try:
-                reason = self._refusal(
+                decision = self.decide(
                     host_state, request, request_note, prepared)
+                if decision.accepted or nfv_terms.left_to_others(
+                        request_note, type(self).__name__, decision):
+                    passed.append(host_state)
+                    continue
+                reason = decision.reason
             except Exception as exc:
                 reason = self._unjudged(host_state, exc)
-            if reason is None:
-                passed.append(host_state)
-            else:
-                refused.append((host_state.host, reason))
+            refused.append((host_state.host, reason))
         return passed, refused
 
     def _read(self, request_note: nfv_request.RequestNote, spec_obj):
@@ -194,17 +196,6 @@ class NFVHostFilter(filters.BaseHostFilter, metaclass=abc.ABCMeta):
                           'is accepted for it',
                           getattr(spec_obj, 'instance_uuid', None))
             return None
-
-    def _refusal(
-        self, host_state, request: nfv_request.Request,
-        request_note: nfv_request.RequestNote, prepared: ty.Any,
-    ) -> reasons.Lazy | None:
-        """The reason for which a host is refused; None if it passes."""
-        decision = self.decide(host_state, request, request_note, prepared)
-        if decision.accepted or nfv_terms.left_to_others(
-                request_note, type(self).__name__, decision):
-            return None
-        return decision.reason
 
     def _unjudged(self, host_state, exc: Exception) -> reasons.Reason:
         """The reason to refuse a host that could not be judged.

@@ -120,9 +120,24 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
 
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""
-        reason = self._refusal(host_state, request, request_note, prepared)
-        return _ACCEPTED if reason is None else decide.Decision(
-            False, reason, ())
+        room = prepared
+        allowance = room.allowances.of(host_state)
+        if allowance.reason is not None:
+            return decide.Decision(False, allowance.reason, ())
+        if not room.need:
+            return _ACCEPTED
+        shown = room.shown.get(host_state.host, usage.NO_USAGE)
+        own = room.own_on(host_state) if room.own else None
+        if own is None and allowance.picky:
+            reason = self.host_refusal(allowance.limits, shown)
+            if reason is not None:
+                return decide.Decision(False, reason, ())
+        left = room.left(host_state, allowance, shown, own)
+        if left < room.need:
+            return decide.Decision(
+                False, functools.partial(room.full, allowance, left), ())
+        turn.contest(host_state, room.network)
+        return _ACCEPTED
 
     def _pass_all(self, host_states, request, request_note):
         passed, refused = super()._pass_all(
@@ -149,25 +164,6 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
         return quantity.Allowance(
             reason, limits, limit, room if network.fresh else math.inf,
             network.fresh and self.is_picky(limits))
-
-    def _refusal(self, host_state, request, request_note, room):
-        # If there is none, the host is prepared for the claim.
-        allowance = room.allowances.of(host_state)
-        if allowance.reason is not None:
-            return allowance.reason
-        if not room.need:
-            return None
-        shown = room.shown.get(host_state.host, usage.NO_USAGE)
-        own = room.own_on(host_state) if room.own else None
-        if own is None and allowance.picky:
-            reason = self.host_refusal(allowance.limits, shown)
-            if reason is not None:
-                return reason
-        left = room.left(host_state, allowance, shown, own)
-        if left < room.need:
-            return functools.partial(room.full, allowance, left)
-        turn.contest(host_state, room.network)
-        return None
 
     def _stale(self, need: int,
                snapshot: usage.Snapshot | None) -> reasons.Reason:
