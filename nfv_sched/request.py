@@ -66,8 +66,11 @@ class Request:
     :ivar security_groups: UUIDs of the security groups of ports that Nova
         creates, or ``default``
     :ivar project: UUID of the project
-    :ivar plain: whether :mod:`nfv_sched.plain` can decide: a guest NUMA
-        topology, no rules, no error, and no doubt about a tunnel
+    :ivar plain: whether Nova's own rules decide about the guest's NUMA
+        topology: there are no others, no error, and no doubt about a tunnel
+    :ivar one_cell: whether the guest fits a host if it fits one of its NUMA
+        cells: the request is ``plain``, the guest has one NUMA cell, and
+        neither networks nor a choice of page sizes matter
     """
 
     policy: nfv_policy.NFVPolicy
@@ -86,6 +89,7 @@ class Request:
     security_groups: tuple[str, ...]
     project: str | None
     plain: bool
+    one_cell: bool
 
 
 class DecisionOptions(ty.NamedTuple):
@@ -126,9 +130,8 @@ class RequestNote:
         count
     :ivar terms: value of ``ran`` -> ``decide.Terms``
     :ivar decisions: (``id`` of the terms, whether rules lower the CPU ratio
-        of the host, its shape) -> ``decide.Decision``; in
-        :mod:`nfv_sched.plain`, shape of the PCI devices of a host ->
-        ``pci.Devices``
+        of the host, its shape) -> ``decide.Decision``; and shape of the PCI
+        devices of a host -> ``pci.Devices``
     :ivar instance: UUID of the server that is being placed
     :ivar before: UUIDs of the servers of the request that filters have looked
         at before it
@@ -280,6 +283,8 @@ class RequestNote:
                     _needs_threads(extra_specs, properties)))
             except base.RequestError as exc:
                 error = exc.reason
+        plain = (not found and error is None and guest is not None and
+                 not uncertain and not untrue)
         return Request(
             policy=policy, guest=guest, pristine=self._pristine,
             rules=found, physnets=physnets,
@@ -289,8 +294,9 @@ class RequestNote:
             nics=_nics(networks, is_move),
             security_groups=_security_groups(security_groups),
             project=project if isinstance(project, str) else None,
-            plain=(not found and error is None and guest is not None and
-                   not uncertain and not untrue))
+            plain=plain,
+            one_cell=(plain and len(guest.cells) == 1 and
+                      not (guest.any_pages or physnets or tunneled)))
 
 
 def note_of(spec_obj) -> RequestNote:

@@ -47,6 +47,7 @@ from nfv_sched import extensions
 from nfv_sched.filters import base as filters_base
 from nfv_sched.filters import network as network_filters
 from nfv_sched.filters import nfv_topology
+from nfv_sched.host import decide
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import usage
 from nfv_sched.network import visit as network_visit
@@ -625,9 +626,9 @@ class Guest:
         if cpu is None or ram is None:
             return rooms.NO_RATIOS
         if self.wanted.terms is not None and host.room.host is not None:
-            for rule in self.wanted.terms.capping:
-                cpu = rule.cpu_ratio(host.room.host, cpu, functools.partial(
-                    _limit, state))
+            cpu = decide.capped_ratio(
+                host.room.host, cpu, self.wanted.terms.capping,
+                functools.partial(nova_scheduler.host_limit, state))
         return fit.ratios(cpu, ram)
 
     # -- filters
@@ -779,8 +780,3 @@ def _burden(host_state, load: Load) -> dict[str, ty.Any]:
         {'allocations': {host_state.uuid: {'resources': {}}},
          'mappings': {'': [host_state.uuid]}}]
     return before
-
-
-def _limit(host_state, name: str) -> float:
-    return nova_scheduler.aggregate_limit(
-        host_state, name, nova_scheduler.CONF.nfv_sched[name])

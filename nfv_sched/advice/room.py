@@ -26,7 +26,8 @@ import dataclasses
 import sys
 import typing as ty
 
-from nfv_sched.numa import decide
+from nfv_sched.host import decide
+from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import pack
@@ -73,7 +74,7 @@ class Wanted:
     """
 
     request: nfv_request.Request
-    terms: decide.Terms | None = None
+    terms: numa_decide.Terms | None = None
     limited: bool = True
     sorting: numa_evaluation.CellSorting = numa_evaluation.CellSorting()
     limits_lost: bool = False
@@ -157,41 +158,44 @@ def place_first(
         candidate, left, decision.degrees)
 
 
-_REFUSED = decide.Decision(False)
+_REFUSED = numa_decide.Decision(False)
 
 
 def _decide(
     wanted: Wanted, room: Room, ratios: fit.Ratios, mapping: Mapping | None,
-) -> tuple[decide.Decision, numa_evaluation.Evaluation | None]:
-    """What the filters decide, and where the guest fits."""
-    request, host, terms = wanted.request, room.host, wanted.terms
+) -> tuple[numa_decide.Decision, numa_evaluation.Evaluation | None]:
+    """Return what the filters decide, and where the guest fits.
+
+    The latter is None if the host is refused, or the guest has no NUMA
+    topology.
+    """
+    request, terms = wanted.request, wanted.terms
     if request.error is not None:
         return _REFUSED, None
-    if terms is not None and host is not None and any(
-            rule.never(host) is not None for rule in terms.refusing):
-        return _REFUSED, None
-    devices = devices_of(wanted, room, mapping)
+    if not wanted.limited:
+        ratios = NO_RATIOS
+    host = decide.HostResources(
+        None, ratios.cpu, ratios.ram,
+        None if room.devices is None else room.devices.pools,
+        topology=room.host)
+    decision = numa_decide.PLAIN
+    if terms is not None:
+        decision = decide.decide(host, request, mapping, terms)
+        if not decision.accepted:
+            return decision, None
+    # Nova's own filters: of PCI devices, and of NUMA topology if enabled.
+    devices = host.devices(request, mapping)
     if request.demands and (
             devices is None or devices.taken(None) is None):
         return _REFUSED, None
     if request.guest is None:
-        return (decide.PLAIN if terms is None
-                else decide.floating(host, terms)), None
-    if host is None:
+        return decision, None
+    if room.host is None:
         return _REFUSED, None
-    evaluation = _evaluation(
-        wanted, room, host, ratios if wanted.limited else NO_RATIOS)
-    decision: decide.Decision | None = decide.PLAIN
-    if terms is not None:
-        decision = None
-        if not terms.rules and not terms.keeps_room:
-            decision = decide.decide_plain(evaluation, request, devices)
-        if decision is None:
-            decision = decide.decide(evaluation, request, terms, devices)
-    elif wanted.limited and not evaluation.accepted(
-            decide.claim_groups(host, request, decide.PLAIN),
+    evaluation = host.evaluate(request, wanted.sorting)
+    if terms is None and wanted.limited and not evaluation.accepted(
+            numa_decide.claim_groups(room.host, request, decision),
             None if devices is None else devices.stock):
-        # Nova's own filter drops the allocation candidate.
         return _REFUSED, None
     return decision, evaluation
 
@@ -208,7 +212,7 @@ def _evaluation(wanted: Wanted, room: Room, host: topology.HostTopology,
 
 def _claim(
     wanted: Wanted, room: Room, mapping: Mapping | None,
-    decision: decide.Decision,
+    decision: numa_decide.Decision,
     evaluation: numa_evaluation.Evaluation | None,
 ) -> Room | None:
     """What is left of a host after the claim; None if that fails."""
@@ -221,7 +225,7 @@ def _claim(
     if wanted.limited and wanted.limits_lost:
         evaluation = _evaluation(wanted, room, evaluation.host, NO_RATIOS)
     elif wanted.limited:
-        groups = decide.claim_groups(
+        groups = numa_decide.claim_groups(
             evaluation.host, wanted.request, decision)
     claimed = evaluation.claimed(
         groups, None if devices is None else devices.stock)

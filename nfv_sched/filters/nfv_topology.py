@@ -14,7 +14,6 @@
 from nfv_sched.filters import base
 from nfv_sched.host import visit
 from nfv_sched.numa import decide
-from nfv_sched import plain
 from nfv_sched import reasons
 from nfv_sched import terms
 
@@ -43,7 +42,7 @@ class NFVTopologyFilter(base.NFVHostFilter):
         return request.guest is not None or bool(request.rules)
 
     def prepare(self, request, request_note):
-        """The terms, for what :mod:`nfv_sched.plain` cannot decide."""
+        """The terms."""
         return terms.of(request_note, request)
 
     def decide(self, host_state, request, request_note, prepared):
@@ -53,12 +52,8 @@ class NFVTopologyFilter(base.NFVHostFilter):
             candidates = host_state.allocation_candidates
             if candidates is None or not len(candidates):
                 return _NO_CANDIDATES
-            if request.plain and None not in (
-                    host_state.cpu_allocation_ratio,
-                    host_state.ram_allocation_ratio,
-            ) and not prepared.keeps_room:
-                decision = plain.judge(host_state, request, request_note)
-                if decision is not None:
-                    return decision
+        if request.plain and not prepared.keeps_room:
+            return visit.judge_once(
+                host_state, request_note, request, prepared)
         return visit.of(host_state, request_note).judge(
             host_state, request, prepared)

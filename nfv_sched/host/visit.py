@@ -18,26 +18,20 @@ out again and none depends on another having run.
 
 import functools
 import typing as ty
+import weakref
 
+from nfv_sched.host import decide
 from nfv_sched import limits
 from nfv_sched.nova import scheduler
-from nfv_sched.numa import decide
-from nfv_sched.numa import evaluation as numa_evaluation
-from nfv_sched.numa import fit
-from nfv_sched.numa import pci
+from nfv_sched.numa import decide as numa_decide
+from nfv_sched.numa.decide import Decision
+from nfv_sched.numa.decide import Terms
 from nfv_sched.numa import shape
-from nfv_sched.numa import topology
 from nfv_sched import reasons
 from nfv_sched.request import Request
 from nfv_sched.request import RequestNote
 
 _VISIT = '_nfv_sched_visit'
-
-NO_HOST_TOPOLOGY = decide.Decision(False, reasons.Reason(
-    reasons.HOST, 'NUMA topology', 'a host with a NUMA topology needed'))
-_NO_RATIOS = decide.Decision(False, reasons.Reason(
-    reasons.HOST, 'NUMA topology',
-    'a host that reports its allocation ratios needed'))
 
 
 class Visit(scheduler.Watcher):
@@ -49,35 +43,30 @@ class Visit(scheduler.Watcher):
     :param note: the note of the request
     :param host_state: ``nova.scheduler.host_manager.HostState``
 
-    :ivar view: the host's NUMA nodes; None if it reports none
-    :ivar evaluation: where the guest fits; None if the decision did not need
-        it
+    :ivar host: the host as the last decision has found it; None before that
     """
 
-    __slots__ = ('note', 'view', 'evaluation', '_known', '_decision',
-                 '_judged', '_written', '_ratio', '_choices', '_held',
-                 '_placed', '_devices')
+    __slots__ = ('note', 'host', '_known', '_decision', '_judged', '_written',
+                 '_ratio', '_choices', '_held', '_placed')
 
     def __init__(self, note: RequestNote, host_state):
         self.note = note
-        self.view: topology.HostTopology | None = None
-        self.evaluation: numa_evaluation.Evaluation | None = None
+        self.host: decide.HostResources | None = None
         self._known: tuple | None = None
-        self._decision: decide.Decision | None = None
-        self._devices: pci.HostDevices | None = None
+        self._decision: Decision | None = None
         # Whether judge() has made the decision: candidates dropped and limits
         # written. After decision() they are not.
         self._judged = False
         # The last decision that accepted the host, and the CPU allocation
         # ratio for its limits.
-        self._written: decide.Decision | None = None
+        self._written: Decision | None = None
         self._ratio = 0.0
         # Mappings of each allocation candidate that was kept, and the decision
         # for it; empty if only the first was decided about.
-        self._choices: ty.Sequence[tuple[ty.Any, decide.Decision]] = ()
+        self._choices: ty.Sequence[tuple[ty.Any, Decision]] = ()
         # The decision for the server of the request that was placed here
         # last, and how many were.
-        self._held: decide.Decision | None = None
+        self._held: Decision | None = None
         self._placed = 0
         scheduler.when_placed(host_state, self)
 
@@ -91,9 +80,8 @@ class Visit(scheduler.Watcher):
         written = self._written
         if written is None or host_state.__dict__.get(_VISIT) is not self:
             return
-        claimed = _first(host_state.allocation_candidates)
-        if self._choices and claimed is not None:
-            mappings = claimed.get('mappings')
+        if self._choices:
+            mappings = first_mapping(host_state)
             written = self._written = next(
                 (decision for known, decision in self._choices
                  if known == mappings), written)
@@ -102,13 +90,12 @@ class Visit(scheduler.Watcher):
 
     def after_placed(self, host_state, spec_obj):
         """Remember the decision that this server was placed by."""
-        self._held = self._written or decide.PLAIN
+        self._held = self._written or numa_decide.PLAIN
         self._placed += 1
 
     # -- decisions
 
-    def _key(self, host_state, request: Request,
-             terms: decide.Terms) -> tuple:
+    def _key(self, host_state, request: Request, terms: Terms) -> tuple:
         """All that the decision depends on, to be compared.
 
         And the host's limits: they are written again if somebody has replaced
@@ -121,8 +108,7 @@ class Visit(scheduler.Watcher):
             host_state.pci_stats, left, first, host_state.limits,
             host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio)
 
-    def judge(self, host_state, request: Request,
-              terms: decide.Terms) -> decide.Decision:
+    def judge(self, host_state, request: Request, terms: Terms) -> Decision:
         """Decide, and change the host's allocation candidates and limits.
 
         Allocation candidates that the host cannot serve are dropped, and the
@@ -138,17 +124,20 @@ class Visit(scheduler.Watcher):
         if self._judged and self._known == self._key(
                 host_state, request, terms):
             return self._decision
-        decision = self._settle(host_state, request, terms)
+        decision = self._decide_for_all(host_state, request, terms)
         if decision is None:
-            if len(host_state.allocation_candidates) > 1 and (
-                    request.demands or not self.evaluation.uniform):
-                decision = self._judge_candidates(host_state, request, terms)
+            candidates, evaluation = (
+                host_state.allocation_candidates, self.host.evaluation)
+            if len(candidates) > 1 and (
+                    request.demands or not evaluation.uniform):
+                decision = self._judge_candidates(candidates, request, terms)
             else:
                 self._choices = ()
-                decision = self._decide_first(host_state, request, terms)
+                decision = self._decide_candidate(
+                    request, terms, first_mapping(host_state))
             if decision.accepted:
                 self._written = decision
-                self._ratio = self.evaluation.ratios.cpu
+                self._ratio = evaluation.ratios.cpu
                 # Servers of the request that are here already keep their
                 # limits until one more is placed.
                 if self._held is None:
@@ -160,7 +149,7 @@ class Visit(scheduler.Watcher):
         return decision
 
     def decision(self, host_state, request: Request,
-                 terms: decide.Terms) -> decide.Decision:
+                 terms: Terms) -> Decision:
         """Decide by the first allocation candidate; change nothing.
 
         For weighers.  Parameters, result and errors are those of
@@ -168,74 +157,38 @@ class Visit(scheduler.Watcher):
         """
         key = self._key(host_state, request, terms)
         if self._known != key:
-            decision = self._settle(host_state, request, terms)
+            decision = self._decide_for_all(host_state, request, terms)
             if decision is None:
-                decision = self._decide_first(host_state, request, terms)
+                decision = self._decide_candidate(
+                    request, terms, first_mapping(host_state))
             self._decision = decision
             self._known = key
         return self._decision
 
-    def _settle(self, host_state, request: Request,
-                terms: decide.Terms) -> decide.Decision | None:
-        """Read the host's NUMA nodes and work out where the guest fits.
-
-        :returns: the decision, if it does not depend on where the guest fits;
-            else None, and ``evaluation`` is set
-        """
+    def _decide_for_all(self, host_state, request: Request,
+                        terms: Terms) -> Decision | None:
+        """Decide, if the allocation candidate makes no difference."""
         self._known, self._judged = None, False
-        self.evaluation = self._devices = None
-        view = self.view = topology.host_topology(host_state.numa_topology)
-        if view is not None:
-            for rule in terms.refusing:
-                reason = rule.never(view)
-                if reason is not None:
-                    return decide.Decision(False, reason, rule.filters)
-        if request.guest is None:
-            return decide.floating(view, terms)
-        if view is None:
-            return NO_HOST_TOPOLOGY
-        ratio = host_state.cpu_allocation_ratio
-        if ratio is None or host_state.ram_allocation_ratio is None:
-            return _NO_RATIOS
-        for rule in terms.capping:
-            ratio = rule.cpu_ratio(
-                view, ratio, functools.partial(_limit, host_state))
-        self.evaluation = numa_evaluation.Evaluation(
-            view, request.guest,
-            fit.ratios(ratio, host_state.ram_allocation_ratio),
-            pools(host_state), bool(request.demands), terms.sorting,
-            request.pristine)
-        return None
+        self.host = resources(host_state, terms)
+        return decide.decide_for_all(self.host, request, terms)
 
-    def _decide_first(self, host_state, request: Request,
-                      terms: decide.Terms) -> decide.Decision:
-        """Decide by the first allocation candidate, or without any."""
-        mapping = first_mapping(host_state)
-        if not terms.rules and not terms.keeps_room:
-            decision = decide.decide_plain(
-                self.evaluation, request, self._devices_of(
-                    host_state, request, mapping))
-            if decision is not None:
-                return decision
-        return self._decide_candidate(host_state, request, terms, mapping)
-
-    def _judge_candidates(self, host_state, request: Request,
-                          terms: decide.Terms) -> decide.Decision:
+    def _judge_candidates(self, candidates: list, request: Request,
+                          terms: Terms) -> Decision:
         """Decide about each allocation candidate; drop those that are refused.
 
         :returns: the decision for the first that is kept; if none is, a
             refusal by a rule if there is one, else one for lack of room
         """
-        traces = None
-        if not self.evaluation.uniform and not terms.strict:
+        evaluation, traces = self.host.evaluation, None
+        if not evaluation.uniform and not terms.strict:
             # Nova tries one candidate after the other on the same guest
             # cells: what a failed search writes there changes the next.
-            traces = self.evaluation.request_traces()
+            traces = evaluation.request_traces()
         prefixes = tuple(demand.request_id for demand in request.demands
                          if demand.request_id)
         kept, decision, done = [], None, {}
-        for candidate in host_state.allocation_candidates:
-            mapping = _mapping(candidate)
+        for candidate in candidates:
+            mapping = candidate.get('mappings') or {}
             key = None
             if traces is None:  # the order does not matter
                 key = repr(sorted(
@@ -244,38 +197,37 @@ class Visit(scheduler.Watcher):
             made = done.get(key)
             if made is None:
                 made = self._decide_candidate(
-                    host_state, request, terms, mapping, traces)
+                    request, terms, mapping, traces)
                 if key is not None:
                     done[key] = made
             if made.accepted:
                 kept.append((made, candidate))
             if decision is None or (
-                    decision.refused_by == decide.FIT
+                    decision.refused_by == numa_decide.FIT
                     and not decision.accepted and not made.accepted):
                 decision = made  # it may be refused by a rule
-        self._choices = [(candidate.get('mappings'), made)
+        self._choices = [(candidate.get('mappings') or {}, made)
                          for made, candidate in kept]
         if kept:
             # Nova claims the first. Equal ones stay in Placement's order.
             kept.sort(key=lambda item: -item[0].value)
             decision = kept[0][0]
             # In place: the list may be a network.turn.Contested.
-            host_state.allocation_candidates[:] = [
-                candidate for _made, candidate in kept]
+            candidates[:] = [candidate for _made, candidate in kept]
         return decision
 
     def _decide_candidate(
-        self, host_state, request: Request, terms: decide.Terms, mapping,
-        traces=None,
-    ) -> decide.Decision:
+        self, request: Request, terms: Terms, mapping: ty.Mapping,
+        traces: ty.Any = None,
+    ) -> Decision:
         """Decide by one allocation candidate, once for hosts of one shape.
 
         :param mapping: which provider gives which PCI device
         :param traces: what Nova's earlier searches have left on the guest
         """
-        evaluation = self.evaluation
-        key = None
-        capped = evaluation.ratios.cpu != host_state.cpu_allocation_ratio
+        host, key = self.host, None
+        evaluation = host.evaluation
+        capped = evaluation.ratios.cpu != host.cpu_ratio
         if traces is None and self._held is None:
             key = shape.of(evaluation, terms, request.demands, mapping)
         if key is not None:
@@ -288,8 +240,8 @@ class Visit(scheduler.Watcher):
         if known is not None and known.accepted:
             return known
         again = functools.partial(
-            self._work_out, host_state, request, terms, mapping, traces,
-            evaluation, self._held)
+            decide.decide_candidate, host, request, mapping, terms, traces,
+            self._held)
         if known is None:
             known = again()
             # Which rule refuses a host may depend on its own ratio.
@@ -298,7 +250,7 @@ class Visit(scheduler.Watcher):
         else:
             # The figures in a reason differ between hosts of one shape.
             reason = known.reason
-            known = decide.Decision(False, lambda: reasons.resolve(
+            known = Decision(False, lambda: reasons.resolve(
                 again().reason or reason), known.refused_by)
         return known
 
@@ -314,52 +266,8 @@ class Visit(scheduler.Watcher):
         :returns: position of the host cell of each guest cell; None if it is
             not known
         """
-        if self.evaluation is None:
-            return None
-        mapping = first_mapping(host_state)
-        return decide.expected(
-            self.evaluation, request, self._decision,
-            self._devices_of(host_state, request, mapping))
-
-    def _work_out(
-        self, host_state, request: Request, terms: decide.Terms, mapping,
-        traces, evaluation: numa_evaluation.Evaluation,
-        held: decide.Decision | None,
-    ) -> decide.Decision:
-        """Decide by one allocation candidate; see ``decide.decide``.
-
-        :param mapping: which provider gives which PCI device
-        :param traces: what Nova's earlier searches have left on the guest
-        :param evaluation: where the guest fits
-        :param held: the decision for the server that the same request placed
-            here last
-        """
-        decision = decide.decide(
-            evaluation, request, terms,
-            self._devices_of(host_state, request, mapping), traces, held)
-        ratio = host_state.cpu_allocation_ratio
-        if not decision.accepted and decision.refused_by == decide.FIT and (
-                evaluation.ratios.cpu != ratio):
-            for rule in terms.rules:
-                reason = rule.too_full(evaluation, fit.ratios(
-                    ratio, evaluation.ratios.ram))
-                if reason is not None:
-                    return decide.Decision(False, reason, rule.filters)
-        return decision
-
-    def _devices_of(self, host_state, request: Request,
-                    mapping) -> pci.Devices | None:
-        """The host's free PCI devices, as one allocation candidate has them.
-
-        :param mapping: which provider gives which PCI device
-        :returns: None if the request asks for none, or the host reports none
-        """
-        free = pools(host_state)
-        if not request.demands or free is None:
-            return None
-        if self._devices is None:
-            self._devices = pci.HostDevices(free, request.demands, self.view)
-        return pci.Devices(self._devices, mapping)
+        return decide.expected_cells(
+            self.host, request, first_mapping(host_state), self._decision)
 
 
 def of(host_state, note: RequestNote) -> Visit:
@@ -374,37 +282,60 @@ def of(host_state, note: RequestNote) -> Visit:
     return visit
 
 
-def _first(candidates_left):
-    """The allocation candidate that Nova claims, or None."""
-    # Not "if candidates_left": turn.Contested acts when Nova asks that.
-    return candidates_left[0] if candidates_left is not None and len(
-        candidates_left) else None
+def judge_once(host_state, note: RequestNote, request: Request,
+               terms: Terms) -> Decision:
+    """Decide as :meth:`Visit.judge`, if no other filter or weigher asks.
+
+    Nothing is kept on the host, for speed.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState``; not with an
+        empty list of allocation candidates
+    :param request: the request, which is ``plain``
+    """
+    candidates = host_state.allocation_candidates
+    if candidates is not None and len(candidates) > 1 and (
+            request.demands or not request.one_cell):
+        return of(host_state, note).judge(host_state, request, terms)
+    host = decide.HostResources(
+        host_state.numa_topology, host_state.cpu_allocation_ratio,
+        host_state.ram_allocation_ratio,
+        getattr(host_state.pci_stats, 'pools', None), None, note.decisions)
+    mapping = None
+    if request.demands and candidates is not None:
+        mapping = candidates[0].get('mappings')
+    decision = decide.decide(host, request, mapping, terms)
+    if decision.accepted:
+        limits.write(host_state, note, request, decision,
+                     host_state.cpu_allocation_ratio)
+    return decision
 
 
-def _mapping(candidate) -> ty.Mapping:
-    """Request group -> resource provider UUIDs; empty if not known."""
-    return candidate.get('mappings') or {} if candidate else {}
+def resources(host_state,
+              terms: Terms | None = None) -> decide.HostResources:
+    """Return the free resources of a host.
+
+    :param host_state: ``nova.scheduler.host_manager.HostState``
+    :param terms: how to decide; None if no rule counts
+    """
+    limit = None
+    if terms is not None and terms.capping:
+        # A strong reference would keep the host longer than its request.
+        limit = functools.partial(
+            scheduler.host_limit, weakref.proxy(host_state))
+    return decide.HostResources(
+        host_state.numa_topology, host_state.cpu_allocation_ratio,
+        host_state.ram_allocation_ratio,
+        getattr(host_state.pci_stats, 'pools', None), limit)
 
 
 def first_mapping(host_state) -> ty.Mapping:
-    """Which provider gives which PCI device, by the first candidate.
+    """Return which provider gives which PCI device, by the first candidate.
 
     :param host_state: ``nova.scheduler.host_manager.HostState``
     :returns: request group -> resource provider UUIDs; empty if not known
     """
-    return _mapping(_first(host_state.allocation_candidates))
-
-
-def pools(host_state) -> list | None:
-    """The PCI device pools of a host, with counts of free devices.
-
-    :param host_state: ``nova.scheduler.host_manager.HostState``
-    :returns: None if the host reports no PCI devices
-    """
-    return getattr(host_state.pci_stats, 'pools', None)
-
-
-def _limit(host_state, name: str) -> float:
-    """A limit of ``[nfv_sched]``, or of the host's aggregates."""
-    return scheduler.aggregate_limit(
-        host_state, name, scheduler.CONF.nfv_sched[name])
+    candidates = host_state.allocation_candidates
+    # Not "if candidates": turn.Contested acts when Nova asks that.
+    if candidates is None or not len(candidates):
+        return {}
+    return candidates[0].get('mappings') or {}

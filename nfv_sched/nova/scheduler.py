@@ -297,6 +297,14 @@ def aggregate_limit(host_state, name: str, default: float) -> float:
         for number in aggregate_numbers(host_state, name) or [default]])
 
 
+def host_limit(host_state, name: str) -> float:
+    """Return a limit of ``[nfv_sched]``, or of the host's aggregates.
+
+    :param host_state: see :func:`aggregate_numbers`
+    """
+    return aggregate_limit(host_state, name, CONF.nfv_sched[name])
+
+
 def _aggregates_of(host_state) -> tuple:
     """The aggregates of a host; none if they cannot be read."""
     try:

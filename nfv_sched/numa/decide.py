@@ -159,24 +159,6 @@ def _network_groups(
     return groups, tunnel
 
 
-def expected(
-    evaluation: Evaluation, networks: Networks, decision: Decision,
-    devices: pci.Devices | None = None,
-) -> tuple[int, ...] | None:
-    """The host cells that the claim is expected to choose.
-
-    :param evaluation: where the guest fits
-    :param networks: those of the request
-    :param decision: the decision, which accepts the host
-    :param devices: the PCI devices of the host; None if none are asked for
-    :returns: position of the host cell of each guest cell; None if the claim
-        is expected to fail
-    """
-    return evaluation.choose(
-        claim_groups(evaluation.host, networks, decision),
-        None if devices is None else devices.stock)
-
-
 def claim_groups(
     host: topology.HostTopology, networks: Networks, decision: Decision,
 ) -> list[int]:
@@ -206,37 +188,6 @@ def floating(host: topology.HostTopology | None, terms: Terms) -> Decision:
             return Decision(False, found, rule.filters)
         degrees[rule.text] = found
     return Decision(True, degrees=degrees)
-
-
-def decide_plain(
-    evaluation: Evaluation, networks: Networks,
-    devices: pci.Devices | None = None,
-) -> Decision | None:
-    """Decide by Nova's own rules only, for one allocation candidate.
-
-    This is the hot path.
-
-    :param evaluation: where the guest fits
-    :param networks: those of the request
-    :param devices: the PCI devices of the host; None if none are asked for
-    :returns: None if only :func:`decide` can tell: if the tunnel is uncertain,
-        or Nova's claim might search for too long
-    """
-    if evaluation.many_permutations or networks.tunnel_uncertain:
-        return None
-    groups: list[int] = []
-    if networks.physnets or networks.tunneled:
-        physnets, tunnel = _network_groups(evaluation.host, networks)
-        groups = physnets + tunnel
-    traces = None
-    if not evaluation.uniform:
-        traces = evaluation.request_traces()
-    if evaluation.accepted(
-            groups, None if devices is None else devices.stock, traces):
-        return PLAIN
-    return Decision(False, functools.partial(
-        shortage.capacity_reason, evaluation, groups=groups,
-        devices=devices))
 
 
 def decide(

@@ -15,13 +15,10 @@ from collections.abc import Sequence
 
 from oslo_log import log as logging
 
+from nfv_sched.host import decide
 from nfv_sched.host import visit
-from nfv_sched.numa import decide
-from nfv_sched.numa import evaluation as numa_evaluation
-from nfv_sched.numa import fit
+from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import fragmentation
-from nfv_sched.numa import topology
-from nfv_sched import plain
 from nfv_sched import request as nfv_request
 from nfv_sched import terms as nfv_terms
 from nfv_sched.weights import multiplier
@@ -114,38 +111,25 @@ class _Asked:
         :param host_state: ``nova.scheduler.host_manager.HostState``
         :returns: see ``fragmentation.lost``; None if it cannot take the guest
         """
-        if self.is_plain:
-            return self._lost_plainly(host_state)
-        found = visit.of(host_state, self.note)
-        decision = found.decision(host_state, self.request, self.terms)
-        chosen = decision.accepted and found.expected(
-            host_state, self.request)
-        if not chosen:
+        request, mapping = self.request, None
+        if request.demands:
+            mapping = visit.first_mapping(host_state)
+        if self.is_plain:  # without a visit, for speed
+            host = visit.resources(host_state)
+            if host.read() is None or (
+                    host.cpu_ratio is None or host.ram_ratio is None):
+                return None
+            host.evaluate(request, self.sorting)
+            decision = numa_decide.PLAIN if self.limited else None
+        else:
+            known = visit.of(host_state, self.note)
+            decision = known.decision(host_state, request, self.terms)
+            if not decision.accepted:
+                return None
+            host = known.host
+        chosen = decide.expected_cells(host, request, mapping, decision)
+        if chosen is None:
             return None
-        return self._lost(found.evaluation, chosen)
-
-    def _lost_plainly(self, host_state) -> float | None:
-        """The same, by Nova's own rules; without a visit, for speed."""
-        host = topology.host_topology(host_state.numa_topology)
-        ratio = host_state.cpu_allocation_ratio
-        memory_ratio = host_state.ram_allocation_ratio
-        if host is None or ratio is None or memory_ratio is None:
-            return None
-        request = self.request
-        evaluation = numa_evaluation.Evaluation(
-            host, request.guest, fit.ratios(ratio, memory_ratio),
-            visit.pools(host_state), bool(request.demands), self.sorting,
-            request.pristine)
-        groups: Sequence[int] = ()
-        if self.limited:
-            groups = decide.claim_groups(host, request, decide.PLAIN)
-        devices = plain.devices_of(host_state, request, host)
-        chosen = evaluation.choose(
-            groups, None if devices is None else devices.stock)
-        return None if chosen is None else self._lost(evaluation, chosen)
-
-    def _lost(self, evaluation: numa_evaluation.Evaluation,
-              chosen: Sequence[int]) -> float:
         return fragmentation.lost(
-            evaluation.host, self.request.guest, chosen,
-            fragmentation.nodes_with_devices(evaluation.pools))
+            host.topology, request.guest, chosen,
+            fragmentation.nodes_with_devices(host.pools))

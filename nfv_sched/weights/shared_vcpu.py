@@ -30,4 +30,4 @@ class SharedVCPUWeigher(base.NFVHostWeigher):
     def weigh(self, host_state, found, request, rules, decision):
         """The free part of the shared vCPUs; see the class."""
         return rules[0].left(
-            found.evaluation, found.expected(host_state, request))
+            found.host.evaluation, found.expected(host_state, request))

@@ -128,7 +128,7 @@ class TroubleshootingTest(testtools.TestCase):
         self.assertGreater(len(self.reasons), 50)
         self.assertGreater(len(self.entries), 50)
         files = {path for path, _parts in self.reasons}
-        for path in ('policy.py', 'request.py', 'host/visit.py',
+        for path in ('policy.py', 'request.py', 'host/decide.py',
                      'filters/base.py', 'filters/network.py',
                      'network/quantity.py', 'filters/vswitch_port_limit.py',
                      'numa/shortage.py', 'numa/decide.py', 'rules/base.py',

@@ -14,6 +14,7 @@
 from unittest import mock
 
 from nfv_sched.host import visit
+from nfv_sched.numa import decide as numa_decide
 from nfv_sched import request as nfv_request
 from nfv_sched import terms
 from nfv_sched.tests import base
@@ -84,7 +85,7 @@ class VisitTest(base.TestCase):
             setattr(self.host, name, value)
             note = nfv_request.note_of(self.spec)
             note.decisions.clear()
-            with mock.patch(_DECIDE, wraps=visit.decide.decide) as decide:
+            with mock.patch(_DECIDE, wraps=numa_decide.decide) as decide:
                 self.judge()
             decide.assert_called_once()
 

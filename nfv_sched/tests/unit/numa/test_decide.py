@@ -161,45 +161,6 @@ class DecideTestCase(tests_base.TestCase):
         self.assertEqual(reason, str(reasons.resolve(decision.reason)))
 
 
-class TestPlain(DecideTestCase):
-    """Nova's own rules are all there is."""
-
-    def plain(self, networks=NO_NETWORKS, guest=None, **host):
-        return decide.decide_plain(numa_base.evaluation(
-            clouds.host_topology(**host), guest or clouds.guest()), networks)
-
-    def test_same_as_without_rules(self):
-        for networks, host in (
-                (NO_NETWORKS, {}), (NO_NETWORKS, {'free': {0: 1, 1: 1}}),
-                (Networks(frozenset(['foo'])), {'physnets': {'foo': (0,)}}),
-                (Networks(frozenset(['foo'])), {'physnets': {'foo': (0,)},
-                                                'free': {0: 1}}),
-                (Networks(tunneled=True), {'tunnel': (1,), 'free': {1: 1}})):
-            plain = self.plain(networks, **host)
-            other = self.decide(networks=networks, **host)
-            self.assertEqual(plain.accepted, other.accepted)
-            self.assertEqual(decide.FIT, plain.refused_by)
-            if plain.accepted:
-                self.assertIs(decide.PLAIN, plain)
-                self.assertAccepted([], other)
-            else:
-                self.assertEqual(reasons.resolve(plain.reason),
-                                 reasons.resolve(other.reason))
-
-    def test_it_takes_a_closer_look(self):
-        self.assertIsNone(self.plain(Networks(frozenset(), True, True)))
-        self.assertIsNone(self.plain(
-            guest=clouds.guest(cells=8, vcpus=1), nodes=16))
-
-    def test_devices(self):
-        found = numa_base.evaluation(
-            clouds.host_topology(), clouds.guest())
-        for free, accepted in (({1: 2}, True), ({0: 1, 1: 1}, False)):
-            self.assertEqual(accepted, decide.decide_plain(
-                found, NO_NETWORKS, numa_base.devices(
-                    found, free, clouds.pci_request(2))).accepted)
-
-
 class TestStrict(DecideTestCase):
 
     def test_held_by_the_label(self):
@@ -362,24 +323,3 @@ class TestNetworks(DecideTestCase):
             free={0: 1}).accepted)
         self.assertTrue(self.decide(
             switch(), networks=uncertain, tunnel=(0,)).ignore_tunnel)
-
-    def test_expected(self):
-        """Where the guest comes to be."""
-        for rules, networks, host, expected in (
-                ((), NO_NETWORKS, {}, (0,)),
-                ((switch(),), NO_NETWORKS, {}, (1,)),
-                ((), Networks(frozenset(['foo'])),
-                 {'physnets': {'foo': (1,)}}, (1,)),
-                ((), Networks(tunneled=True), {'tunnel': (1,)}, (1,)),
-                ((), Networks(tunneled=True, tunnel_uncertain=True),
-                 {'tunnel': (0,), 'free': {0: 1}}, (1,))):
-            decision = self.decide(*rules, networks=networks, **host)
-            self.assertEqual(expected, decide.expected(
-                self.found, networks, decision))
-
-    def test_expected_with_devices(self):
-        request = clouds.pci_request(1, 'required')
-        decision = self.decide(given=({1: 1}, request))
-        self.assertEqual((1,), decide.expected(
-            self.found, NO_NETWORKS, decision,
-            numa_base.devices(self.found, {1: 1}, request)))

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decide whether a host can take the guest of a request.
+
+This is the only place that does so: filters, weighers and the tools that count
+or plan all come here.  A host is refused, in this order, if it can never keep
+a rule, if it does not report what is needed, if the guest does not fit by
+Nova's own rules, or if the rules of the request leave no choice; the last is
+worked out by :mod:`nfv_sched.numa.decide`.
+
+No I/O, no Nova objects but the host's NUMA topology, and nothing is changed.
+"""
+
+from collections.abc import Callable
+from collections.abc import Hashable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import MutableMapping
+from collections.abc import Sequence
+import functools
+import typing as ty
+
+from nfv_sched.numa import decide as numa_decide
+from nfv_sched.numa.decide import Decision
+from nfv_sched.numa.decide import Terms
+from nfv_sched.numa import evaluation as numa_evaluation
+from nfv_sched.numa import fit
+from nfv_sched.numa import pci
+from nfv_sched.numa import shape
+from nfv_sched.numa import shortage
+from nfv_sched.numa.topology import host_topology
+from nfv_sched.numa.topology import HostCell
+from nfv_sched.numa.topology import HostTopology
+from nfv_sched import reasons
+from nfv_sched.request import Request
+from nfv_sched.rules import base
+
+_NO_NODES = HostTopology(())
+
+_NO_TOPOLOGY = Decision(False, reasons.Reason(
+    reasons.HOST, 'NUMA topology', 'a host with a NUMA topology needed'))
+_NO_RATIOS = Decision(False, reasons.Reason(
+    reasons.HOST, 'NUMA topology',
+    'a host that reports its allocation ratios needed'))
+
+
+class HostResources:
+    """The free resources of a host, and where the guest of a request fits.
+
+    It serves one request.  What is worked out for one allocation candidate is
+    kept for the next.
+
+    :param numa_topology: ``nova.objects.NUMATopology``, to be read when it is
+        needed; None if the host reports none
+    :param cpu_ratio: CPU allocation ratio by Nova; None if it reports none
+    :param ram_ratio: memory allocation ratio; None if it reports none
+    :param pools: pools of its free PCI devices; None if it reports none
+    :param limit: gives the value of a limit of ``[nfv_sched]`` for the host,
+        by name; None if no rule lowers the CPU allocation ratio
+    :param like_devices: PCI devices of the hosts before, by the shape of what
+        they have; changed.  None to share none
+    :param topology: its NUMA cells, if they are read
+
+    :ivar evaluation: where the guest fits; None if that was not needed
+    """
+
+    __slots__ = ('numa_topology', 'cpu_ratio', 'ram_ratio', 'pools',
+                 'topology', 'evaluation', '_limit', '_devices',
+                 '_like_devices')
+
+    def __init__(
+        self, numa_topology: ty.Any, cpu_ratio: float | None,
+        ram_ratio: float | None, pools: Sequence[Mapping] | None,
+        limit: Callable[[str], float] | None = None,
+        like_devices: MutableMapping[Hashable, ty.Any] | None = None,
+        topology: HostTopology | None = None,
+    ):
+        self.numa_topology = numa_topology
+        self.cpu_ratio = cpu_ratio
+        self.ram_ratio = ram_ratio
+        self.pools = pools
+        self.topology = topology
+        self.evaluation: numa_evaluation.Evaluation | None = None
+        self._limit = limit
+        self._devices: pci.HostDevices | None = None
+        self._like_devices = like_devices
+
+    def read(self) -> HostTopology | None:
+        """Read and return the NUMA cells; None if the host reports none.
+
+        :raises topology.OddTopologyError: if they cannot be read
+        """
+        if self.topology is None:
+            self.topology = host_topology(self.numa_topology)
+        return self.topology
+
+    def evaluate(
+        self, request: Request, sorting: numa_evaluation.CellSorting,
+        capping: Iterable[base.Rule] = (),
+    ) -> numa_evaluation.Evaluation:
+        """Return where the guest fits, on a host that reports all of it.
+
+        :param sorting: how Nova sorts the NUMA cells
+        :param capping: rules that lower the CPU allocation ratio
+        """
+        evaluation = self.evaluation
+        if evaluation is None:
+            ratio = self.cpu_ratio
+            if self._limit is not None:
+                ratio = capped_ratio(
+                    self.topology, ratio, capping, self._limit)
+            evaluation = self.evaluation = numa_evaluation.Evaluation(
+                self.topology, request.guest,
+                fit.ratios(ratio, self.ram_ratio), self.pools,
+                bool(request.demands), sorting, request.pristine)
+        return evaluation
+
+    def devices(self, request: Request,
+                mapping: Mapping | None) -> pci.Devices | None:
+        """Return the free PCI devices, as one allocation candidate has them.
+
+        :param mapping: request group -> resource provider UUIDs
+        :returns: None if the request asks for none, or the host reports none
+        :raises pci.OddDevicesError: if they cannot be read
+        """
+        if not request.demands or self.pools is None:
+            return None
+        if self._devices is None:
+            self._devices = pci.HostDevices(
+                self.pools, request.demands,
+                self.topology or self.read() or _NO_NODES)
+        return pci.Devices(self._devices, mapping)
+
+    def like_devices(self, request: Request,
+                     mapping: Mapping | None) -> pci.Devices | None:
+        """Return what accepts the same NUMA cells as :meth:`devices`.
+
+        Hosts whose pools give the same answers to the request share one
+        object; see ``shape.of_devices``.  Its figures may be another host's.
+        """
+        shared = self._like_devices
+        if shared is None or self.pools is None:
+            return self.devices(request, mapping)
+        try:
+            key = shape.of_devices(
+                self.pools, request.demands, mapping, self.topology.cells)
+            devices = shared.get(key)
+        except Exception:  # odd pools; devices() raises the right error
+            return self.devices(request, mapping)
+        if devices is None:
+            devices = shared[key] = self.devices(request, mapping)
+        return devices
+
+
+def capped_ratio(
+    host: HostTopology, ratio: float, rules: Iterable[base.Rule],
+    limit: Callable[[str], float],
+) -> float:
+    """Return the CPU allocation ratio of a host, lowered by rules.
+
+    :param ratio: that by Nova
+    :param limit: see ``base.Rule.cpu_ratio``
+    """
+    for rule in rules:
+        ratio = rule.cpu_ratio(host, ratio, limit)
+    return ratio
+
+
+def decide(
+    host: HostResources, request: Request, mapping: Mapping | None,
+    terms: Terms,
+) -> Decision:
+    """Decide about a host by one of its allocation candidates.
+
+    :param host: the host; nothing that the decision depends on is changed
+    :param request: the request, without an error
+    :param mapping: request group -> resource provider UUIDs of the allocation
+        candidate; empty or None without PCI in Placement
+    :param terms: the rules that count, and the options
+    :raises topology.OddTopologyError: if the NUMA cells cannot be read
+    :raises pci.OddDevicesError: if the PCI devices cannot be read
+    """
+    if request.one_cell and not terms.keeps_room and (
+            host.numa_topology is not None and host.cpu_ratio is not None
+            and host.ram_ratio is not None):
+        return _decide_one_cell(host, request, mapping, terms)
+    decision = decide_for_all(host, request, terms)
+    if decision is None:
+        decision = decide_candidate(host, request, mapping, terms)
+    return decision
+
+
+def _decide_one_cell(
+    host: HostResources, request: Request, mapping: Mapping | None,
+    terms: Terms,
+) -> Decision:
+    """Decide for a guest that needs one NUMA cell and nothing else.
+
+    Most requests are such: the search ends at the first cell that fits.
+    """
+    cell, reserved = request.guest.cells[0], request.guest.reserved
+    ratios = fit.ratios(host.cpu_ratio, host.ram_ratio)
+    devices = None
+    cells: Iterable[HostCell]
+    if not request.demands:
+        cells = map(HostCell, host.numa_topology.cells)
+    elif host.read() is None:
+        return _NO_TOPOLOGY
+    else:
+        cells = host.topology.cells
+        devices = host.like_devices(request, mapping)
+    bit = 1
+    for host_cell in cells:
+        if fit.check(host_cell, cell, cell.pagesize, reserved,
+                     ratios) == fit.FITS and (
+                         devices is None or devices.accepts(bit)):
+            return numa_decide.PLAIN
+        bit <<= 1
+    return Decision(False, functools.partial(
+        _shortage, host, request, mapping, terms))
+
+
+def _shortage(host: HostResources, request: Request,
+              mapping: Mapping | None, terms: Terms) -> reasons.Reason:
+    """Return why a guest fits none of the NUMA cells."""
+    if host.read() is None:
+        return reasons.resolve(_NO_TOPOLOGY.reason)
+    return shortage.capacity_reason(
+        host.evaluate(request, terms.sorting),
+        devices=host.devices(request, mapping))
+
+
+def decide_for_all(host: HostResources, request: Request,
+                   terms: Terms) -> Decision | None:
+    """Decide, if the allocation candidate makes no difference.
+
+    Parameters and errors are those of :func:`decide`.
+
+    :returns: None if it makes one; the host is evaluated then
+    """
+    view = host.read()
+    if view is not None:
+        for rule in terms.refusing:
+            reason = rule.never(view)
+            if reason is not None:
+                return Decision(False, reason, rule.filters)
+    if request.guest is None:
+        return numa_decide.floating(view, terms)
+    if view is None:
+        return _NO_TOPOLOGY
+    if host.cpu_ratio is None or host.ram_ratio is None:
+        return _NO_RATIOS
+    host.evaluate(request, terms.sorting, terms.capping)
+    return None
+
+
+def decide_candidate(
+    host: HostResources, request: Request, mapping: Mapping | None,
+    terms: Terms, traces: ty.Any = None, held: Decision | None = None,
+) -> Decision:
+    """Decide by an allocation candidate, after :func:`decide_for_all`.
+
+    :param traces: what Nova's searches by earlier candidates have left on the
+        guest; changed
+    :param held: the decision for the server that the same request placed on
+        this host last; its labels must do for this server, too
+    """
+    evaluation = host.evaluation
+    devices = host.devices(request, mapping)
+    if not terms.rules and not terms.keeps_room:
+        decision = _decide_by_nova(evaluation, request, devices, traces)
+        if decision is not None:
+            return decision
+    decision = numa_decide.decide(
+        evaluation, request, terms, devices, traces, held)
+    ratio = host.cpu_ratio
+    if not decision.accepted and decision.refused_by == numa_decide.FIT and (
+            evaluation.ratios.cpu != ratio):
+        for rule in terms.rules:
+            reason = rule.too_full(
+                evaluation, fit.ratios(ratio, evaluation.ratios.ram))
+            if reason is not None:
+                return Decision(False, reason, rule.filters)
+    return decision
+
+
+def _decide_by_nova(
+    evaluation: numa_evaluation.Evaluation, request: Request,
+    devices: pci.Devices | None, traces: ty.Any,
+) -> Decision | None:
+    """Decide by Nova's own rules only.
+
+    :returns: None if that does not do: if the tunnel is uncertain, or Nova's
+        claim might search for too long
+    """
+    if evaluation.many_permutations or request.tunnel_uncertain:
+        return None
+    groups: list[int] = []
+    if request.physnets or request.tunneled:
+        groups = numa_decide.claim_groups(
+            evaluation.host, request, numa_decide.PLAIN)
+    if traces is None and not evaluation.uniform:
+        traces = evaluation.request_traces()
+    if evaluation.accepted(
+            groups, None if devices is None else devices.stock, traces):
+        return numa_decide.PLAIN
+    return Decision(False, functools.partial(
+        shortage.capacity_reason, evaluation, groups=groups,
+        devices=devices))
+
+
+def expected_cells(
+    host: HostResources, request: Request, mapping: Mapping | None,
+    decision: Decision | None,
+) -> tuple[int, ...] | None:
+    """Return the NUMA cells that the claim is expected to choose.
+
+    :param host: the host; it has been evaluated if the guest has NUMA cells
+    :param decision: the decision, which accepts the host; None if no filter
+        hands NUMA limits to the claim
+    :returns: position of the host cell of each guest cell; None if the claim
+        is expected to fail, or the guest has no NUMA cells
+    """
+    evaluation = host.evaluation
+    if evaluation is None:
+        return None
+    groups: Sequence[int] = ()
+    if decision is not None:
+        groups = numa_decide.claim_groups(evaluation.host, request, decision)
+    devices = host.devices(request, mapping)
+    return evaluation.choose(
+        groups, None if devices is None else devices.stock)
