@@ -38,9 +38,8 @@ from nfv_sched import request as nfv_request
 
 #: More than any host takes.
 NO_LIMIT = sys.maxsize
-#: Without limits of the scheduler the claim knows no allocation ratio.
 _NO_NODES = topology.HostTopology(())
-NO_RATIOS = fit.Ratios(float('inf'), float('inf'))
+NO_RATIOS = decide.UNLIMITED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

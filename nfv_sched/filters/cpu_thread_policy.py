@@ -12,7 +12,8 @@
 """The filter for guests with a CPU thread policy."""
 
 from nfv_sched.filters import base
-from nfv_sched.numa import decide
+from nfv_sched.host import decide
+from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import topology
 from nfv_sched.rules import threads
 
@@ -37,8 +38,6 @@ class CPUThreadPolicyFilter(base.RuleFilter):
     def decide(self, host_state, request, request_note, prepared):
         """Decide about one host; see the class."""
         view = topology.host_topology(host_state.numa_topology)
-        for rule in prepared:
-            reason = None if view is None else rule.never(view)
-            if reason is not None:
-                return decide.Decision(False, reason, rule.filters)
-        return decide.PLAIN
+        if view is None:
+            return numa_decide.PLAIN
+        return decide.refuse_always(view, prepared) or numa_decide.PLAIN

@@ -13,10 +13,12 @@ No I/O, no Nova objects but the host's NUMA topology, and nothing is changed.
 from collections.abc import Callable
 from collections.abc import Hashable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import MutableMapping
 from collections.abc import Sequence
 import functools
+import math
 import typing as ty
 
 from nfv_sched.numa import decide as numa_decide
@@ -24,15 +26,20 @@ from nfv_sched.numa.decide import Decision
 from nfv_sched.numa.decide import Terms
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
+from nfv_sched.numa import labels
 from nfv_sched.numa import pci
 from nfv_sched.numa import shape
 from nfv_sched.numa import shortage
+from nfv_sched.numa.topology import Guest
 from nfv_sched.numa.topology import host_topology
 from nfv_sched.numa.topology import HostCell
 from nfv_sched.numa.topology import HostTopology
 from nfv_sched import reasons
 from nfv_sched.request import Request
 from nfv_sched.rules import base
+
+#: Without NUMA limits the claim knows no allocation ratio.
+UNLIMITED = fit.Ratios(math.inf, math.inf)
 
 _NO_NODES = HostTopology(())
 
@@ -238,11 +245,10 @@ def decide_for_all(host: HostResources, request: Request,
     :returns: None if it makes one; the host is evaluated then
     """
     view = host.read()
-    if view is not None:
-        for rule in terms.refusing:
-            reason = rule.never(view)
-            if reason is not None:
-                return Decision(False, reason, rule.filters)
+    if view is not None and terms.refusing:
+        decision = refuse_always(view, terms.refusing)
+        if decision is not None:
+            return decision
     if request.guest is None:
         return numa_decide.floating(view, terms)
     if view is None:
@@ -250,6 +256,19 @@ def decide_for_all(host: HostResources, request: Request,
     if host.cpu_ratio is None or host.ram_ratio is None:
         return _NO_RATIOS
     host.evaluate(request, terms.sorting, terms.capping)
+    return None
+
+
+def refuse_always(host: HostTopology,
+                  rules: Iterable[base.Rule]) -> Decision | None:
+    """Refuse a host that can never keep one of some rules.
+
+    :returns: None if it may keep them all
+    """
+    for rule in rules:
+        reason = rule.never(host)
+        if reason is not None:
+            return Decision(False, reason, rule.filters)
     return None
 
 
@@ -329,3 +348,41 @@ def expected_cells(
     devices = host.devices(request, mapping)
     return evaluation.choose(
         groups, None if devices is None else devices.stock)
+
+
+def broken_rules(
+    rules: Iterable[base.Rule], host: HostTopology | None, names: base.Names,
+    guest: Guest | None = None, pinning: base.Pinning | None = None,
+    devices: pci.Devices | None = None, networks_known: bool = True,
+) -> Iterator[reasons.Reason]:
+    """Yield why a server does not keep rules on the host where it runs.
+
+    Nothing else on the host counts: the server is there.
+
+    :param host: NUMA cells of the host; None if it reports none
+    :param names: names of the labels
+    :param guest: NUMA cells of the server; None if its CPUs float
+    :param pinning: where these cells are; None as well then
+    :param devices: PCI devices of the server, near which it has to be
+    :param networks_known: whether the networks of the server are known; they
+        may say what the host does not
+    """
+    if host is None or guest is None or pinning is None:
+        for rule in rules:
+            reason = rule.floating(host, names)
+            if isinstance(reason, reasons.Reason):
+                yield reason
+        return
+    ground = labels.Ground(
+        numa_evaluation.Evaluation(host, guest, UNLIMITED), names, devices, [])
+    for rule in rules:
+        reason = rule.never(host)
+        if reason is None:
+            facts = rule.read(host, names)
+            reason = rule.lacks(facts, ground)
+            if reason is None:
+                reason = rule.broken(facts, ground, pinning)
+            elif not networks_known:
+                continue
+        if reason is not None:
+            yield reason

@@ -22,12 +22,10 @@ from nfv_sched.advice.audit import site as sites
 from nfv_sched.advice.audit import values
 from nfv_sched.advice.hosts import guests
 from nfv_sched.advice.hosts import view
-from nfv_sched.advice import room
 from nfv_sched.cloud import snapshot
+from nfv_sched.host import decide
 from nfv_sched.network import usage
 from nfv_sched.numa import candidates
-from nfv_sched.numa import evaluation
-from nfv_sched.numa import labels
 from nfv_sched.numa import pci
 from nfv_sched.numa import topology
 from nfv_sched import policy as nfv_policy
@@ -125,68 +123,33 @@ def _broken(site: sites.Site, server: snapshot.Server,
     try:
         asked = _asked(policy, server, site.devices_of(server), native,
                        host is not None and bool(host.tunnel))
-        found = [rule for rule in rules.of(asked) if rule.strict]
+        strict = [rule for rule in rules.of(asked) if rule.strict]
     except base.RequestError as exc:
         yield exc.reason
         return
     except topology.OddTopologyError:
         return
+    names = view.label_names(site.cloud)
     if asked.guest is None or host is None or chosen is None:
-        yield from _floating(site, found)
+        yield from decide.broken_rules(strict, host, names)
         return
     pinning = base.Pinning(
         chosen, [tuple(part.pins.values()) for part in server.nodes or ()],
         frozenset(cpu for cpu, owners in taken.items()
                   if owners != {server.uuid}))
-    ground = _ground(site, server, asked.guest, native)
-    for rule in found:
-        reason = _reason(rule, ground, pinning, _knows_networks(server))
-        if reason is not None:
-            yield reason
-    if ground.devices is not None and native in (
-            pci.REQUIRED, pci.SOCKET) and not ground.devices.accepts(
+    own = site.devices_of(server)
+    devices = _devices(host, own, native) if own else None
+    yield from decide.broken_rules(
+        strict, host, names, asked.guest, pinning, devices,
+        _knows_networks(server))
+    if devices is not None and native in (
+            pci.REQUIRED, pci.SOCKET) and not devices.accepts(
                 candidates.mask_of(chosen)):
         yield reasons.Reason(
             pci_rule.PCIRule.order, f'{policy.pci_key}={native}',
             'PCI devices of such NUMA nodes needed',
             'it is on ' + _listed({
                 part.host_node for part in server.nodes or ()}))
-
-
-def _floating(site: sites.Site,
-              found: list[base.Rule]) -> Iterator[reasons.Reason]:
-    """Why a guest without NUMA topology does not keep its strict rules."""
-    for rule in found:
-        reason = rule.floating(site.topology, view.label_names(site.cloud))
-        if isinstance(reason, reasons.Reason):
-            yield reason
-
-
-def _ground(site: sites.Site, server: snapshot.Server, guest: topology.Guest,
-            native: str) -> labels.Ground:
-    """What is known of a server on its host, as if it were there alone."""
-    host = site.topology
-    devices = site.devices_of(server)
-    return labels.Ground(
-        evaluation.Evaluation(host, guest, room.NO_RATIOS),
-        view.label_names(site.cloud),
-        _devices(host, devices, native) if devices else None, [])
-
-
-def _reason(rule: base.Rule, ground: labels.Ground,
-            pinning: base.Pinning,
-            networks_known: bool) -> reasons.Reason | None:
-    """Why a rule is not kept; None if it is."""
-    host = ground.host
-    never = rule.never(host)
-    if never is not None:
-        return never
-    facts = rule.read(host, ground.names)
-    lacks = rule.lacks(facts, ground)
-    if lacks is not None:
-        # Its networks may say what the host does not.
-        return lacks if networks_known else None
-    return rule.broken(facts, ground, pinning)
 
 
 def _knows_networks(server: snapshot.Server) -> bool:

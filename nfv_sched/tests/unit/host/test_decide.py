@@ -8,6 +8,7 @@ from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import topology
 from nfv_sched import reasons
 from nfv_sched import request as nfv_request
+from nfv_sched.rules import base as rules_base
 from nfv_sched.rules import shared_vcpu
 from nfv_sched.rules import threads
 from nfv_sched.rules import vswitch
@@ -167,13 +168,11 @@ class PlainTest(DecideTestCase):
                 numa_topology, devices).devices(self.request, {}))
         by_nova = decide.decide(
             self.resources(numa_topology, devices),
-            dataclasses.replace(
-                    self.request, plain=False, one_cell=False),
-                {}, self.terms)
+            dataclasses.replace(self.request, plain=False, one_cell=False),
+            {}, self.terms)
         for other in long_way, by_nova:
             self.assertEqual(other.accepted, decision.accepted)
-            self.assertEqual(reason(other),
-                             reason(decision))
+            self.assertEqual(reason(other), reason(decision))
             self.assertEqual(other.refused_by, decision.refused_by)
             self.assertEqual(other.labels, decision.labels)
         return decision.accepted
@@ -281,3 +280,44 @@ class ExpectedCellsTest(DecideTestCase):
             spec, physnets={'foo': (1,)}))
         self.assertEqual((0,), decide.expected_cells(
             self.host, self.request, {}, None))
+
+
+class BrokenRulesTest(DecideTestCase):
+    """Whether servers keep their rules where they run."""
+
+    def broken(self, rules, guest=None, chosen=None, **more):
+        """Orders of the rules that are not kept."""
+        pinning = None if chosen is None else rules_base.Pinning(
+            chosen, [()] * len(chosen), frozenset())
+        return [each.order for each in decide.broken_rules(
+            rules, topology.host_topology(clouds.host_topology()),
+            numa_base.NAMES, guest and topology.guest(guest), pinning,
+            **more)]
+
+    def test_where_the_server_is(self):
+        rule = vswitch.VSwitchRule('switch', True)
+        for chosen, orders in (((1,), []), ((0,), [rule.order])):
+            self.assertEqual(orders, self.broken(
+                [rule], clouds.guest(), chosen))
+
+    def test_never(self):
+        rule = threads.ThreadsRule('threads', True, siblings=True)
+        for networks_known in True, False:
+            self.assertEqual([rule.order], self.broken(
+                [rule], clouds.guest(), (0,),
+                networks_known=networks_known))
+
+    def test_what_the_host_does_not_declare(self):
+        """It may be known from the networks of the server."""
+        rule = vswitch.VSwitchRule('switch', True)
+        host = topology.host_topology(clouds.host_topology(switch=None))
+        pinning = rules_base.Pinning((0,), [()], frozenset())
+        for networks_known in True, False:
+            self.assertEqual(networks_known, bool(list(decide.broken_rules(
+                [rule], host, numa_base.NAMES,
+                topology.guest(clouds.guest()), pinning,
+                networks_known=networks_known))))
+
+    def test_guest_without_numa_topology(self):
+        rule = vswitch.VSwitchRule('switch', True)
+        self.assertEqual([rule.order], self.broken([rule]))
