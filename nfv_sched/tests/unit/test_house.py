@@ -69,6 +69,11 @@ FOREIGN = {
     'tests/functional/test_network_limits.py': {'_networks'},
 }
 
+#: What is asked of a placement rule only to decide about a host.
+QUESTIONS = ('broken', 'cpu_ratio', 'lacks', 'narrow', 'never', 'too_full')
+#: The modules that decide.
+DECIDING = ('host/decide.py', 'numa/decide.py')
+
 _PRIVATE = re.compile(r'_[a-zA-Z]\w*')
 _PRIVATE_PATH = re.compile(r'nfv_sched(\.\w+)*\.(_[a-zA-Z]\w*)')
 _OWN = ('self', 'cls')
@@ -115,6 +120,18 @@ def upward(root: pathlib.Path) -> list[str]:
     return [f'{path}: {name}' for folder in LOWER
             for path, source in modules(root, folder)
             for name in imported(source) if is_below(name, above)]
+
+
+def deciding(root: pathlib.Path) -> set[str]:
+    """Modules that ask placement rules about a host."""
+    return {path for path, source in modules(root)
+            if not path.startswith(('rules/', 'tests/'))
+            for node in ast.walk(source)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in QUESTIONS
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == 'rule'}
 
 
 def beyond_adapters(root: pathlib.Path) -> list[str]:
@@ -301,6 +318,9 @@ class HouseTest(base.TestCase):
     def test_only_the_model_of_placement_changes_it(self):
         """Others have ``take`` and ``give``."""
         self.assertEqual([], model_changes(ROOT))
+
+    def test_one_place_decides(self):
+        self.assertEqual(set(DECIDING), deciding(ROOT))
 
     def test_what_is_imported_of_nova(self):
         """What Nova may change is behind an adapter."""
