@@ -27,6 +27,7 @@ import sys
 import typing as ty
 
 from nfv_sched.host import decide
+from nfv_sched.host import occupancy
 from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
@@ -231,8 +232,9 @@ def _claim(
     if claimed is None:
         return None
     try:
-        after = pack.claim(evaluation, claimed)
-    except pack.UnrecordedError:
+        after = occupancy.take(
+            evaluation.host, occupancy.claimed_shares(evaluation, claimed))
+    except occupancy.UnrecordedError:
         return None
     return _take(wanted, room, mapping, after, sum(
         1 << cell for cell in claimed.cells))
@@ -348,28 +350,31 @@ class Counter:
         limit: int,
     ) -> Count:
         """Count a guest with one NUMA node: each host NUMA node for itself."""
-        fits, left = 0, []
+        fits = 0
+        left: list[topology.HostCell] = []
         for host_cell in host.cells:
-            chain = self._chain((host_cell.state, ratios), host_cell)
-            chain.follow(lambda cell: self._put(cell, ratios), limit)
+            chain = self._chain((host_cell.state, ratios),
+                                topology.HostTopology((host_cell,)))
+            chain.follow(lambda single: self._put(single, ratios), limit)
             fits += chain.fits
-            left.append(chain.left)
+            left += chain.left.cells
         if fits > limit:
             return Count(limit, True, room)
         return Count(fits, False, Room(
             host.changed(tuple(left)), room.devices))
 
-    def _put(self, host: topology.HostCell,
-             ratios: fit.Ratios) -> topology.HostCell | None:
-        """Put a guest with one NUMA node on a host NUMA node."""
+    def _put(self, host: topology.HostTopology,
+             ratios: fit.Ratios) -> topology.HostTopology | None:
+        """Put a guest with one NUMA node on a host with one."""
         guest = self.wanted.request.pristine
         cell, reserved = guest.cells[0], guest.reserved
-        if fit.check(host, cell, cell.pagesize, reserved, ratios):
+        if fit.check(host.cells[0], cell, cell.pagesize, reserved, ratios):
             return None
         cpus: set[int] = set()
         if cell.cpus != topology.SHARED:
-            cpus = pack.pins(host, cell, reserved)
-        return pack.taken(host, cell, cell.pagesize, cpus)
+            cpus = pack.pins(host.cells[0], cell, reserved)
+        return occupancy.take(host, [occupancy.claimed_share(
+            host, 0, cell, cpus, cell.pagesize)])
 
     def _chain(self, key: Hashable, start) -> _Chain:
         found = self._known.get(key)

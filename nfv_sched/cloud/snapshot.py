@@ -107,6 +107,12 @@ class Node:
         """CPUs for pinned guests that no guest is pinned to."""
         return self.dedicated - self.pinned
 
+    @property
+    def cores(self) -> tuple[frozenset[int], ...]:
+        """CPUs of each physical core, in Nova's order."""
+        return self.siblings or tuple(
+            frozenset((cpu,)) for cpu in sorted(self.shared | self.dedicated))
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Device:

@@ -9,25 +9,18 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""What the claim of a guest takes from the NUMA nodes of a host.
+"""Choose the host CPUs of pinned vCPUs.
 
-The CPUs that vCPUs are pinned to are those that Nova's
-``_pack_instance_onto_cores`` chooses, and what is recorded is what its
-``numa_usage_from_instance_numa`` records, but nothing is changed: each claim
-gives a new view of the host.  Which host cells are chosen is not decided here.
-The tests compare guest after guest with the installed Nova.
+They are those that Nova's ``_pack_instance_onto_cores`` chooses.  Which host
+cells are chosen is not decided here.  The tests compare guest after guest with
+the installed Nova.
 """
 
 import itertools
 
-from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import topology
 from nfv_sched.numa.topology import GuestCell
 from nfv_sched.numa.topology import HostCell
-
-
-class UnrecordedError(Exception):
-    """Nova makes such a claim, but fails when it records it."""
 
 
 def pins(host: HostCell, cell: GuestCell, reserved: int) -> set[int]:
@@ -71,63 +64,3 @@ def _evenly(cores: list[list[int]], need: int) -> list[list[int]]:
         if threads * len(usable) >= need:
             return usable
     return cores
-
-
-def taken(
-    host: HostCell, cell: GuestCell, pagesize: int | None, cpus: set[int],
-) -> HostCell:
-    """A host cell after the claim of a guest cell was recorded.
-
-    :param host: the host cell
-    :param cell: the guest cell
-    :param pagesize: its page size, KiB; None if it has none of its own
-    :param cpus: the host CPUs that it has for itself
-    :raises UnrecordedError: if CPUs are not free, or not for pinned vCPUs, or
-        the host cell has no memory pages at all
-    """
-    pages = host.pages
-    if pagesize is None:
-        if not pages:
-            raise UnrecordedError()
-        pagesize = min(page.size_kb for page in pages)
-    need = cell.memory * 1024
-    free = host.free_cpus
-    if cell.cpus != topology.SHARED:
-        if cell.threads == topology.THREADS_ISOLATE:
-            # Nova ignores those of other host cells here.
-            cpus = set(itertools.chain(*(
-                core for core in host.siblings if core & cpus)))
-        if not cpus <= free:
-            raise UnrecordedError()
-        free = free - cpus
-    return host.changed(
-        free=free, cpu_usage=host.cpu_usage + cell.shared,
-        memory_usage=host.memory_usage + cell.memory,
-        pages=tuple([
-            page._replace(free_kb=page.free_kb - need)
-            if page.size_kb == pagesize else page for page in pages]))
-
-
-def claim(
-    evaluation: numa_evaluation.Evaluation,
-    claimed: numa_evaluation.Claimed,
-) -> topology.HostTopology:
-    """A host after the claim of a guest was recorded.
-
-    :param evaluation: the guest on the host
-    :param claimed: what the claim chooses
-    :raises UnrecordedError: if Nova fails to record it
-    """
-    guest = evaluation.pristine
-    before = evaluation.host.cells
-    after = list(before)
-    for index, (cell, host, pagesize, pinned) in enumerate(zip(
-            guest.cells, *claimed)):
-        cpus: set[int] = set()
-        # Nova's search may take a guest cell for another that has been fitted
-        # already. Then it has no pins.
-        if cell.cpus != topology.SHARED and pinned >= 0:
-            cpus = pins(before[pinned], cell,
-                        0 if index else guest.reserved)
-        after[host] = taken(after[host], cell, pagesize or None, cpus)
-    return evaluation.host.changed(tuple(after))

@@ -475,8 +475,8 @@ def host_topology(obj) -> HostTopology | None:
     return HostTopology(tuple([HostCell(cell) for cell in cells]))
 
 
-_POLICIES = {'dedicated': DEDICATED, 'mixed': MIXED}
-_THREADS = {'require': THREADS_REQUIRE, 'isolate': THREADS_ISOLATE}
+CPU_POLICIES = {'dedicated': DEDICATED, 'mixed': MIXED}
+THREAD_POLICIES = {'require': THREADS_REQUIRE, 'isolate': THREADS_ISOLATE}
 
 
 def guest(obj) -> Guest | None:
@@ -501,8 +501,8 @@ def guest(obj) -> Guest | None:
             len(fields.read(cell, 'pcpuset', ())),
             memory,
             fields.read(cell, 'pagesize') or None,
-            _POLICIES.get(fields.read(cell, 'cpu_policy'), SHARED),
-            _THREADS.get(
+            CPU_POLICIES.get(fields.read(cell, 'cpu_policy'), SHARED),
+            THREAD_POLICIES.get(
                 fields.read(cell, 'cpu_thread_policy'), THREADS_PREFER)))
         ids.append(fields.read(cell, 'id', index))
     isolated = fields.read(obj, 'emulator_threads_policy') == 'isolate'

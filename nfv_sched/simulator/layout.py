@@ -266,19 +266,10 @@ def _node(node: snapshot.Node) -> model.NodeLayout:
     return model.NodeLayout(
         id=node.number, socket=node.socket or 0, cpus=cpus,
         shared=node.shared, dedicated=node.dedicated,
-        siblings=cores(node), memory_mib=node.memory,
+        siblings=node.cores, memory_mib=node.memory,
         pages=tuple(model.PageSpec(pages.size, pages.total, pages.reserved)
                     for pages in node.pages),
         physnets=node.physnets, tunneled=node.tunneled)
-
-
-def cores(node: snapshot.Node) -> tuple[frozenset[int], ...]:
-    """The CPUs of each physical core, in Nova's order.
-
-    :param node: a NUMA node
-    """
-    return node.siblings or tuple(
-        frozenset((cpu,)) for cpu in sorted(node.shared | node.dedicated))
 
 
 def _reserved_memory(host: snapshot.Host, guests: Guests) -> int:

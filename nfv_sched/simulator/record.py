@@ -105,7 +105,7 @@ def _host(state: states.State, host: compute.ComputeHost,
         memory_ratio=node.ram_allocation_ratio,
         disk_ratio=node.disk_allocation_ratio,
         nodes=None if node.numa_topology is None else tuple(
-            _node(cell) for cell in host.topology().cells),
+            host_node(cell) for cell in host.topology().cells),
         devices=tuple(_devices(host)),
         providers=tuple(_provider(provider) for provider
                         in state.placement.tree(host.uuid)),
@@ -115,7 +115,8 @@ def _host(state: states.State, host: compute.ComputeHost,
             routers=used.routers))
 
 
-def _node(cell: objects.NUMACell) -> snapshot.Node:
+def host_node(cell: objects.NUMACell) -> snapshot.Node:
+    """Return a NUMA node of a host with its usage."""
     cores = tuple(map(frozenset, cell.siblings))
     return snapshot.Node(
         number=cell.id, socket=cell.socket, shared=frozenset(cell.cpuset),
@@ -173,7 +174,7 @@ def _server(state: states.State, server: simulated.Server,
         cell=server.cell or '', project=server.project,
         state=_STATES.get(server.status, server.status.lower()),
         fault=server.reason, flavor=_flavor(instance.flavor),
-        image=server.image, nodes=_guest_nodes(topology),
+        image=server.image, nodes=guest_nodes(topology),
         emulator_threads=topology and topology.emulator_threads_policy,
         devices=tuple(device.address for device in claimed.devices)
         if claimed is not None else (),
@@ -214,12 +215,14 @@ def _moves(state: states.State) -> Iterator[snapshot.Migration]:
                 kind='resize' if resized else 'migration',
                 status='finished', source=pending.source.name,
                 target=server.host.name,
-                before=_guest_nodes(pending.claimed.topology),
-                after=_guest_nodes(server.instance.numa_topology))
+                before=guest_nodes(pending.claimed.topology),
+                after=guest_nodes(server.instance.numa_topology))
 
 
-def _guest_nodes(topology: objects.InstanceNUMATopology | None,
-                 ) -> tuple[snapshot.GuestNode, ...] | None:
+def guest_nodes(
+    topology: objects.InstanceNUMATopology | None,
+) -> tuple[snapshot.GuestNode, ...] | None:
+    """Return the NUMA nodes of a server; None if it has none."""
     if topology is None:
         return None
     return tuple(_guest_node(cell) for cell in topology.cells)

@@ -132,7 +132,7 @@ def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
         pcpuset=set(node.dedicated), memory=node.memory,
         cpu_usage=node.shared_used, memory_usage=node.memory_used,
         pinned_cpus=set(node.pinned),
-        siblings=[set(core) for core in layout.cores(node)],
+        siblings=[set(core) for core in node.cores],
         mempages=[objects.NUMAPagesTopology(
             size_kb=pages.size, total=pages.total, used=pages.used,
             reserved=pages.reserved) for pages in node.pages],

@@ -53,39 +53,11 @@ class TestPins(base.TestCase):
 
     def test_isolated(self):
         cell = guest_cell(2, topology.THREADS_ISOLATE)
-        host = host_cell(pinned=(0,), legacy=True)
-        found = pack.pins(host, cell, 0)
-        self.assertEqual({2, 4}, found)
-        self.assertEqual({1, 6, 7}, set(
-            pack.taken(host, cell, None, found).free_cpus))
+        self.assertEqual({2, 4}, pack.pins(
+            host_cell(pinned=(0,), legacy=True), cell, 0))
 
     def test_emulator_threads(self):
         self.assertEqual({0, 1, 2}, pack.pins(host_cell(), guest_cell(2), 1))
-
-
-class TestTaken(base.TestCase):
-
-    def test_memory(self):
-        host = host_cell(pages=(4, 2048))
-        after = pack.taken(host, guest_cell(2), None, {0, 1})
-        self.assertEqual(1024, after.memory_usage)
-        self.assertEqual([3145728, 4194304],
-                         [page.free_kb for page in after.pages])
-        after = pack.taken(host, guest_cell(2), 2048, {0, 1})
-        self.assertEqual([4194304, 3145728],
-                         [page.free_kb for page in after.pages])
-
-    def test_the_view_before_is_kept(self):
-        host = host_cell()
-        pack.taken(host, guest_cell(2), None, {0, 1})
-        self.assertEqual((8, 0), (len(host.free_cpus), host.memory_usage))
-
-    def test_not_recorded(self):
-        cell = guest_cell(1)
-        self.assertRaises(pack.UnrecordedError, pack.taken,
-                          host_cell(pinned=(0,)), cell, None, {0})
-        self.assertRaises(pack.UnrecordedError, pack.taken,
-                          host_cell(pages=()), cell, None, {0})
 
 
 class TestState(base.TestCase):
@@ -100,8 +72,3 @@ class TestState(base.TestCase):
                  host_cell(legacy=True), host_cell(threads=1, cores=8),
                  host_cell(pages=(2048,))]
         self.assertEqual(len(cells), len({cell.state for cell in cells}))
-
-    def test_a_changed_cell_has_its_own(self):
-        host = host_cell()
-        self.assertNotEqual(host.state, pack.taken(
-            host, guest_cell(2), None, {0, 1}).state)

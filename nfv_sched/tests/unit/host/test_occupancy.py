@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Named cases; test_occupancy of the equivalence tests generates the others.
+"""
+
+from nova import objects
+
+from nfv_sched.host import occupancy
+from nfv_sched.numa import topology
+from nfv_sched.tests import base
+
+MIB = 1024
+
+
+def host(pinned=(), legacy=False, pages=(4,), nodes=1):
+    """Hosts of four cores with two threads on each NUMA node."""
+    cells = []
+    for node in range(nodes):
+        cpus = set(range(8 * node, 8 * node + 8))
+        cells.append(objects.NUMACell(
+            id=node, cpuset=set(cpus) if legacy else set(), pcpuset=cpus,
+            memory=4096, memory_usage=0, cpu_usage=0,
+            pinned_cpus=cpus & set(pinned), siblings=[
+                {cpu, cpu + 1} for cpu in sorted(cpus) if cpu % 2 == 0],
+            mempages=[objects.NUMAPagesTopology(
+                size_kb=size, total=4096 * MIB // size, used=0, reserved=1)
+                for size in pages]))
+    return topology.host_topology(objects.NUMATopology(cells=cells))
+
+
+def guest_cell(vcpus=2, threads=topology.THREADS_PREFER,
+               policy=topology.DEDICATED, shared=0):
+    return topology.GuestCell(shared, vcpus, 1024, None, policy, threads)
+
+
+def state(found):
+    return [(cell.free_cpus, cell.cpu_usage, cell.memory_usage, cell.pages)
+            for cell in found.cells]
+
+
+class TestShare(base.TestCase):
+
+    def test_isolated_vcpus_have_their_siblings(self):
+        cell = guest_cell(threads=topology.THREADS_ISOLATE)
+        self.assertEqual({2, 3, 4, 5}, occupancy.claimed_share(
+            host(legacy=True), 0, cell, {2, 4}, None).cpus)
+
+    def test_isolated_vcpus_on_cpus_of_another_cell(self):
+        cell = guest_cell(threads=topology.THREADS_ISOLATE)
+        self.assertEqual({8, 9}, occupancy.claimed_share(
+            host(legacy=True, nodes=2), 1, cell, {2, 8}, None).cpus)
+
+    def test_cpus_of_a_shared_guest(self):
+        cell = guest_cell(0, policy=topology.SHARED, shared=2)
+        self.assertEqual(
+            occupancy.Share(0, frozenset(), 2, 1024, 4),
+            occupancy.claimed_share(host(), 0, cell, {1}, None))
+
+    def test_page_size(self):
+        for size, pages in ((None, 262144), (2048, 512), (1048576, 1)):
+            self.assertEqual(pages, occupancy.claimed_share(
+                host(pages=(2048, 4, 1048576)), 0, guest_cell(), {0, 1},
+                size).pages)
+        self.assertEqual(0, occupancy.claimed_share(
+            host(pages=()), 0, guest_cell(), {0, 1}, None).pages)
+
+
+class TestTake(base.TestCase):
+
+    def share(self, found, cpus, size=None, **kwargs):
+        return occupancy.claimed_share(
+            found, 0, guest_cell(**kwargs), cpus, size)
+
+    def test_pages_of_its_size(self):
+        before = host(pages=(4, 2048))
+        for size, free in ((None, [3145724, 4192256]),
+                           (2048, [4194300, 3143680])):
+            cell = occupancy.take(before, [self.share(
+                before, {0, 1}, size)]).cells[0]
+            self.assertEqual(1024, cell.memory_usage)
+            self.assertEqual(free, [page.free_kb for page in cell.pages])
+
+    def test_mixed(self):
+        before = host()
+        cell = occupancy.take(before, [self.share(
+            before, {3}, policy=topology.MIXED, shared=2)]).cells[0]
+        self.assertEqual((2, {0, 1, 2, 4, 5, 6, 7}),
+                         (cell.cpu_usage, cell.free_cpus))
+
+    def test_the_host_before_is_kept(self):
+        before = host()
+        occupancy.take(before, [self.share(before, {0, 1})])
+        self.assertEqual(state(host()), state(before))
+
+    def test_a_changed_cell_has_its_own_state(self):
+        before = host()
+        after = occupancy.take(before, [self.share(before, {0, 1})])
+        self.assertNotEqual(before.state, after.state)
+
+    def test_not_recorded(self):
+        for before, cpus in ((host(pinned=(0,)), {0, 1}), (host(), {7, 8}),
+                             (host(pages=()), {0, 1})):
+            self.assertRaises(
+                occupancy.UnrecordedError, occupancy.take, before,
+                [self.share(before, cpus)])
+
+
+class TestGiveBack(base.TestCase):
+
+    def test_restores_what_was_taken(self):
+        before = host(pages=(4, 2048), nodes=2, legacy=True)
+        shares = [
+            occupancy.claimed_share(before, 1, guest_cell(
+                threads=topology.THREADS_ISOLATE), {8, 10}, 2048),
+            occupancy.claimed_share(before, 0, guest_cell(
+                1, policy=topology.MIXED, shared=1), {0}, None)]
+        later = occupancy.claimed_share(
+            before, 1, guest_cell(), {12, 13}, 2048)
+        both = occupancy.take(occupancy.take(before, shares), [later])
+        self.assertEqual(
+            state(occupancy.take(before, [later])),
+            state(occupancy.give_back(both, shares)))
+
+    def test_nothing_beyond_an_empty_host(self):
+        before = host(pinned=(0,))
+        share = occupancy.Share(0, frozenset((0, 1, 99)), 3, 2048, 4)
+        self.assertEqual(state(host()), state(
+            occupancy.give_back(before, [share])))
+
+
+class TestFreed(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        vacant = host()
+        self.full = occupancy.take(vacant, [occupancy.claimed_share(
+            vacant, 0, guest_cell(1, policy=topology.MIXED, shared=1), {0},
+            None)])
+
+    def test_everything(self):
+        self.assertEqual(state(host()), state(occupancy.empty(self.full)))
+
+    def test_one_resource(self):
+        (full,), (vacant,) = state(self.full), state(host())
+        for name, places in (('cpus', [0]), ('shared', [1]),
+                             ('memory', [2, 3])):
+            self.assertEqual([tuple(
+                vacant[place] if place in places else full[place]
+                for place in range(4))], state(occupancy.freed(
+                    self.full, **{name: True})))
