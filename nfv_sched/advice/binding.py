@@ -26,6 +26,7 @@ import functools
 import typing as ty
 
 from nfv_sched.advice import room as rooms
+from nfv_sched.host import occupancy
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
 
@@ -154,11 +155,12 @@ def of(wanted: rooms.Wanted, room: rooms.Room,
             trial.binding._replace(text=trial.binding.text + together)
             for trial in alone])
     if room.host is not None and request.guest is not None:
-        emptied = _Case(_without_devices(wanted), _emptied(room), ratios)
-        if not emptied.fits():
+        empty = _Case(_without_devices(wanted), rooms.Room(
+            occupancy.empty(room.host), room.devices), ratios)
+        if not empty.fits():
             return (Binding(
                 BindingKind.TOO_SMALL, 'no room even without other guests: ' +
-                _too_small(emptied, request.guest, room.host), alone=False),)
+                _too_small(empty, request.guest, room.host), alone=False),)
     return (Binding(
         BindingKind.SEVERAL, _lacking(case, trials), alone=False),)
 
@@ -372,22 +374,11 @@ def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
         pristine=changed(request.pristine)))
 
 
-def _changed(room: rooms.Room, cpus: bool = False, memory: bool = False,
-             shared: bool = False) -> rooms.Room:
-    """A host without what other guests have of some things."""
-    cells = []
-    for cell in room.host.cells:
-        empty = cell.emptied()
-        cells.append(cell.changed(
-            free=(empty if cpus else cell).free_cpus,
-            cpu_usage=(empty if shared else cell).cpu_usage,
-            memory_usage=(empty if memory else cell).memory_usage,
-            pages=(empty if memory else cell).pages))
-    return rooms.Room(room.host.changed(tuple(cells)), room.devices)
-
-
-def _emptied(room: rooms.Room) -> rooms.Room:
-    return _changed(room, cpus=True, memory=True, shared=True)
+def _freed(case: _Case, **resources: bool) -> _Case:
+    """Return the guest on a host with some resources free."""
+    room = case.room
+    return case._replace(room=rooms.Room(
+        occupancy.freed(room.host, **resources), room.devices))
 
 
 def _no_cpus(case: _Case) -> _Case:
@@ -407,12 +398,10 @@ def _no_memory(case: _Case) -> _Case:
 
 #: What other guests have of the host is free.
 _FREED = _Cells(
-    cpus=lambda case: case._replace(room=_changed(case.room, cpus=True)),
-    memory=lambda case: case._replace(
-        room=_changed(case.room, memory=True),
+    cpus=functools.partial(_freed, cpus=True),
+    memory=lambda case: _freed(case, memory=True)._replace(
         ratios=case.ratios._replace(ram=float('inf'))),
-    shared=lambda case: case._replace(
-        room=_changed(case.room, shared=True),
+    shared=lambda case: _freed(case, shared=True)._replace(
         ratios=case.ratios._replace(cpu=float('inf'))))
 #: The guest does not ask for it.
 _UNASKED = _Cells(
