@@ -17,58 +17,43 @@ from what they have, and compared with what the host says is used.
 
 import collections
 from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from collections.abc import Set
 import dataclasses
 
 from nfv_sched.advice.audit import site as sites
 from nfv_sched.advice.audit import values
 from nfv_sched.advice.hosts import cores
+from nfv_sched.cloud import server_shares
 from nfv_sched.cloud import snapshot
+from nfv_sched.host import occupancy
 
-_DEDICATED = ('dedicated', 'mixed')
 
-
-@dataclasses.dataclass(slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class _Usage:
-    """What guests have of a host NUMA node.
+    """Sums over the servers on a host NUMA node.
 
-    :ivar cpus: CPUs for themselves, and siblings that are to stay idle
+    :ivar cpus: CPUs for pinned guests that are not free
     :ivar memory: MiB
     :ivar shared: vCPUs on shared CPUs
     :ivar pages: size -> number of memory pages
     """
 
-    cpus: set[int] = dataclasses.field(default_factory=set)
-    memory: int = 0
-    shared: int = 0
-    pages: collections.Counter[int] = dataclasses.field(
-        default_factory=collections.Counter)
-
-    def add(self, node: snapshot.Node, part: snapshot.GuestNode) -> None:
-        """Add what a guest has.
-
-        :param node: the host NUMA node
-        :param part: the guest's
-        """
-        self.memory += part.memory
-        self.shared += len(part.shared)
-        size = part.page_size or min(
-            (pages.size for pages in node.pages), default=0)
-        if size:
-            self.pages[size] += part.memory * 1024 // size
-        if part.cpu_policy in _DEDICATED:
-            cpus = own(part)
-            if part.thread_policy == 'isolate':
-                cpus = cpus.union(*(core for core in node.siblings
-                                    if core & cpus))
-            self.cpus |= cpus
+    cpus: Set[int]
+    memory: int
+    shared: int
+    pages: Mapping[int, int]
 
 
-def own(part: snapshot.GuestNode) -> set[int]:
-    """The CPUs that a guest has for itself on a NUMA node.
-
-    :param part: what it has there
-    """
-    return {*part.pins.values(), *part.reserved}
+def _usage(shares: Sequence[occupancy.Share]) -> _Usage:
+    pages: collections.Counter[int] = collections.Counter()
+    for share in shares:
+        pages[share.page_size] += share.pages
+    return _Usage(
+        frozenset().union(*(share.cpus for share in shares)),
+        sum(share.memory for share in shares),
+        sum(share.shared for share in shares), pages)
 
 
 def mapping(site: sites.Site) -> Iterator[values.Finding]:
@@ -115,7 +100,7 @@ def _misplaced(
     for server, part in here:
         for cpu in [*part.pins.values(), *part.reserved]:
             owners.setdefault(cpu, []).append(server)
-        beyond = own(part) - node.dedicated
+        beyond = server_shares.exclusive_cpus(part) - node.dedicated
         if beyond:
             yield values.of(
                 values.NOT_DEDICATED, site.title,
@@ -142,14 +127,14 @@ def _missing(
     here: list[tuple[snapshot.Server, snapshot.GuestNode]],
 ) -> Iterator[values.Finding]:
     """What servers have and the host does not know of."""
-    usage = _Usage()
+    shares = [server_shares.share([node], part) for _server, part in here]
+    usage = _usage(shares)
     lacking: dict[str, set[int]] = {}
-    for server, part in here:
-        usage.add(node, part)
-        if part.cpu_policy in _DEDICATED:
-            cpus = (own(part) & node.dedicated) - node.pinned
-            if cpus:
-                lacking.setdefault(server.uuid, set()).update(cpus)
+    for (server, part), share in zip(here, shares):
+        cpus = (share.cpus & server_shares.exclusive_cpus(part)
+                & node.dedicated) - node.pinned
+        if cpus:
+            lacking.setdefault(server.uuid, set()).update(cpus)
     rest = _amounts(
         usage.memory - node.memory_used, usage.shared - node.shared_used,
         {pages.size: usage.pages[pages.size] - pages.used
@@ -169,9 +154,7 @@ def _missing(
 def _unknown(site: sites.Site, node: snapshot.Node,
              parts: list[snapshot.GuestNode]) -> Iterator[values.Finding]:
     """What is taken by the record of the host, and not by servers."""
-    usage = _Usage()
-    for part in parts:
-        usage.add(node, part)
+    usage = _usage([server_shares.share([node], part) for part in parts])
     cpus = node.pinned - usage.cpus
     found = [f'CPU {cores.ranges(cpus)}'] if cpus else []
     found += _amounts(
