@@ -114,7 +114,8 @@ def place(
     :returns: what is left then; None if a filter or the claim refuses
     """
     decision, evaluation = _decide(wanted, room, ratios, mapping)
-    return _claim(wanted, room, mapping, decision, evaluation)
+    claimed = _claim(wanted, room, mapping, decision, evaluation)
+    return None if claimed is None else claimed[0]
 
 
 class Placed(ty.NamedTuple):
@@ -123,11 +124,13 @@ class Placed(ty.NamedTuple):
     :ivar candidate: the allocation candidate
     :ivar room: what is left then
     :ivar degrees: text of each policy -> how far it is kept, 0 to 1
+    :ivar shares: its parts of the NUMA nodes
     """
 
     candidate: Mapping[str, ty.Any]
     room: Room
     degrees: Mapping[str, float]
+    shares: tuple[occupancy.Share, ...]
 
 
 def place_first(
@@ -152,10 +155,12 @@ def place_first(
     if best is None:
         return None
     candidate, decision, evaluation = best
-    left = _claim(wanted, room, candidate.get('mappings'), decision,
-                  evaluation)
-    return None if left is None else Placed(
-        candidate, left, decision.degrees)
+    claimed = _claim(wanted, room, candidate.get('mappings'), decision,
+                     evaluation)
+    if claimed is None:
+        return None
+    after, shares = claimed
+    return Placed(candidate, after, decision.degrees, shares)
 
 
 _REFUSED = numa_decide.Decision(False)
@@ -214,30 +219,37 @@ def _claim(
     wanted: Wanted, room: Room, mapping: Mapping | None,
     decision: numa_decide.Decision,
     evaluation: numa_evaluation.Evaluation | None,
-) -> Room | None:
-    """What is left of a host after the claim; None if that fails."""
+) -> tuple[Room, tuple[occupancy.Share, ...]] | None:
+    """Claim a guest on a host.
+
+    :returns: what the host has left, and the guest's parts of its NUMA nodes;
+        None if the claim fails
+    """
     if not decision.accepted:
         return None
-    if evaluation is None:
-        return _take(wanted, room, mapping, room.host, None)
-    devices = devices_of(wanted, room, mapping)
-    groups = []
-    if wanted.limited and wanted.limits_lost:
-        evaluation = _evaluation(wanted, room, evaluation.host, NO_RATIOS)
-    elif wanted.limited:
-        groups = numa_decide.claim_groups(
-            evaluation.host, wanted.request, decision)
-    claimed = evaluation.claimed(
-        groups, None if devices is None else devices.stock)
-    if claimed is None:
-        return None
-    try:
-        after = occupancy.take(
-            evaluation.host, occupancy.claimed_shares(evaluation, claimed))
-    except occupancy.UnrecordedError:
-        return None
-    return _take(wanted, room, mapping, after, sum(
-        1 << cell for cell in claimed.cells))
+    host, cells = room.host, None
+    shares: tuple[occupancy.Share, ...] = ()
+    if evaluation is not None:
+        devices = devices_of(wanted, room, mapping)
+        groups = []
+        if wanted.limited and wanted.limits_lost:
+            evaluation = _evaluation(
+                wanted, room, evaluation.host, NO_RATIOS)
+        elif wanted.limited:
+            groups = numa_decide.claim_groups(
+                evaluation.host, wanted.request, decision)
+        claimed = evaluation.claimed(
+            groups, None if devices is None else devices.stock)
+        if claimed is None:
+            return None
+        shares = occupancy.claimed_shares(evaluation, claimed)
+        try:
+            host = occupancy.take(evaluation.host, shares)
+        except occupancy.UnrecordedError:
+            return None
+        cells = occupancy.cell_mask(shares)
+    after = _take(wanted, room, mapping, host, cells)
+    return None if after is None else (after, shares)
 
 
 def devices_of(wanted: Wanted, room: Room,

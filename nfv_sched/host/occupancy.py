@@ -100,6 +100,14 @@ def claimed_shares(
     return tuple(shares)
 
 
+def cell_mask(shares: Iterable[Share]) -> int:
+    """Return the host cells of a server, as a bitmask."""
+    mask = 0
+    for each in shares:
+        mask |= 1 << each.position
+    return mask
+
+
 def take(
     host: topology.HostTopology, shares: Iterable[Share],
 ) -> topology.HostTopology:

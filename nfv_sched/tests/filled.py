@@ -141,13 +141,12 @@ def _server(uid, number, chosen, where, position):
     held = position.came[uid]
     count = itertools.count()
     made = []
-    for part in held.parts:
-        pins = dict(zip(count, sorted(part.cpus)))
-        size, amount = next(iter(part.pages.items()))
+    for share in held.shares:
+        pins = dict(zip(count, sorted(share.cpus)))
         made.append(snapshot.GuestNode(
-            host_node=where.nodes[part.cell].number, pins=pins,
-            dedicated=frozenset(pins), memory=amount // 1024, page_size=size,
-            cpu_policy='dedicated'))
+            host_node=where.nodes[share.position].number, pins=pins,
+            dedicated=frozenset(pins), memory=share.memory,
+            page_size=share.page_size, cpu_policy='dedicated'))
     return snapshot.Server(
         uuid=uid, name=f'vm-{number}', host=where.name, cell=where.cell,
         project='11111111111111111111111111111111', flavor=chosen,

@@ -34,7 +34,9 @@ from nfv_sched.advice.explain import placement as explain_placement
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.advice import room as rooms
+from nfv_sched.cloud import server_shares
 from nfv_sched.cloud import snapshot
+from nfv_sched.host import occupancy
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.numa import decide
 from nfv_sched.numa import supply
@@ -66,33 +68,16 @@ def _no_field() -> ty.Any:
     return dataclasses.field(default_factory=lambda: _NOTHING)
 
 
-class Part(ty.NamedTuple):
-    """What a server has of a host cell.
-
-    :ivar cell: position of the host cell
-    :ivar cpus: host CPUs that it has for itself
-    :ivar shared: number of its shared vCPUs
-    :ivar memory: MiB
-    :ivar pages: size of pages, KiB -> KiB that it has
-    """
-
-    cell: int
-    cpus: frozenset[int]
-    shared: int
-    memory: int
-    pages: Mapping[int, int]
-
-
 class Held(ty.NamedTuple):
     """What a server has of a host, to be given back.
 
-    :ivar parts: of the host cells
+    :ivar shares: its parts of the host cells
     :ivar allocations: in Placement: provider -> resource class -> amount
     :ivar devices: with which other PCI devices are left when they are taken;
         None if it has none, or those that it had from the beginning
     """
 
-    parts: tuple[Part, ...]
+    shares: tuple[occupancy.Share, ...]
     allocations: Mapping[str, Mapping[str, int]]
     devices: tuple | None = None
 
@@ -387,9 +372,9 @@ class Positions:
         came = position.came
         if uuid is not None:
             came = {**came, uuid: Held(
-                _difference(position.room.host, placed.room.host),
-                allocations, (counted.wanted, placed.candidate.get(
-                    'mappings')) if counted.wanted.request.demands else None)}
+                placed.shares, allocations, (
+                    counted.wanted, placed.candidate.get('mappings'))
+                if counted.wanted.request.demands else None)}
         return Position(
             host=host, room=placed.room, used=used,
             load=position.load.plus(counted.spec),
@@ -561,13 +546,13 @@ class Positions:
 
     def _held(self, position: Position, uuid: str) -> Held:
         """What a server has where it was from the beginning."""
-        server = self.servers[uuid]
-        host = position.room.host
-        parts = [] if host is None else [
-            _part(host, node) for node in server.nodes or ()
-            if any(cell.id == node.host_node for cell in host.cells)]
+        shares = []
+        if position.room.host is not None:
+            nodes = self.of_name[position.host.name].nodes or ()
+            shares = [server_shares.share(nodes, node)
+                      for node in self.servers[uuid].nodes or ()]
         held = self._state.placement.allocations.get(uuid, {})
-        return Held(tuple(parts), {
+        return Held(tuple(filter(None, shares)), {
             provider: amounts for provider, amounts in held.items()
             if provider in position.used.providers})
 
@@ -576,8 +561,8 @@ class Positions:
         left: frozenset[str], came: Mapping[str, Held],
     ) -> rooms.Room | None:
         host = position.room.host
-        if host is not None and held.parts:
-            host = _given_back(host, held.parts)
+        if host is not None and held.shares:
+            host = occupancy.give_back(host, held.shares)
         devices = position.room.devices
         if held.devices or uuid in left and self.servers[uuid].devices:
             devices = self._devices(position.host, host, left, came)
@@ -600,7 +585,7 @@ class Positions:
             wanted, mapping = held.devices
             cells = None
             if wanted.request.guest is not None:
-                cells = sum(1 << part.cell for part in held.parts)
+                cells = occupancy.cell_mask(held.shares)
             taken = devices.take(
                 wanted.request.demands, mapping,
                 nodes or topology.HostTopology(()), cells)
@@ -651,51 +636,3 @@ def _sum(carried: Mapping[str, int], needs: Mapping[str, int],
         return carried
     return {name: carried.get(name, 0) + sign * needs.get(name, 0)
             for name in {*carried, *needs}}
-
-
-def _part(host: topology.HostTopology, node: snapshot.GuestNode) -> Part:
-    """What a NUMA node of a server has of its host cell."""
-    place, cell = next(
-        (place, cell) for place, cell in enumerate(host.cells)
-        if cell.id == node.host_node)
-    cpus = frozenset(node.pins.values()) | node.reserved
-    if node.thread_policy == 'isolate':
-        cpus = cpus.union(*[core for core in cell.siblings if core & cpus])
-    size = node.page_size or min(
-        [pages.size_kb for pages in cell.pages], default=0)
-    return Part(place, cpus & cell.dedicated_cpus, len(node.shared),
-                node.memory, {size: 1024 * node.memory})
-
-
-def _difference(before: topology.HostTopology | None,
-                after: topology.HostTopology | None) -> tuple[Part, ...]:
-    """What a guest has taken of the host cells."""
-    if before is None or after is None:
-        return ()
-    return tuple([
-        Part(place, frozenset(old.free_cpus - new.free_cpus),
-             new.cpu_usage - old.cpu_usage,
-             new.memory_usage - old.memory_usage,
-             {pages.size_kb: pages.free_kb - then.free_kb
-              for pages, then in zip(old.pages, new.pages)
-              if pages.free_kb != then.free_kb})
-        for place, (old, new) in enumerate(zip(before.cells, after.cells))
-        if old is not new])
-
-
-def _given_back(host: topology.HostTopology,
-                parts: Iterable[Part]) -> topology.HostTopology:
-    """A host without what a server has of its cells."""
-    cells = list(host.cells)
-    for part in parts:
-        cell = cells[part.cell]
-        cells[part.cell] = cell.changed(
-            free=cell.free_cpus | part.cpus,
-            cpu_usage=max(0, cell.cpu_usage - part.shared),
-            memory_usage=max(0, cell.memory_usage - part.memory),
-            pages=tuple([
-                pages._replace(free_kb=min(
-                    pages.free_kb + part.pages.get(pages.size_kb, 0),
-                    pages.total_kb - pages.reserved_kb))
-                for pages in cell.pages]))
-    return host.changed(tuple(cells))
