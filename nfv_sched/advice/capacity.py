@@ -42,18 +42,20 @@ from nfv_sched.advice import binding as bindings
 from nfv_sched.advice import grants as granted
 from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.advice import room as rooms
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 from nfv_sched import extensions
 from nfv_sched.filters import base as filters_base
 from nfv_sched.filters import network as network_filters
 from nfv_sched.filters import nfv_topology
 from nfv_sched.host import decide
+from nfv_sched.host import occupancy
+from nfv_sched.host import pci_pools
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import usage
 from nfv_sched.network import visit as network_visit
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.numa import fit
-from nfv_sched.numa import supply
 from nfv_sched.numa import topology
 from nfv_sched import request as nfv_request
 from nfv_sched.simulator import compute
@@ -85,9 +87,6 @@ _NO_PORTS = assumed_ports.Ports(basis=assumed_ports.Basis.NUMBER)
 #: isolate, unless it asks for VCPU in place of PCPU.
 _HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
 _ACCELERATOR = 'accel:device_profile'
-#: Nova has a PF as unclaimable while one of its VFs is claimed, and as
-#: unavailable when that is allocated; VFs of a PF alike.
-_NOT_FREE = ('claimed', 'allocated', 'unavailable', 'unclaimable')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -207,7 +206,7 @@ def counting_on(
     :raises nfv_sched.simulator.cloud_file.problems.InputError: if a filter of
         the cloud is not installed, or an option is bad
     """
-    hosts = emptied(cloud) if empty else cloud
+    hosts = occupied.without_servers(cloud) if empty else cloud
     if any(host.providers for host in cloud.hosts):
         # What servers have is in the records of hosts. Where Placement was not
         # read, only the servers show what they have allocated there.
@@ -217,47 +216,6 @@ def counting_on(
         yield Counting(state, assumed_ports.per_flavor(cloud, ports), any(
             host.network is not None for host in cloud.hosts), project,
             keep_ledgers=not empty)
-
-
-def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """A cloud as if no server were there."""
-    guests = layout.guests_of(cloud)
-    return dataclasses.replace(cloud, servers=(), hosts=tuple([
-        _emptied(host, guests[host.name]) for host in cloud.hosts]))
-
-
-def _emptied(host: snapshot.Host, guests: layout.Guests) -> snapshot.Host:
-    """A host without its servers.
-
-    :param guests: what they have
-    """
-    network = host.network
-    if network is not None:
-        network = dataclasses.replace(
-            network,
-            vswitch_ports=_less(network.vswitch_ports, guests.ports),
-            security_rules=_less(network.security_rules, guests.rules))
-    nodes = host.nodes and tuple([dataclasses.replace(
-        node, pinned=frozenset(), memory_used=0, shared_used=0,
-        pages=tuple([dataclasses.replace(pages, used=0)
-                     for pages in node.pages])) for node in host.nodes])
-    return dataclasses.replace(
-        host, network=network, nodes=nodes, vcpus_used=0,
-        memory_used=max(0, host.memory_used - guests.memory), disk_used=0,
-        disk_available_least=None,
-        stats={**host.stats, 'num_instances': '0'},
-        devices=tuple([
-            dataclasses.replace(device, server=None, request=None, status=(
-                'available' if device.status in _NOT_FREE
-                else device.status)) for device in host.devices]),
-        providers=tuple([dataclasses.replace(provider, inventories={
-            name: dataclasses.replace(inventory, used=0)
-            for name, inventory in provider.inventories.items()})
-            for provider in host.providers]))
-
-
-def _less(count: int | None, by: int) -> int | None:
-    return None if count is None else max(0, count - by)
 
 
 class Host(ty.NamedTuple):
@@ -283,6 +241,8 @@ class Counting:
     :param project: ID of the project of new guests; None for one that no
         aggregate is for
     :param keep_ledgers: leave ledgers that were read as they are
+
+    :ivar placement: the resource providers of the cloud
     """
 
     def __init__(
@@ -292,6 +252,7 @@ class Counting:
         keep_ledgers: bool = False,
     ):
         self._state = state
+        self.placement = state.placement
         self._ports_of = (
             ports if callable(ports) else assumed_ports.always(ports))
         self._project = project
@@ -323,9 +284,11 @@ class Counting:
         devices = None
         if host_state.pci_stats is not None:
             # Without devices there is no need for the tracker, which is slow.
-            devices = supply.Supply.of(
-                host.pci_tracker.stats.pools if host.group.pci.devices
-                else ())
+            devices = pci_pools.PCIPools.read(())
+            if host.group.pci.devices:
+                devices = pci_pools.PCIPools.read(
+                    host.pci_tracker.stats.pools,
+                    host.pci_tracker.occupied())
         room = rooms.Room(
             topology.host_topology(host_state.numa_topology), devices)
         try:
@@ -446,35 +409,6 @@ def _of_filter(name: str, text: str, is_mapped: bool = True) -> Binding:
         kind, text, name if kind is BindingKind.FILTER else '')
 
 
-class Load(ty.NamedTuple):
-    """What guests have of a host, as far as filters other than ours look.
-
-    :ivar guests: number of guests
-    :ivar memory: MiB
-    :ivar disk: GiB
-    :ivar vcpus: number of vCPUs
-    """
-
-    guests: int = 0
-    memory: int = 0
-    disk: int = 0
-    vcpus: int = 0
-
-    def plus(self, spec: objects.RequestSpec, guests: int = 1) -> 'Load':
-        """With some more guests.
-
-        :param spec: their request
-        :param guests: how many
-        """
-        return Load(
-            self.guests + guests, self.memory + guests * spec.memory_mb,
-            self.disk + guests * (spec.root_gb + spec.ephemeral_gb),
-            self.vcpus + guests * spec.vcpus)
-
-
-NO_LOAD = Load()
-
-
 class Guest:
     """One more guest of a flavor, and where it may go.
 
@@ -510,13 +444,13 @@ class Guest:
 
     def count(self, hosts: Sequence[Host]) -> dict[str, HostCapacity]:
         """How many guests fit each host, by name of the host."""
-        refusals = self.refusals([(host, NO_LOAD) for host in hosts])
+        refusals = self.refusals([(host, occupancy.NOTHING) for host in hosts])
         found = {}
         for host in hosts:
             found[host.name] = self._count(host, refusals[host.name])
         later = [host for host in hosts if found[host.name].fits > 1]
         changed = self.refusals([
-            (host, self._load(found[host.name].fits - 1)) for host in later])
+            (host, self._more(found[host.name].fits - 1)) for host in later])
         for host in later:
             if changed[host.name]:
                 # Some filter looks at how many guests there are.
@@ -530,7 +464,7 @@ class Guest:
                       hosts: Sequence[Host]) -> None:
         """Add the filters that refuse one more guest on full hosts."""
         refusals = self.refusals([
-            (host, self._load(counts[host.name].fits)) for host in hosts])
+            (host, self._more(counts[host.name].fits)) for host in hosts])
         for host in hosts:
             counted = counts[host.name]
             if refusals[host.name]:
@@ -634,35 +568,35 @@ class Guest:
     # -- filters
 
     def refusals(
-        self, hosts: Sequence[tuple[Host, Load]],
+        self, hosts: Sequence[tuple[Host, occupancy.Amounts]],
     ) -> dict[str, list[Binding]]:
         """The filters that refuse each host, by name of the host.
 
         :param hosts: with what more guests have there
         """
-        before = {host.name: _burden(host.state, load)
-                  for host, load in hosts}
         found: dict[str, list[Binding]] = {
             host.name: [] for host, _load in hosts}
-        for each in self._filters:
-            name = type(each).__name__
-            each.run_filter_for_index(0)
-            passed = _passed(
-                each, [host.state for host, _load in hosts], self.spec)
+        with contextlib.ExitStack() as stack:
             for host, load in hosts:
-                if host.name not in passed:
+                stack.enter_context(_loaded(host.state, load))
+            for each in self._filters:
+                name = type(each).__name__
+                each.run_filter_for_index(0)
+                passed = _passed(
+                    each, [host.state for host, _load in hosts], self.spec)
+                for host, load in hosts:
+                    if host.name in passed:
+                        continue
                     text = f'{name} refuses the host'
-                    if load.guests:
-                        text = f'{text} with {load.guests} more'
+                    if load.servers:
+                        text = f'{text} with {load.servers} more'
                     found[host.name].append(_of_filter(
                         name, text, compute.is_mapped(host.state)))
         self._state.manager.counts.clear()
-        for host, _load in hosts:
-            vars(host.state).update(before[host.name])
         return found
 
-    def _load(self, guests: int) -> Load:
-        return NO_LOAD.plus(self.spec, guests)
+    def _more(self, guests: int) -> occupancy.Amounts:
+        return occupancy.NOTHING.plus(occupancy.amounts(self.spec), guests)
 
     def _fewer(self, host: Host, counted: HostCapacity) -> HostCapacity:
         """The count on a host that a filter refuses before it is full."""
@@ -670,14 +604,14 @@ class Guest:
         refusals: list[Binding] = []
         while low <= high:
             guests = (low + high) // 2
-            found = self.refusals([(host, self._load(guests))])[host.name]
+            found = self.refusals([(host, self._more(guests))])[host.name]
             if found:
                 refusals, high = found, guests - 1
             else:
                 low = guests + 1
         fits = low
         refusals = refusals or self.refusals(
-            [(host, self._load(fits))])[host.name]
+            [(host, self._more(fits))])[host.name]
         return HostCapacity(fits, counted.placement, tuple(refusals))
 
     @property
@@ -760,23 +694,17 @@ def _passed(each, host_states: list, spec) -> set[str]:
         return set()
 
 
-def _burden(host_state, load: Load) -> dict[str, ty.Any]:
-    """Change a HostState as if more guests were there.
-
-    As ``consume_from_request`` does, NUMA nodes and devices aside; servers
-    that are being built are not counted, as they are built one by one.
-
-    :returns: what was changed, as it was
-    """
-    changes = {
-        'free_ram_mb': -load.memory, 'free_disk_mb': -1024 * load.disk,
-        'vcpus_used': load.vcpus, 'num_instances': load.guests}
-    before = {name: getattr(host_state, name) for name in (
-        *changes, 'limits', 'allocation_candidates')}
-    for name, change in changes.items():
-        setattr(host_state, name, before[name] + change)
+@contextlib.contextmanager
+def _loaded(host_state: ty.Any, more: occupancy.Amounts) -> Iterator[None]:
+    """Prepare a HostState for filters, with more servers on it."""
+    before = host_state.limits, host_state.allocation_candidates
+    undo = occupancy.consume(host_state, more)
     host_state.limits = {}
     host_state.allocation_candidates = [
         {'allocations': {host_state.uuid: {'resources': {}}},
          'mappings': {'': [host_state.uuid]}}]
-    return before
+    try:
+        yield
+    finally:
+        undo()
+        host_state.limits, host_state.allocation_candidates = before

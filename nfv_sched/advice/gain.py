@@ -25,6 +25,7 @@ import typing as ty
 from nfv_sched.advice import capacity
 from nfv_sched.advice.hosts import view
 from nfv_sched.advice import rebalance
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 
 
@@ -94,23 +95,12 @@ def after(cloud: snapshot.Cloud,
                     of_host[name] = of_host.get(name, 0) + sign * count
     return dataclasses.replace(
         cloud, hosts=tuple([
-            dataclasses.replace(host, network=_changed(
+            dataclasses.replace(host, network=occupied.changed_network(
                 host.network, changes.get(host.name, {})))
             for host in cloud.hosts]),
         network_agents=cloud.network_agents and tuple([
             dataclasses.replace(agent, serves=tuple(sorted(serves[agent.id])))
             for agent in cloud.network_agents]))
-
-
-def _changed(network: snapshot.HostNetwork | None,
-             changes: Mapping[str, int]) -> snapshot.HostNetwork | None:
-    if network is None:
-        return None
-    # What agents report and what ports show may differ for a while.
-    return dataclasses.replace(network, **{
-        name: max(0, getattr(network, name) + count)
-        for name, count in changes.items()
-        if getattr(network, name) is not None})
 
 
 def _limited(cloud: snapshot.Cloud, ports: Mapping[str, int],

@@ -16,16 +16,15 @@ shown to fit; guests in another order may leave more room.
 """
 
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-import dataclasses
 
 from nfv_sched.advice import capacity
 from nfv_sched.advice import grants
+from nfv_sched.advice import host_changes
 from nfv_sched.advice import ports as assumed_ports
-from nfv_sched.advice import room as rooms
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import placement
 from nfv_sched.simulator import servers
 
 
@@ -54,10 +53,12 @@ def times(
     with capacity.counting_on(cloud, empty, ports, project) as counting:
         # Large ones first: small ones fit into what they leave.
         kinds = sorted(
-            [(_guest(counting, flavor, image), count)
+            [(host_changes.Guest(_guest(counting, flavor, image)), count)
              for flavor, count in mix],
-            key=lambda kind: -kind[0].spec.vcpus)
-        filling = _Filling(counting.hosts(hosts))
+            key=lambda kind: -kind[0].counted.spec.vcpus)
+        filling = _Filling(
+            host_changes.of_host(host, counting.placement)
+            for host in counting.hosts(hosts))
         found = 0
         while found < grants.MANY and all(
                 filling.put(guest) for guest, count in kinds
@@ -74,62 +75,21 @@ def _guest(counting: capacity.Counting, flavor: snapshot.Flavor,
         raise servers.Refused(f'{flavor.name}: {exc}') from exc
 
 
-@dataclasses.dataclass(slots=True)
-class _Filled:
-    """A host with the guests that were put there."""
-
-    host: capacity.Host
-    room: rooms.Room
-    scratch: placement.Placement | None = None
-    load: capacity.Load = capacity.NO_LOAD
-    carried: dict[str, int] = dataclasses.field(default_factory=dict)
-
-
 class _Filling:
     """The hosts of a cloud, as they fill up."""
 
-    def __init__(self, hosts: Sequence[capacity.Host]):
-        self._hosts = [_Filled(host, host.room) for host in hosts]
+    def __init__(self, hosts: Iterable[host_changes.Position]):
+        self._hosts = list(hosts)
         #: Guest -> the first host that may still take it.
-        self._next: dict[int, int] = {}
+        self._next: dict[host_changes.Guest, int] = {}
 
-    def put(self, guest: capacity.Guest) -> bool:
-        """Put a guest on the first host that takes it; whether one does.
-
-        :param guest: the guest
-        """
-        number = self._next.get(id(guest), 0)
-        while number < len(self._hosts):
-            if self._takes(self._hosts[number], guest):
-                self._next[id(guest)] = number
+    def put(self, guest: host_changes.Guest) -> bool:
+        """Put a guest on the first host that takes it; whether one does."""
+        for number in range(self._next.get(guest, 0), len(self._hosts)):
+            self._next[guest] = number
+            after = self._hosts[number].put(guest)
+            if after is not None:
+                self._hosts[number] = after
                 return True
-            number += 1
-        self._next[id(guest)] = number
+        self._next[guest] = len(self._hosts)
         return False
-
-    @staticmethod
-    def _takes(filled: _Filled, guest: capacity.Guest) -> bool:
-        """Put a guest on a host; whether there was room."""
-        host, load = filled.host, filled.load
-        scratch = filled.scratch
-        if scratch is None:
-            scratch = filled.scratch = guest.grants.start(host.root)
-        if guest.refusals([(host, load)])[host.name] or any(
-                count < 1 for count, _binding in guest.limits_of(
-                    host, filled.carried, scratch)):
-            return False
-        placed = rooms.place_first(
-            guest.wanted, filled.room, guest.ratios(host),
-            list(guest.grants.offers(scratch, host.root)))
-        if placed is None:
-            return False
-        filled.room = placed.room
-        scratch.take(placement.allocations_of(placed.candidate))
-        for resource_class, amount in guest.needs.items():
-            filled.carried[resource_class] = (
-                filled.carried.get(resource_class, 0) + amount)
-            ledger = capacity.ledger_of(host, resource_class, scratch)
-            if ledger is not None:
-                scratch.take({ledger.uuid: {resource_class: amount}})
-        filled.load = load.plus(guest.spec)
-        return True

@@ -28,12 +28,11 @@ import typing as ty
 
 from nfv_sched.host import decide
 from nfv_sched.host import occupancy
+from nfv_sched.host import pci_pools
 from nfv_sched.numa import decide as numa_decide
 from nfv_sched.numa import evaluation as numa_evaluation
 from nfv_sched.numa import fit
-from nfv_sched.numa import pack
 from nfv_sched.numa import pci
-from nfv_sched.numa import supply
 from nfv_sched.numa import topology
 from nfv_sched import request as nfv_request
 
@@ -52,7 +51,7 @@ class Room:
     """
 
     host: topology.HostTopology | None
-    devices: supply.Supply | None = None
+    devices: pci_pools.PCIPools | None = None
 
     @property
     def key(self) -> Hashable:
@@ -100,22 +99,15 @@ class Wanted:
                     self.terms.rules or self.terms.refusing)))
 
 
-def place(
-    wanted: Wanted, room: Room, ratios: fit.Ratios,
-    mapping: Mapping | None = None,
-) -> Room | None:
-    """Put a guest on a host.
+def place(wanted: Wanted, room: Room, ratios: fit.Ratios) -> Room | None:
+    """Put a guest on a host, if Placement does not choose its devices.
 
-    :param wanted: the guest
     :param room: what the host has left; not changed
     :param ratios: its allocation ratios, lowered by the rules
-    :param mapping: mappings of the allocation candidate; None or empty without
-        PCI in Placement
     :returns: what is left then; None if a filter or the claim refuses
     """
-    decision, evaluation = _decide(wanted, room, ratios, mapping)
-    claimed = _claim(wanted, room, mapping, decision, evaluation)
-    return None if claimed is None else claimed[0]
+    placed = place_first(wanted, room, ratios, _ANY_DEVICES)
+    return None if placed is None else placed.room
 
 
 class Placed(ty.NamedTuple):
@@ -125,12 +117,14 @@ class Placed(ty.NamedTuple):
     :ivar room: what is left then
     :ivar degrees: text of each policy -> how far it is kept, 0 to 1
     :ivar shares: its parts of the NUMA nodes
+    :ivar devices: its PCI devices
     """
 
     candidate: Mapping[str, ty.Any]
     room: Room
     degrees: Mapping[str, float]
     shares: tuple[occupancy.Share, ...]
+    devices: tuple[int, ...]
 
 
 def place_first(
@@ -154,16 +148,11 @@ def place_first(
             best = candidate, decision, evaluation
     if best is None:
         return None
-    candidate, decision, evaluation = best
-    claimed = _claim(wanted, room, candidate.get('mappings'), decision,
-                     evaluation)
-    if claimed is None:
-        return None
-    after, shares = claimed
-    return Placed(candidate, after, decision.degrees, shares)
+    return _claim(wanted, room, *best)
 
 
 _REFUSED = numa_decide.Decision(False)
+_ANY_DEVICES: Sequence[Mapping[str, ty.Any]] = ({},)
 
 
 def _decide(
@@ -216,17 +205,12 @@ def _evaluation(wanted: Wanted, room: Room, host: topology.HostTopology,
 
 
 def _claim(
-    wanted: Wanted, room: Room, mapping: Mapping | None,
+    wanted: Wanted, room: Room, candidate: Mapping[str, ty.Any],
     decision: numa_decide.Decision,
     evaluation: numa_evaluation.Evaluation | None,
-) -> tuple[Room, tuple[occupancy.Share, ...]] | None:
-    """Claim a guest on a host.
-
-    :returns: what the host has left, and the guest's parts of its NUMA nodes;
-        None if the claim fails
-    """
-    if not decision.accepted:
-        return None
+) -> Placed | None:
+    """Claim a guest that the filters accept; None if that fails."""
+    mapping, demands = candidate.get('mappings'), wanted.request.demands
     host, cells = room.host, None
     shares: tuple[occupancy.Share, ...] = ()
     if evaluation is not None:
@@ -242,23 +226,29 @@ def _claim(
             groups, None if devices is None else devices.stock)
         if claimed is None:
             return None
-        shares = occupancy.claimed_shares(evaluation, claimed)
+        shares = occupancy.claimed_shares(
+            evaluation.pristine, evaluation.host, claimed)
         try:
             host = occupancy.take(evaluation.host, shares)
         except occupancy.UnrecordedError:
             return None
-        cells = occupancy.cell_mask(shares)
-    after = _take(wanted, room, mapping, host, cells)
-    return None if after is None else (after, shares)
+        cells = sum(1 << cell for cell in claimed.cells)
+    served = room.devices, ()
+    if demands:
+        served = room.devices.take(demands, mapping, host or _NO_NODES, cells)
+    if served is None:
+        return None
+    pools, numbers = served
+    return Placed(
+        candidate, Room(host, pools), decision.degrees, shares, numbers)
 
 
 def devices_of(wanted: Wanted, room: Room,
                mapping: Mapping | None) -> pci.Devices | None:
     """The free PCI devices of a host that a guest may have.
 
-    :param wanted: the guest
-    :param room: what the host has left
-    :param mapping: see :func:`place`
+    :param mapping: mappings of the allocation candidate; None or empty without
+        PCI in Placement
     :returns: None if it asks for none, or the host reports none
     """
     if not wanted.request.demands or room.devices is None:
@@ -266,19 +256,6 @@ def devices_of(wanted: Wanted, room: Room,
     return pci.Devices(pci.HostDevices(
         room.devices.pools, wanted.request.demands,
         room.host or _NO_NODES), mapping)
-
-
-def _take(wanted: Wanted, room: Room, mapping: Mapping | None,
-          host: topology.HostTopology | None,
-          cells: int | None) -> Room | None:
-    """What is left once the PCI devices are taken, too."""
-    demands = wanted.request.demands
-    if not demands:
-        return Room(host, room.devices)
-    if room.devices is None:
-        return None
-    left = room.devices.take(demands, mapping, host or _NO_NODES, cells)
-    return None if left is None else Room(host, left)
 
 
 class Count(ty.NamedTuple):
@@ -379,14 +356,13 @@ class Counter:
              ratios: fit.Ratios) -> topology.HostTopology | None:
         """Put a guest with one NUMA node on a host with one."""
         guest = self.wanted.request.pristine
-        cell, reserved = guest.cells[0], guest.reserved
-        if fit.check(host.cells[0], cell, cell.pagesize, reserved, ratios):
+        cell = guest.cells[0]
+        if fit.check(host.cells[0], cell, cell.pagesize, guest.reserved,
+                     ratios):
             return None
-        cpus: set[int] = set()
-        if cell.cpus != topology.SHARED:
-            cpus = pack.pins(host.cells[0], cell, reserved)
-        return occupancy.take(host, [occupancy.claimed_share(
-            host, 0, cell, cpus, cell.pagesize)])
+        return occupancy.take(host, occupancy.claimed_shares(
+            guest, host, numa_evaluation.Claimed(
+                (0,), (cell.pagesize,), (0,))))
 
     def _chain(self, key: Hashable, start) -> _Chain:
         found = self._known.get(key)

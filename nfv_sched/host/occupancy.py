@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work out what servers occupy of the NUMA cells of a host.
+"""Work out what servers occupy of a host.
 
-The figures are those that Nova's ``numa_usage_from_instance_numa`` records of
-a host with these servers.  Hosts are immutable, so each function returns
-another one.  :func:`give_back` undoes :func:`take` with the same shares,
-whatever else was taken or given back in between.
+The figures of NUMA cells are those that Nova's
+``numa_usage_from_instance_numa`` records of a host with these servers.  Hosts
+are immutable, so each function returns another one.  :func:`give_back` undoes
+:func:`take` with the same shares, whatever else was taken or given back in
+between.  PCI devices are in :mod:`nfv_sched.host.pci_pools`.
 """
 
+import collections
+from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Mapping
 from collections.abc import Set
 import itertools
 import typing as ty
@@ -68,25 +72,14 @@ def share(
                  page_size or min(page_sizes, default=0))
 
 
-def claimed_share(
-    host: topology.HostTopology, position: int, cell: topology.GuestCell,
-    cpus: Iterable[int], page_size: int | None,
-) -> Share:
-    """Return what a guest cell occupies of a host; see :func:`share`."""
-    host_cell = host.cells[position]
-    return share(position, cell, cpus, page_size, host_cell.siblings,
-                 [pages.size_kb for pages in host_cell.pages])
-
-
 def claimed_shares(
-    evaluation: numa_evaluation.Evaluation, claimed: numa_evaluation.Claimed,
+    guest: topology.Guest, host: topology.HostTopology,
+    claimed: numa_evaluation.Claimed,
 ) -> tuple[Share, ...]:
-    """Return what a guest occupies after its claim.
+    """Return what a guest occupies of a host after its claim.
 
-    :param evaluation: the guest on the host
     :param claimed: the choice of the claim
     """
-    guest, host = evaluation.pristine, evaluation.host
     shares = []
     for index, (cell, position, page_size, pinned) in enumerate(zip(
             guest.cells, *claimed)):
@@ -96,16 +89,11 @@ def claimed_shares(
         if cell.cpus != topology.SHARED and pinned >= 0:
             cpus = pack.pins(host.cells[pinned], cell,
                              0 if index else guest.reserved)
-        shares.append(claimed_share(host, position, cell, cpus, page_size))
+        host_cell = host.cells[position]
+        shares.append(share(
+            position, cell, cpus, page_size, host_cell.siblings,
+            [pages.size_kb for pages in host_cell.pages]))
     return tuple(shares)
-
-
-def cell_mask(shares: Iterable[Share]) -> int:
-    """Return the host cells of a server, as a bitmask."""
-    mask = 0
-    for each in shares:
-        mask |= 1 << each.position
-    return mask
 
 
 def take(
@@ -117,26 +105,7 @@ def take(
     :raises UnrecordedError: if CPUs are not free, or not for pinned vCPUs, or
         a host cell has no memory pages at all
     """
-    cells = list(host.cells)
-    for each in shares:
-        cell = cells[each.position]
-        if not each.page_size or not each.cpus <= cell.free_cpus:
-            raise UnrecordedError()
-        cells[each.position] = cell.changed(
-            free=cell.free_cpus - each.cpus if each.cpus else cell.free_cpus,
-            cpu_usage=cell.cpu_usage + each.shared,
-            memory_usage=cell.memory_usage + each.memory,
-            pages=_without(cell.pages, each))
-    return host.changed(tuple(cells))
-
-
-def _without(pages: tuple[topology.Pages, ...],
-             each: Share) -> tuple[topology.Pages, ...]:
-    """Return memory pages without those of a share."""
-    size = each.page_size
-    return tuple([
-        page._replace(free_kb=page.free_kb - each.pages * size)
-        if page.size_kb == size else page for page in pages])
+    return _changed(host, shares, 1)
 
 
 def give_back(
@@ -149,19 +118,29 @@ def give_back(
 
     :param shares: the parts of the server
     """
+    return _changed(host, shares, -1)
+
+
+def _changed(host: topology.HostTopology, shares: Iterable[Share],
+             sign: int) -> topology.HostTopology:
     cells = list(host.cells)
     for each in shares:
         cell = cells[each.position]
+        if sign < 0:
+            free = cell.free_cpus | each.cpus & cell.dedicated_cpus
+        elif each.page_size and each.cpus <= cell.free_cpus:
+            free = cell.free_cpus - each.cpus if each.cpus else cell.free_cpus
+        else:
+            raise UnrecordedError()
+        size = each.page_size
         cells[each.position] = cell.changed(
-            free=cell.free_cpus | each.cpus & cell.dedicated_cpus,
-            cpu_usage=max(0, cell.cpu_usage - each.shared),
-            memory_usage=max(0, cell.memory_usage - each.memory),
+            free=free, cpu_usage=max(0, cell.cpu_usage + sign * each.shared),
+            memory_usage=max(0, cell.memory_usage + sign * each.memory),
             pages=tuple([
                 page._replace(free_kb=min(
-                    page.free_kb + each.pages * page.size_kb,
+                    page.free_kb - sign * each.pages * size,
                     page.total_kb - page.reserved_kb))
-                if page.size_kb == each.page_size else page
-                for page in cell.pages]))
+                if page.size_kb == size else page for page in cell.pages]))
     return host.changed(tuple(cells))
 
 
@@ -189,3 +168,115 @@ def freed(
             memory_usage=(vacant if memory else cell).memory_usage,
             pages=(vacant if memory else cell).pages))
     return host.changed(tuple(cells))
+
+
+class Usage(ty.NamedTuple):
+    """What several servers occupy of a NUMA cell.
+
+    :ivar cpus: host CPUs that no other server may be pinned to
+    :ivar shared: number of vCPUs on shared host CPUs
+    :ivar memory: MiB
+    :ivar pages: size of pages, KiB -> number of them
+    """
+
+    cpus: frozenset[int]
+    shared: int
+    memory: int
+    pages: Mapping[int, int]
+
+
+def total(shares: Iterable[Share]) -> Usage:
+    """Add up shares of one NUMA cell, even if they contradict each other."""
+    shares = list(shares)
+    pages: collections.Counter[int] = collections.Counter()
+    for each in shares:
+        pages[each.page_size] += each.pages
+    return Usage(
+        frozenset().union(*(each.cpus for each in shares)),
+        sum(each.shared for each in shares),
+        sum(each.memory for each in shares), pages)
+
+
+class Amounts(ty.NamedTuple):
+    """What servers occupy of a host as a whole.
+
+    Negative, if servers have left.
+
+    :ivar servers: number of servers
+    :ivar memory: MiB
+    :ivar disk: GiB
+    :ivar vcpus: number of vCPUs
+    """
+
+    servers: int = 0
+    memory: int = 0
+    disk: int = 0
+    vcpus: int = 0
+
+    def plus(self, more: 'Amounts', times: int = 1) -> 'Amounts':
+        """Add amounts several times; -1 to subtract them."""
+        return Amounts(*(mine + times * each
+                         for mine, each in zip(self, more)))
+
+
+NOTHING = Amounts()
+
+
+def amounts(spec: ty.Any) -> Amounts:
+    """Return what a server occupies of a host as a whole.
+
+    :param spec: its ``RequestSpec``, or its ``Flavor``
+    """
+    return Amounts(1, spec.memory_mb, spec.root_gb + spec.ephemeral_gb,
+                   spec.vcpus)
+
+
+def plus(sums: Mapping[str, int], more: Mapping[str, int],
+         times: int = 1) -> Mapping[str, int]:
+    """Add amounts by name, such as ports, several times."""
+    if not any(more.values()):
+        return sums
+    return {name: sums.get(name, 0) + times * more.get(name, 0)
+            for name in {*sums, *more}}
+
+
+def consume(host_state: ty.Any, more: Amounts) -> Callable[[], None]:
+    """Change a ``HostState`` as if more servers were there.
+
+    As its ``consume_from_request`` does, NUMA cells and PCI devices aside.
+    Servers that are being built are not counted either: they come one by one.
+
+    :returns: undoes it
+    """
+    return _set(
+        host_state, free_ram_mb=host_state.free_ram_mb - more.memory,
+        free_disk_mb=host_state.free_disk_mb - 1024 * more.disk,
+        vcpus_used=host_state.vcpus_used + more.vcpus,
+        num_instances=host_state.num_instances + more.servers)
+
+
+def record(node: ty.Any, more: Amounts) -> Callable[[], None]:
+    """Change a ``ComputeNode`` as the resource tracker does for a server.
+
+    Its NUMA cells and PCI devices aside.
+
+    :returns: undoes it
+    """
+    memory, disk = (node.memory_mb_used + more.memory,
+                    node.local_gb_used + more.disk)
+    return _set(
+        node, memory_mb_used=memory, free_ram_mb=node.memory_mb - memory,
+        local_gb_used=disk, free_disk_gb=node.local_gb - disk,
+        vcpus_used=node.vcpus_used + more.vcpus,
+        running_vms=node.running_vms + more.servers)
+
+
+def _set(owner: ty.Any, **values: int) -> Callable[[], None]:
+    before = {name: getattr(owner, name) for name in values}
+
+    def write(figures: Mapping[str, int]) -> None:
+        for name, value in figures.items():
+            setattr(owner, name, value)
+
+    write(values)
+    return lambda: write(before)

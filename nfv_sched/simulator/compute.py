@@ -31,6 +31,7 @@ import os_traits
 from oslo_serialization import jsonutils
 from oslo_utils import timeutils
 
+from nfv_sched.host import occupancy
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
@@ -169,14 +170,10 @@ def compute_node(number: int, name: str, group: model.HostGroup,
         'updated_at': timeutils.utcnow(with_timezone=True),
         **values})
     node.running_vms = int(node.stats.get('num_instances', 0))
-    _work_out_free(node)
-    node.obj_reset_changes()
-    return node
-
-
-def _work_out_free(node: objects.ComputeNode) -> None:
     node.free_ram_mb = node.memory_mb - node.memory_mb_used
     node.free_disk_gb = node.local_gb - node.local_gb_used
+    node.obj_reset_changes()
+    return node
 
 
 class ComputeHost:
@@ -391,11 +388,8 @@ class ComputeHost:
             node.numa_topology = nova_api.numa_usage_from_instance_numa(
                 objects.NUMATopology.obj_from_db_obj(node.numa_topology),
                 topology, free=sign < 0)._to_json()
-        node.memory_mb_used += sign * flavor.memory_mb
-        node.local_gb_used += sign * (flavor.root_gb + flavor.ephemeral_gb)
-        node.vcpus_used += sign * flavor.vcpus
-        _work_out_free(node)
-        node.running_vms += sign
+        occupancy.record(node, occupancy.NOTHING.plus(
+            occupancy.amounts(flavor), sign))
         node.stats = {**node.stats, 'num_instances': str(node.running_vms)}
         if self.group.pci.devices:
             self.report_pools()

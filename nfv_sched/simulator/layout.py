@@ -21,10 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import itertools
 import typing as ty
 
-import os_resource_classes as orc
-
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
-from nfv_sched.network import usage
 from nfv_sched.rules import base
 from nfv_sched.rules import place as rule_place
 from nfv_sched.simulator import model
@@ -33,7 +31,6 @@ from nfv_sched.simulator import model
 KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'standard'}
 
 _NORMAL = 'normal'
-_MEMORY = orc.MEMORY_MB
 _CELL = 'cell1'
 #: How much refusals tell is for who asks to say, not for the cloud.
 _NOT_TAKEN = {('nfv_sched', 'expose_reasons')}
@@ -53,7 +50,7 @@ def cloud(found: snapshot.Cloud,
     names = base.Names(
         labels.get('vswitch_label') or _LABELS.switch_label,
         labels.get('node_label_prefix') or _LABELS.node_prefix)
-    guests = guests_of(found)
+    guests = occupied.totals(found)
     groups = tuple(_host(host, names, guests[host.name],
                          found.options.get('DEFAULT', {}))
                    for host in hosts(found))
@@ -181,37 +178,6 @@ def security_groups(port: snapshot.Port) -> tuple[str, ...]:
 # Hosts
 
 
-class Guests(ty.NamedTuple):
-    """Sums over all servers on a host.
-
-    :ivar memory: MiB
-    :ivar ports: ports of the virtual switch
-    :ivar rules: security-group rules of these
-    """
-
-    memory: int = 0
-    ports: int = 0
-    rules: int = 0
-
-
-def guests_of(found: snapshot.Cloud) -> Mapping[str, Guests]:
-    """Name of each host -> the sums over its servers.
-
-    :param found: the snapshot
-    """
-    guests: dict[str, Guests] = collections.defaultdict(Guests)
-    for server in found.servers:
-        if server.host is None:
-            continue
-        ports = [port for port in server.ports or ()
-                 if not usage.bypasses_vswitch(port.vnic_type)]
-        before = guests[server.host]
-        guests[server.host] = Guests(
-            before.memory + server.flavor.memory, before.ports + len(ports),
-            before.rules + sum(port.rules or 0 for port in ports))
-    return guests
-
-
 def _ratio(options: Mapping[str, ty.Any], of: str) -> float:
     """The allocation ratio that Nova takes where a host reports none.
 
@@ -222,7 +188,7 @@ def _ratio(options: Mapping[str, ty.Any], of: str) -> float:
             or options.get(f'initial_{of}_allocation_ratio') or 1.0)
 
 
-def _host(host: snapshot.Host, names: base.Names, guests: Guests,
+def _host(host: snapshot.Host, names: base.Names, guests: occupied.Totals,
           options: Mapping[str, ty.Any]) -> model.HostGroup:
     """A host as a group of one.
 
@@ -238,7 +204,8 @@ def _host(host: snapshot.Host, names: base.Names, guests: Guests,
         threads=max((len(core) for node in nodes for core in node.siblings),
                     default=1),
         legacy_pinning=any(node.shared & node.dedicated for node in nodes),
-        reserved_memory=_reserved_memory(host, guests), disk=host.disk,
+        reserved_memory=occupied.reserved_memory(host, guests.memory),
+        disk=host.disk,
         switch_nodes=near.get(names.vswitch, ()),
         places={place: where for label, where in near.items()
                 if label != names.vswitch and (
@@ -272,13 +239,6 @@ def _node(node: snapshot.Node) -> model.NodeLayout:
         physnets=node.physnets, tunneled=node.tunneled)
 
 
-def _reserved_memory(host: snapshot.Host, guests: Guests) -> int:
-    for provider in host.providers[:1]:
-        if _MEMORY in provider.inventories:
-            return provider.inventories[_MEMORY].reserved
-    return max(0, host.memory_used - guests.memory)
-
-
 def _device(device: snapshot.Device) -> model.PCIDevice:
     return model.PCIDevice(
         address=device.address, kind=KINDS.get(device.kind, device.kind),
@@ -291,7 +251,7 @@ def _device(device: snapshot.Device) -> model.PCIDevice:
 
 
 def _services(found: snapshot.HostNetwork | None,
-              guests: Guests) -> dict[str, ty.Any]:
+              guests: occupied.Totals) -> dict[str, ty.Any]:
     """What is on a host besides servers, as fields of its group."""
     if found is None:
         return {}

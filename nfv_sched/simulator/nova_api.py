@@ -97,6 +97,10 @@ numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
 
+_PCIStatus = objects.fields.PciDeviceStatus
+# Of PCI devices that the host does not have any more.
+_LOST = (_PCIStatus.REMOVED, _PCIStatus.DELETED)
+
 #: What Placement knows from the beginning.
 STANDARD_TRAITS = frozenset(os_traits.get_traits())
 STANDARD_CLASSES = frozenset(os_resource_classes.STANDARDS)
@@ -529,6 +533,22 @@ class PCITracker(pci_manager.PciDevTracker):
         if 'rp_uuid' in device.extra_info:
             found['rp_uuid'] = device.extra_info['rp_uuid']
         return found
+
+    def occupied(self) -> Iterator[
+            tuple[objects.PciDevice, dict[str, ty.Any]]]:
+        """Yield each device that is not free, with the properties of its pool.
+
+        Devices that the host has lost are left out.
+        """
+        free = {device.address for device in self.stats.get_free_devs()}
+        for device in self.pci_devs:
+            if device.address in free or device.status in _LOST:
+                continue
+            pool = self.stats._create_pool_keys_from_dev(device)
+            if pool is not None:
+                if 'rp_uuid' in device.extra_info:
+                    pool['rp_uuid'] = device.extra_info['rp_uuid']
+                yield device, pool
 
     def claim_devices(self, requests: objects.InstancePCIRequests,
                       topology: ty.Any, instance: objects.Instance

@@ -12,13 +12,13 @@
 """The hosts of a snapshot as simulated hosts, with all that is used there."""
 
 from collections.abc import Iterable, Iterator, Mapping
-import dataclasses
 import functools
 
 from nova import exception
 from nova import objects
 from nova.objects import fields
 
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import compute
@@ -30,10 +30,6 @@ from nfv_sched.simulator import placement
 # Tags that Nova works out itself, or keeps with the device.
 _OWN_TAGS = ('address', 'dev_type')
 _KEPT_TAGS = ('rp_uuid', 'parent_ifname')
-_AVAILABLE = 'available'
-#: Of a PF with VFs that are taken, and of VFs whose PF is.
-_BLOCKED = ('unavailable', 'unclaimable')
-_TAKEN = ('claimed', 'allocated')
 # Of the stats, what Nova's scheduler reads.
 _NUMBERS = ('num_instances', 'io_workload', 'failed_builds')
 _UNDERSCORES = str.maketrans(':.', '__')
@@ -52,7 +48,7 @@ def hosts(found: snapshot.Cloud, cloud: model.Cloud) -> Iterator[
     :raises InputError: if the record of a host is one that Nova cannot have
     """
     aggregates = compute.aggregates_by_host(cloud)
-    tags = common_tags(found)
+    tags = _common_tags(found)
     without_placement = not any(host.providers for host in found.hosts)
     # Else a host without provider is one that Placement does not know.
     unread = found.unread(snapshot.MissingKind.PROVIDERS)
@@ -113,7 +109,7 @@ def _host(number: int, host: snapshot.Host, group: model.HostGroup,
         host.name, group, node, functools.partial(_tracker, node, host, tags))
     made.down = not host.up
     free = [device for device in host.devices
-            if device.status == _AVAILABLE]
+            if device.status == occupied.AVAILABLE]
     if all(device.tags for device in free):
         # As they were reported last; the tracker is slow to make.
         node.pci_device_pools = _pools(host.devices)
@@ -144,46 +140,14 @@ def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
 # PCI devices
 
 
-def pools_without(
-    host: snapshot.Host, group: model.HostGroup, servers: frozenset[str],
-    tags: Mapping[_Kind, Mapping[str, str]],
-) -> list[dict]:
-    """The pools of free PCI devices of a host without some of its servers.
-
-    :param host: the host
-    :param group: the same as in a cloud file
-    :param servers: UUIDs of the servers
-    :param tags: :func:`common_tags` of its cloud
-    :returns: as ``nova.pci.stats.PciDeviceStats`` has them
-    """
-    freed = {device.address for device in host.devices
-             if device.server in servers}
-    parents = {device.parent for device in host.devices
-               if device.address in freed}
-    # A PF is free without VFs that are taken, a VF if its PF is.
-    busy = {device.parent for device in host.devices
-            if device.status in _TAKEN and device.address not in freed}
-    without = dataclasses.replace(host, devices=tuple([
-        dataclasses.replace(
-            device, status=_AVAILABLE, server=None, request=None)
-        if device.address in freed or device.status in _BLOCKED and (
-            device.parent in freed
-            or device.address in parents - busy) else device
-        for device in host.devices]))
-    made = _host(0, without, group, tags)
-    return made.pci_tracker.stats.pools
-
-
 def _kind(device: snapshot.Device) -> _Kind:
     return device.vendor, device.product, device.kind
 
 
-def common_tags(found: snapshot.Cloud) -> dict[_Kind, dict[str, str]]:
+def _common_tags(found: snapshot.Cloud) -> dict[_Kind, dict[str, str]]:
     """The tags that all free devices of a kind have, if they are the same.
 
     Nova does not store those of a device that has no free one beside it.
-
-    :param found: the snapshot
     """
     seen: dict[_Kind, list[dict[str, str]]] = {}
     for host in found.hosts:
@@ -215,7 +179,8 @@ def _pools(devices: Iterable[snapshot.Device]) -> objects.PciDevicePoolList:
         objects.PciDevicePool(
             vendor_id=alike[0].vendor, product_id=alike[0].product,
             numa_node=alike[0].node,
-            count=sum(device.status == _AVAILABLE for device in alike),
+            count=sum(device.status == occupied.AVAILABLE
+                      for device in alike),
             tags={'dev_type': alike[0].kind, **alike[0].tags})
         for alike in pools.values()])
 

@@ -18,6 +18,7 @@ from nova import exception
 from nova import objects
 import os_resource_classes as orc
 
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import layout
@@ -94,28 +95,8 @@ def _allocate(state: states.State, server: servers.Server,
             state.placement.record(server.uuid, held)
     elif server.host is not None:
         state.placement.allocate(server.uuid, {
-            server.host.uuid: amounts(
+            server.host.uuid: occupied.allocation(
                 found, not server.host.group.legacy_pinning)})
-
-
-def amounts(found: snapshot.Server, pcpus: bool) -> dict[str, int]:
-    """What a server takes of its compute node by its flavor and NUMA nodes.
-
-    PCI devices are not in it.
-
-    :param pcpus: whether the compute node has CPUs for pinned guests alone;
-        on one with ``vcpu_pin_set`` all vCPUs are ``VCPU``
-    """
-    flavor = found.flavor
-    pinned = reserved = 0
-    if pcpus:
-        pinned = sum(len(node.dedicated) for node in found.nodes or ())
-        reserved = sum(len(node.reserved) for node in found.nodes or ())
-    needed = {
-        orc.VCPU: flavor.vcpus - pinned, orc.PCPU: pinned + reserved,
-        orc.MEMORY_MB: flavor.memory,
-        orc.DISK_GB: flavor.disk + flavor.ephemeral + -(-flavor.swap // 1024)}
-    return {name: amount for name, amount in needed.items() if amount > 0}
 
 
 def _work_out(state: states.State, found: snapshot.Server,

@@ -127,7 +127,7 @@ def filled(empty, share, seed=1, flavors=None, most=None):
             if rng.random() < .33:
                 gone = rng.choice(sorted(servers))
                 where = servers[gone].host
-                now[where] = known.take(
+                now[where] = known.without(
                     now[where], gone, guests[servers[gone].flavor.name])
                 used -= servers.pop(gone).flavor.vcpus
         return dataclasses.replace(

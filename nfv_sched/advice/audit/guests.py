@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from nfv_sched.advice.audit import site as sites
 from nfv_sched.advice.audit import values
 from nfv_sched.advice.hosts import memory
-from nfv_sched.cloud import server_shares
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 
 _PAGE_SIZE = 'hw:mem_page_size'
@@ -34,7 +34,7 @@ def floating(site: sites.Site) -> Iterator[values.Finding]:
     nodes = site.host.nodes or ()
     pinned: dict[int, set[str]] = {}
     for server, part in site.certain:
-        if server_shares.exclusive_cpus(part):
+        if occupied.exclusive_cpus(part):
             pinned.setdefault(part.host_node, set()).add(server.uuid)
     if not pinned:
         return

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from nfv_sched.advice.audit import site as sites
 from nfv_sched.advice.audit import values
 from nfv_sched.advice.hosts import view
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import inventory
 from nfv_sched.ledger import names
@@ -63,8 +64,7 @@ def _accounts(site: sites.Site, network: snapshot.HostNetwork,
     guests = {}
     known = network.security_rules is not None
     for server in site.servers:
-        ports = [port for port in server.ports or ()
-                 if not usage.bypasses_vswitch(port.vnic_type)]
+        ports = occupied.vswitch_ports(server)
         known = known and all(port.rules is not None for port in ports)
         guests[server.uuid] = usage.Guest(
             tuple(port.id for port in ports),

@@ -18,9 +18,9 @@ import os_resource_classes as orc
 
 from nfv_sched.advice.audit import site as sites
 from nfv_sched.advice.audit import values
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import names
-from nfv_sched.simulator import restore_servers
 
 _VCPU, _PCPU, _MEMORY = orc.VCPU, orc.PCPU, orc.MEMORY_MB
 # Compute nodes of which servers do not have such amounts.
@@ -106,7 +106,7 @@ def _wanted(site: sites.Site, server: snapshot.Server) -> dict[str, int]:
 
     Without what its flavor sets itself.
     """
-    found = restore_servers.amounts(
+    found = occupied.allocation(
         server, _PCPU in site.host.providers[0].inventories)
     wanted = {name: found.get(name, 0) for name in (_PCPU, _VCPU, _MEMORY)}
     for key in server.flavor.extra_specs:

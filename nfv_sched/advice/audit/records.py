@@ -15,45 +15,14 @@ What Nova's ``numa_usage_from_instance_numa`` records of servers is worked out
 from what they have, and compared with what the host says is used.
 """
 
-import collections
 from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from collections.abc import Set
-import dataclasses
 
 from nfv_sched.advice.audit import site as sites
 from nfv_sched.advice.audit import values
 from nfv_sched.advice.hosts import cores
-from nfv_sched.cloud import server_shares
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 from nfv_sched.host import occupancy
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Usage:
-    """Sums over the servers on a host NUMA node.
-
-    :ivar cpus: CPUs for pinned guests that are not free
-    :ivar memory: MiB
-    :ivar shared: vCPUs on shared CPUs
-    :ivar pages: size -> number of memory pages
-    """
-
-    cpus: Set[int]
-    memory: int
-    shared: int
-    pages: Mapping[int, int]
-
-
-def _usage(shares: Sequence[occupancy.Share]) -> _Usage:
-    pages: collections.Counter[int] = collections.Counter()
-    for share in shares:
-        pages[share.page_size] += share.pages
-    return _Usage(
-        frozenset().union(*(share.cpus for share in shares)),
-        sum(share.memory for share in shares),
-        sum(share.shared for share in shares), pages)
 
 
 def mapping(site: sites.Site) -> Iterator[values.Finding]:
@@ -100,7 +69,7 @@ def _misplaced(
     for server, part in here:
         for cpu in [*part.pins.values(), *part.reserved]:
             owners.setdefault(cpu, []).append(server)
-        beyond = server_shares.exclusive_cpus(part) - node.dedicated
+        beyond = occupied.exclusive_cpus(part) - node.dedicated
         if beyond:
             yield values.of(
                 values.NOT_DEDICATED, site.title,
@@ -127,17 +96,16 @@ def _missing(
     here: list[tuple[snapshot.Server, snapshot.GuestNode]],
 ) -> Iterator[values.Finding]:
     """What servers have and the host does not know of."""
-    shares = [server_shares.share([node], part) for _server, part in here]
-    usage = _usage(shares)
+    shares = occupied.shares([node], [part for _server, part in here])
+    usage = occupancy.total(shares)
     lacking: dict[str, set[int]] = {}
     for (server, part), share in zip(here, shares):
-        cpus = (share.cpus & server_shares.exclusive_cpus(part)
-                & node.dedicated) - node.pinned
+        cpus = share.cpus & occupied.exclusive_cpus(part) & node.free
         if cpus:
             lacking.setdefault(server.uuid, set()).update(cpus)
     rest = _amounts(
         usage.memory - node.memory_used, usage.shared - node.shared_used,
-        {pages.size: usage.pages[pages.size] - pages.used
+        {pages.size: usage.pages.get(pages.size, 0) - pages.used
          for pages in node.pages})
     for number, (uuid, cpus) in enumerate(lacking.items()):
         yield values.of(
@@ -154,12 +122,12 @@ def _missing(
 def _unknown(site: sites.Site, node: snapshot.Node,
              parts: list[snapshot.GuestNode]) -> Iterator[values.Finding]:
     """What is taken by the record of the host, and not by servers."""
-    usage = _usage([server_shares.share([node], part) for part in parts])
+    usage = occupancy.total(occupied.shares([node], parts))
     cpus = node.pinned - usage.cpus
     found = [f'CPU {cores.ranges(cpus)}'] if cpus else []
     found += _amounts(
         node.memory_used - usage.memory, node.shared_used - usage.shared,
-        {pages.size: pages.used - usage.pages[pages.size]
+        {pages.size: pages.used - usage.pages.get(pages.size, 0)
          for pages in node.pages})
     if found:
         kind, who = values.UNKNOWN_GUEST, 'though no server has it'

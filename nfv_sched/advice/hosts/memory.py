@@ -8,12 +8,10 @@ memory on none: only the sum over the host says whether there is any left.
 from collections.abc import Iterable
 import dataclasses
 
-import os_resource_classes as orc
-
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 
 _MIB = 1024  # KiB
-_MEMORY = orc.MEMORY_MB
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +61,9 @@ def small_pages(host: snapshot.Host,
     return SmallPages(
         size=size, total=_mib(small, 'total'),
         reserved=max(_mib(small, 'reserved'),
-                     _platform(host, servers) - huge_reserved),
+                     occupied.reserved_memory(host, sum(
+                         server.flavor.memory for server in servers))
+                     - huge_reserved),
         on_nodes=_mib(small, 'used'),
         floating=sum(server.flavor.memory for server in servers
                      if server.nodes is None))
@@ -72,13 +72,3 @@ def small_pages(host: snapshot.Host,
 def _mib(pages: Iterable[snapshot.Pages], field: str) -> int:
     return int(sum(getattr(each, field) * each.size
                    for each in pages)) // _MIB
-
-
-def _platform(host: snapshot.Host,
-              servers: Iterable[snapshot.Server]) -> int:
-    """Return ``reserved_host_memory_mb`` of a host."""
-    for provider in host.providers[:1]:
-        if _MEMORY in provider.inventories:
-            return provider.inventories[_MEMORY].reserved
-    return max(0, host.memory_used - sum(
-        server.flavor.memory for server in servers))

@@ -325,14 +325,11 @@ class _Search:
                  uuids: Sequence[str], fits: int) -> int:
         """How many more new guests fit a host without some servers."""
         key = position.host.name, position.key, tuple(uuids)
-        known = self._left.get(key)
-        if known is None:
-            left: positions.Position | None = position
+        if key not in self._left:
             for uuid in uuids:
-                left = left and self._known.take(left, uuid)
-            known = self._left[key] = (
-                0 if left is None else self._fit(left) - fits)
-        return known
+                position = self._known.without(position, uuid)
+            self._left[key] = self._fit(position) - fits
+        return self._left[key]
 
     def _all_moves(self, arrangement: positions.Arrangement) -> Iterator[
             tuple[trial.Move, positions.Arrangement]]:
@@ -405,12 +402,9 @@ class _Search:
             return True
         need = sum(cell.dedicated for cell in guest.cells) + guest.reserved
         free = sum(len(cell.free_cpus) for cell in host.cells)
-        held = sum(len(node.dedicated) + len(node.reserved) for uuid in uuids
-                   for node in self._known.servers[uuid].nodes or ())
-        isolated = any(
-            node.thread_policy == 'isolate' for uuid in uuids
-            for node in self._known.servers[uuid].nodes or ())
-        return isolated or need <= free + held
+        return need <= free + sum(
+            len(share.cpus) for uuid in uuids
+            for share in self._known.shares(position, uuid))
 
     def _away(
         self, arrangement: positions.Arrangement, uuids: Sequence[str],

@@ -74,9 +74,9 @@ def _smallest(known: positions.Positions, guest: positions.Guest,
         if server.task:
             continue
         try:
-            left = known.take(known.position(name), server.uuid)
+            position = known.without(known.position(name), server.uuid)
         except servers.Refused:
             continue
-        if left is not None and known.fits(left, guest, fits + 1) > fits:
+        if known.fits(position, guest, fits + 1) > fits:
             return server
     return None

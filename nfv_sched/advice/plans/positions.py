@@ -9,20 +9,17 @@
 #    WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 #    License for the specific language governing permissions and limitations
 #    under the License.
-"""The hosts of a cloud as they would be, with servers gone and others come.
+"""Hypothetical states of a cloud after moves.
 
-What a host has left is a value (:class:`Position`), and so is a cloud
-(:class:`Arrangement`): putting a server on a host, or taking it away, gives
-another one, so that plans can be tried and dropped.  Hosts are asked as the
-scheduler's filters, Placement and the claim on the compute node would answer;
-what they say is checked in the simulator before anybody sees it.
+Like a host (:mod:`nfv_sched.advice.host_changes`), a cloud is a value here
+(:class:`Arrangement`), so that plans can be tried and dropped.  What hosts
+answer is checked in the simulator before anybody sees it.
 """
 
 from collections.abc import Hashable
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
-import functools
 import types
 import typing as ty
 
@@ -31,25 +28,24 @@ import os_resource_classes as orc
 from nfv_sched.advice import capacity
 from nfv_sched.advice.explain import filters as explain_filters
 from nfv_sched.advice.explain import placement as explain_placement
+from nfv_sched.advice import host_changes
 from nfv_sched.advice.plans import movable
 from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.advice import room as rooms
-from nfv_sched.cloud import server_shares
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 from nfv_sched.host import occupancy
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.numa import decide
-from nfv_sched.numa import supply
-from nfv_sched.numa import topology
 from nfv_sched.simulator import layout
-from nfv_sched.simulator import placement
 from nfv_sched.simulator import request
-from nfv_sched.simulator import restore_hosts
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
+Position = host_changes.Position
+Guest = host_changes.Guest
+
 _NOTHING: Mapping[str, ty.Any] = types.MappingProxyType({})
-_NOBODY: frozenset[str] = frozenset()
 #: How near a device is -> degree of the policies about devices.
 _NEAR = {'local': 1.0, 'partial': 0.5, 'remote': 0.0}
 _SOFT = 'soft-'
@@ -66,48 +62,6 @@ _NO_HINT: tuple[str, ...] = ()
 
 def _no_field() -> ty.Any:
     return dataclasses.field(default_factory=lambda: _NOTHING)
-
-
-class Held(ty.NamedTuple):
-    """What a server has of a host, to be given back.
-
-    :ivar shares: its parts of the host cells
-    :ivar allocations: in Placement: provider -> resource class -> amount
-    :ivar devices: with which other PCI devices are left when they are taken;
-        None if it has none, or those that it had from the beginning
-    """
-
-    shares: tuple[occupancy.Share, ...]
-    allocations: Mapping[str, Mapping[str, int]]
-    devices: tuple | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
-    """A host as it would be; never changed.
-
-    :ivar host: as it is now
-    :ivar room: what is left of its NUMA nodes and PCI devices
-    :ivar used: what is left of its resource providers; not to be changed
-    :ivar load: what has come, less what has left, for other filters
-    :ivar carried: the same for limits of ports and rules
-    :ivar came: UUID of each server that has come -> what it has
-    :ivar left: UUIDs of the servers that were here and have left
-    """
-
-    host: capacity.Host
-    room: rooms.Room
-    used: placement.Placement
-    load: capacity.Load = capacity.NO_LOAD
-    carried: Mapping[str, int] = _no_field()
-    came: Mapping[str, Held] = _no_field()
-    left: frozenset[str] = _NOBODY
-
-    @property
-    def key(self) -> Hashable:
-        """Hosts of the same name and key are alike."""
-        return (self.room.key, self.load, tuple(sorted(self.carried.items())),
-                frozenset(self.came), self.left)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,37 +83,6 @@ class Arrangement:
         changed = {each.host.name: each for each in positions}
         return Arrangement({**self.positions, **changed},
                            {**self.where, uuid: positions[-1].host.name})
-
-
-class Guest:
-    """Servers that hosts treat alike, or new ones of a flavor.
-
-    :param counted: one of them as :mod:`nfv_sched.advice.capacity` counts it
-    :param fixed: whether live migration cannot move its PCI devices
-    """
-
-    def __init__(self, counted: capacity.Guest, fixed: bool = False):
-        self.counted = counted
-        self.fixed = fixed
-        self.needs = counted.needs
-        self._refused: dict[tuple[str, capacity.Load], bool] = {}
-
-    def refused(self, position: Position,
-                others: Iterable[capacity.Host] = ()) -> bool:
-        """Whether a filter that is not counted refuses a host.
-
-        :param others: asked together with it, which is quicker
-        """
-        key = position.host.name, position.load
-        if key not in self._refused:
-            hosts = {position.host.name: (position.host, position.load)}
-            if position.load == capacity.NO_LOAD:
-                hosts.update({each.name: (each, capacity.NO_LOAD)
-                              for each in others})
-            found = self.counted.refusals(list(hosts.values()))
-            for host, load in hosts.values():
-                self._refused[host.name, load] = bool(found[host.name])
-        return self._refused[key]
 
 
 class Refusals(ty.NamedTuple):
@@ -213,14 +136,8 @@ class Positions:
         self._guests: dict[Hashable, Guest] = {}
         self._refused: dict[Hashable, servers.Refused] = {}
         self._now: dict[str, Position] = {}
+        self._shares: dict[str, tuple[occupancy.Share, ...]] = {}
         self._degrees: dict[str, Mapping[str, float]] = {}
-        self._supplies: dict[
-            tuple[str, frozenset[str]], supply.Supply] = {}
-
-    @functools.cached_property
-    def _tags(self) -> Mapping[tuple, Mapping[str, str]]:
-        """The tags of PCI devices, for those of which Nova stores none."""
-        return restore_hosts.common_tags(self._found)
 
     # -- guests
 
@@ -302,84 +219,30 @@ class Positions:
         """
         if arrangement is not None and name in arrangement.positions:
             return arrangement.positions[name]
-        known = self._now.get(name)
-        if known is None:
-            host = self.hosts[name]
-            known = self._now[name] = Position(
-                host=host, room=host.room,
-                used=self._state.placement.copy(host.root))
-        return known
+        if name not in self._now:
+            self._now[name] = host_changes.of_host(
+                self.hosts[name], self._state.placement)
+        return self._now[name]
 
     def where(self, uuid: str, arrangement: Arrangement) -> str | None:
         """Name of the host of a server."""
         return arrangement.where.get(uuid, self.servers[uuid].host)
 
-    def take(self, position: Position, uuid: str,
-             guest: Guest | None = None) -> Position | None:
-        """A host without one of its servers.
+    def without(self, position: Position, uuid: str,
+                guest: Guest | None = None) -> Position:
+        """Return a host without one of its servers.
 
         :param guest: the same as a guest; None for one of the snapshot
-        :returns: None if it cannot be told what is left then
         """
-        guest, came = guest or self.guest(uuid), dict(position.came)
-        held = came.pop(uuid, None)
-        left = position.left
-        if held is None:
-            held = self._held(position, uuid)
-            left = left | {uuid}
-        room = self._room_without(position, uuid, held, left, came)
-        if room is None:
-            return None
-        used = position.used.copy(position.host.root)
-        used.give(held.allocations)
-        return Position(
-            host=position.host, room=room, used=used,
-            load=position.load.plus(guest.counted.spec, -1),
-            carried=_sum(position.carried, guest.needs, -1),
-            came=came, left=left)
+        if uuid in position.came:
+            return position.without(uuid)
+        return position.without(uuid, self._footprint(
+            position, uuid, guest or self.guest(uuid)))
 
     def put(self, position: Position, guest: Guest, uuid: str | None = None,
             degrees: Mapping[str, float] = _NOTHING) -> Position | None:
-        """A host with one more guest.
-
-        :param uuid: UUID of the server that it is; None for a new one
-        :param degrees: how far each policy must be kept at least
-        :returns: None if the host does not take it
-        """
-        counted = guest.counted
-        host = position.host
-        offers = list(counted.grants.offers(position.used, host.root))
-        if not offers:
-            return None
-        placed = rooms.place_first(
-            counted.wanted, position.room, counted.ratios(host), offers)
-        if placed is None or any(
-                placed.degrees.get(text, 0.0) < degree
-                for text, degree in degrees.items()):
-            return None
-        if guest.refused(position, self.hosts.values()) or any(
-                count < 1 for count, _binding in counted.limits_of(
-                    host, position.carried, position.used)):
-            return None
-        used = position.used.copy(host.root)
-        allocations = placement.allocations_of(placed.candidate)
-        for resource_class, amount in guest.needs.items():
-            ledger = capacity.ledger_of(host, resource_class, used)
-            if ledger is not None:
-                allocations.setdefault(ledger.uuid, {})[
-                    resource_class] = amount
-        used.take(allocations)
-        came = position.came
-        if uuid is not None:
-            came = {**came, uuid: Held(
-                placed.shares, allocations, (
-                    counted.wanted, placed.candidate.get('mappings'))
-                if counted.wanted.request.demands else None)}
-        return Position(
-            host=host, room=placed.room, used=used,
-            load=position.load.plus(counted.spec),
-            carried=_sum(position.carried, guest.needs),
-            came=came, left=position.left)
+        """Return a host with one more guest; see :meth:`Position.put`."""
+        return position.put(guest, uuid, degrees, self.hosts.values())
 
     def fits(self, position: Position, guest: Guest, most: int) -> int:
         """How many new guests fit a host, one after the other.
@@ -453,9 +316,7 @@ class Positions:
                          self.degrees(uuid))
         if after is None:
             return None
-        before = self.take(self.position(source, arrangement), uuid)
-        if before is None:
-            return None
+        before = self.without(self.position(source, arrangement), uuid)
         return arrangement.moved(uuid, before, after)
 
     def together(self, arrangement: Arrangement, uuid: str, name: str,
@@ -542,71 +403,30 @@ class Positions:
             and self.where(member, arrangement) == name
             for member in group.members)
 
-    # -- what is given back
+    def shares(self, position: Position,
+               uuid: str) -> tuple[occupancy.Share, ...]:
+        """Return what a server occupies of the NUMA nodes of its host."""
+        if uuid in position.came:
+            return position.came[uuid].shares
+        if position.room.host is None:
+            return ()
+        if uuid not in self._shares:
+            self._shares[uuid] = occupied.shares(
+                self.of_name[position.host.name].nodes or (),
+                self.servers[uuid].nodes or ())
+        return self._shares[uuid]
 
-    def _held(self, position: Position, uuid: str) -> Held:
-        """What a server has where it was from the beginning."""
-        shares = []
-        if position.room.host is not None:
-            nodes = self.of_name[position.host.name].nodes or ()
-            shares = [server_shares.share(nodes, node)
-                      for node in self.servers[uuid].nodes or ()]
-        held = self._state.placement.allocations.get(uuid, {})
-        return Held(tuple(filter(None, shares)), {
-            provider: amounts for provider, amounts in held.items()
-            if provider in position.used.providers})
-
-    def _room_without(
-        self, position: Position, uuid: str, held: Held,
-        left: frozenset[str], came: Mapping[str, Held],
-    ) -> rooms.Room | None:
-        host = position.room.host
-        if host is not None and held.shares:
-            host = occupancy.give_back(host, held.shares)
+    def _footprint(self, position: Position, uuid: str,
+                   guest: Guest) -> host_changes.Footprint:
+        """Return what a server occupies of the host that it was on first."""
         devices = position.room.devices
-        if held.devices or uuid in left and self.servers[uuid].devices:
-            devices = self._devices(position.host, host, left, came)
-            if devices is None:
-                return None
-        return rooms.Room(host, devices)
-
-    def _devices(
-        self, host: capacity.Host, nodes: topology.HostTopology | None,
-        left: frozenset[str], came: Mapping[str, Held],
-    ) -> supply.Supply | None:
-        """The free PCI devices, as they are without some and with others.
-
-        :returns: None if those that came find none then
-        """
-        devices = self._supply_without(host.name, left)
-        for held in came.values():
-            if held.devices is None:
-                continue
-            wanted, mapping = held.devices
-            cells = None
-            if wanted.request.guest is not None:
-                cells = occupancy.cell_mask(held.shares)
-            taken = devices.take(
-                wanted.request.demands, mapping,
-                nodes or topology.HostTopology(()), cells)
-            if taken is None:
-                return None
-            devices = taken
-        return devices
-
-    def _supply_without(self, name: str,
-                        departed: frozenset[str]) -> supply.Supply:
-        host = self.of_name[name]
-        # Nova's PCI tracker takes milliseconds for a host, and a search asks
-        # for the same servers hundreds of times.
-        owners = departed.intersection([
-            device.server for device in host.devices if device.server])
-        devices = self._supplies.get((name, owners))
-        if devices is None:
-            devices = self._supplies[name, owners] = supply.Supply.of(
-                restore_hosts.pools_without(
-                    host, self._state.hosts[name].group, owners, self._tags))
-        return devices
+        return host_changes.Footprint(
+            self.shares(position, uuid),
+            devices.of_server(uuid) if devices else (),
+            occupancy.amounts(guest.counted.spec), guest.needs, {
+                provider: amounts for provider, amounts
+                in self._state.placement.allocations.get(uuid, {}).items()
+                if provider in position.used.providers})
 
 
 def _kind(server: snapshot.Server) -> Hashable:
@@ -628,11 +448,3 @@ def _kind(server: snapshot.Server) -> Hashable:
         tuple(sorted(server.hints.items())),
         sum(amounts.get(orc.DISK_GB, 0)
             for amounts in (server.allocations or {}).values()))
-
-
-def _sum(carried: Mapping[str, int], needs: Mapping[str, int],
-         sign: int = 1) -> Mapping[str, int]:
-    if not any(needs.values()):
-        return carried
-    return {name: carried.get(name, 0) + sign * needs.get(name, 0)
-            for name in {*carried, *needs}}

@@ -32,9 +32,9 @@ from nova.virt import hardware
 
 from nfv_sched.advice import room
 from nfv_sched import filters
+from nfv_sched.host import pci_pools
 from nfv_sched.nova import scheduler
 from nfv_sched.numa import fit
-from nfv_sched.numa import supply
 from nfv_sched.numa import topology
 from nfv_sched import request as nfv_request
 from nfv_sched.simulator import nova_api
@@ -259,7 +259,7 @@ class TestDeviceCapacity(CapacityTestCase):
                 strategies.request_spec(guest, pci=requests)))
             view = room.Room(
                 topology.host_topology(strategies.clone(host)),
-                supply.Supply.of(tracker.stats.pools))
+                pci_pools.PCIPools.read(tracker.stats.pools))
             counted = counter.count(view, fit.ratios(4.0, 1.5), LIMIT)
             self.assert_counts(
                 seen, self.fill(host, guest, limits, tracker, requests),
@@ -354,7 +354,7 @@ class TestPolicyCapacity(CapacityTestCase):
                     view, ratio, functools.partial(
                         self.limit, data['per_core']))
             counted = room.Counter(guest).count(
-                room.Room(view, supply.Supply.of(tracker.stats.pools)),
+                room.Room(view, pci_pools.PCIPools.read(tracker.stats.pools)),
                 fit.ratios(ratio, 1.5), LIMIT)
             seen['contradictions'] += guest.request.error is not None
             if case.guest is None and counted.fits == LIMIT:

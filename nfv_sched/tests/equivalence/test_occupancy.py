@@ -8,19 +8,24 @@ records it when it adds up its servers.
 
 import logging
 import types
+import uuid
 
 import hypothesis
 from hypothesis import strategies as st
 from nova.compute import resource_tracker
 from nova import objects
 
-from nfv_sched.cloud import server_shares
+from nfv_sched.advice import room
+from nfv_sched.cloud import occupied
 from nfv_sched.host import occupancy
+from nfv_sched.host import pci_pools
 from nfv_sched.numa import evaluation
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
 from nfv_sched.simulator import record
 from nfv_sched.tests import base
+from nfv_sched.tests.equivalence import claims
+from nfv_sched.tests.equivalence import test_capacity
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import strategies
 
@@ -78,7 +83,8 @@ def claim(host, guest):
     claimed = evaluated.claimed()
     if claimed is None:
         return None
-    parts = occupancy.claimed_shares(evaluated, claimed)
+    parts = occupancy.claimed_shares(
+        evaluated.pristine, evaluated.host, claimed)
     try:
         return parts, occupancy.take(host, parts)
     except occupancy.UnrecordedError:
@@ -91,7 +97,7 @@ def large_hosts(draw):
     threads = draw(st.sampled_from((1, 2, 2, 4)))
     width = threads * draw(st.integers(4, 8))
     # Of new-style hosts, some CPUs are for shared vCPUs.
-    shared_width = draw(st.sampled_from((0, threads, None)))
+    shared_width = draw(st.sampled_from((0, threads, None, None)))
     sizes = draw(st.sampled_from(((4,), (2048,), (4, 2048, 1048576))))
     cells = []
     for number in range(draw(st.sampled_from((1, 2, 4, 8)))):
@@ -112,6 +118,18 @@ def large_hosts(draw):
     return objects.NUMATopology(cells=cells)
 
 
+@st.composite
+def small_guests(draw):
+    """Pinned guests that fit most hosts several times."""
+    return objects.InstanceNUMATopology(
+        emulator_threads_policy=draw(st.sampled_from((None, 'isolate'))),
+        cells=[objects.InstanceNUMACell(
+            id=0, cpuset=set(), pcpuset=set(range(draw(st.integers(1, 3)))),
+            memory=1024, pagesize=draw(st.sampled_from((None, 4, 2048))),
+            cpu_policy='dedicated', cpu_thread_policy=draw(st.sampled_from(
+                (None, 'require', 'isolate', 'isolate'))))])
+
+
 class TestOccupancy(base.TestCase):
 
     def setUp(self):
@@ -128,8 +146,9 @@ class TestOccupancy(base.TestCase):
             first=st.one_of(
                 large_hosts(), large_hosts(),
                 strategies.host_topologies(max_cells=8)),
-            kinds=st.lists(strategies.guest_topologies(max_cells=2),
-                           min_size=2, max_size=4), data=st.data())
+            kinds=st.lists(st.one_of(
+                small_guests(), strategies.guest_topologies(max_cells=2)),
+                min_size=2, max_size=4), data=st.data())
         def check(first, kinds, data):
             if any(test_stock.permutations(first, guest)
                    > test_stock.MAX_PERMUTATIONS for guest in kinds):
@@ -185,8 +204,226 @@ class TestOccupancy(base.TestCase):
         :param host: ``NUMATopology``
         :param server: ``InstanceNUMATopology``
         """
-        nodes = [record.host_node(cell) for cell in host.cells]
-        found = [server_shares.share(nodes, part)
-                 for part in record.guest_nodes(server)]
-        self.assertNotIn(None, found)
-        return tuple(found)
+        return occupied.shares(
+            [record.host_node(cell) for cell in host.cells],
+            record.guest_nodes(server))
+
+
+def pools_of(tracker):
+    """Return the pools of Nova's PCI tracker, and addresses of the devices."""
+    return ([{name: value for name, value in pool.items()
+              if name != 'devices'} for pool in tracker.stats.pools],
+            [device.address for device in tracker.stats.get_free_devs()])
+
+
+@st.composite
+def single_devices(draw, devices):
+    """A PCI request for a device that there is, so that it may be served."""
+    if not devices:
+        return []
+    device = draw(st.sampled_from(devices))
+    return [objects.InstancePCIRequest(
+        request_id=str(uuid.UUID(int=1)), alias_name='a1', count=1,
+        numa_policy='preferred', spec=[{
+            name: device[name]
+            for name in ('vendor_id', 'product_id', 'dev_type')}])]
+
+
+def in_any_order(pools):
+    return sorted(repr(sorted(pool.items())) for pool in pools
+                  if pool['count'])
+
+
+class TestDevices(test_capacity.CapacityTestCase):
+    """Servers with PCI devices, compared with Nova's PCI tracker."""
+
+    def claim(self, host, guest, requests, tracker, instance):
+        """Claim a server as Nova does.
+
+        :returns: the host and the guest's topology then; None if that fails
+        """
+        if not tracker.stats.support_requests(requests, None):
+            return None
+        claimed = None
+        if guest is not None:
+            claimed = claims.numa_fit(
+                host, strategies.clone(guest), None, requests, tracker.stats)
+            if claimed is None:
+                return None
+        try:
+            host = test_capacity.record(host, claimed)
+            tracker.claim_devices(objects.InstancePCIRequests(
+                requests=requests), claimed, instance)
+        except test_capacity.FAILURES:
+            return None
+        return host, claimed
+
+    def test_take_and_give_back(self):
+        self.flags('filter_scheduler', enabled_filters=[
+            'PciPassthroughFilter'])
+        seen = dict.fromkeys(('hosts', 'taken', 'refused', 'given back',
+                              'PFs', 'in Placement'), 0)
+
+        @test_stock.SETTINGS
+        @hypothesis.given(first=large_hosts(), data=st.data())
+        def check(first, data):
+            guests = data.draw(st.lists(st.one_of(
+                st.none(), small_guests(),
+                strategies.guest_topologies(max_cells=2)),
+                min_size=3, max_size=4))
+            if any(guest is not None and test_stock.permutations(
+                    first, guest) > test_stock.MAX_PERMUTATIONS
+                    for guest in guests):
+                return
+            devices = data.draw(test_capacity.device_sets(
+                tuple(cell.id for cell in first.cells)))
+            kinds = [(guest, data.draw(st.one_of(
+                single_devices(devices),
+                test_capacity.device_requests(devices)))) for guest in guests]
+            tracker = self.tracker(first, devices)
+            in_placement = data.draw(st.booleans())
+            for device in tracker.pci_devs if in_placement else ():
+                device.extra_info['rp_uuid'] = strategies.provider(
+                    device.parent_addr or device.address)
+            tracker.stats.populate_pools_metadata_from_assigned_devices()
+            nova, servers = first, []
+            _pools, addresses = pools_of(tracker)
+            host = room.Room(topology.host_topology(first),
+                             pci_pools.PCIPools.read(tracker.stats.pools))
+            seen['hosts'] += 1
+            seen['in Placement'] += bool(in_placement and devices)
+            for step in range(data.draw(st.integers(2, STEPS))):
+                if servers and data.draw(st.integers(0, 2)) == 0:
+                    instance, claimed, placed = servers.pop(data.draw(
+                        st.integers(0, len(servers) - 1)))
+                    found = pci_pools.PCIPools.read(
+                        tracker.stats.pools, tracker.occupied())
+                    self.assertEqual(
+                        len(placed.devices),
+                        len(found.of_server(instance.uuid)))
+                    tracker.free_devices([
+                        device for address in map(
+                            addresses.__getitem__, placed.devices)
+                        for device in tracker.pci_devs
+                        if device.address == address], instance)
+                    if claimed is not None:
+                        nova = tracked(nova, [claimed], -1)
+                    host = room.Room(
+                        occupancy.give_back(host.host, placed.shares),
+                        host.devices.give_back(placed.devices))
+                    seen['given back'] += 1
+                    tracker.stats.\
+                        populate_pools_metadata_from_assigned_devices()
+                    # What was read while the server was there.
+                    self.assertEqual(
+                        in_any_order(host.devices.pools),
+                        in_any_order(found.give_back(found.of_server(
+                            instance.uuid)).pools))
+                else:
+                    guest, requests = data.draw(st.sampled_from(kinds))
+                    before = pools_of(tracker)
+                    requests = [each.obj_clone() for each in requests]
+                    instance = objects.Instance(
+                        uuid=str(uuid.UUID(int=step)),
+                        pci_devices=objects.PciDeviceList(objects=[]))
+                    claimed = self.claim(
+                        nova, guest, requests, tracker, instance)
+                    placed = room.place_first(test_capacity.wanted(
+                        strategies.request_spec(guest, pci=requests)),
+                        host, room.NO_RATIOS, [{}])
+                    self.assertEqual(claimed is None, placed is None)
+                    if claimed is None:
+                        seen['refused'] += 1
+                        if pools_of(tracker) != before:
+                            # NOTE: A claim that fails between two requests
+                            # does not free the devices that it has blocked.
+                            return
+                        continue
+                    nova, topology_of_guest = claimed
+                    self.assertEqual(
+                        [device.address for device
+                         in instance.pci_devices.objects],
+                        [addresses[device] for device in placed.devices])
+                    self.assertEqual(
+                        in_any_order(host.devices.pools), in_any_order(
+                            placed.room.devices.give_back(
+                                placed.devices).pools))
+                    host = placed.room
+                    servers.append((instance, topology_of_guest, placed))
+                    seen['taken'] += 1
+                    seen['PFs'] += any(
+                        device.dev_type == 'type-PF' for device
+                        in instance.pci_devices.objects)
+                self.assertEqual(state(topology.host_topology(nova)),
+                                 state(host.host))
+                pools, _free = pools_of(tracker)
+                self.assertEqual(pools, host.devices.pools)
+
+        check()
+        print('occupancy, PCI devices: %s' % seen)
+        for name, count in seen.items():
+            self.assertGreater(count, 0, name)
+
+
+class TestAmounts(base.TestCase):
+    """What is not of NUMA cells."""
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def test_same_amounts(self):
+        node_figures = ('memory_mb_used', 'free_ram_mb', 'local_gb_used',
+                        'free_disk_gb', 'vcpus_used', 'running_vms')
+        state_figures = ('free_ram_mb', 'free_disk_mb', 'vcpus_used',
+                         'num_instances')
+
+        def figures(owner, names):
+            return [getattr(owner, name) for name in names]
+
+        @test_stock.SETTINGS
+        @hypothesis.given(servers=st.lists(st.tuples(
+            *[st.integers(0, 8)] * 4), max_size=4))
+        def check(servers):
+            nodes = [objects.ComputeNode(
+                memory_mb=64, memory_mb_used=5, free_ram_mb=59, local_gb=9,
+                local_gb_used=2, free_disk_gb=7, vcpus_used=1, running_vms=0,
+                numa_topology=None) for _ in range(2)]
+            states = [strategies.host_state(None) for _ in range(2)]
+            for each in states:
+                each.free_ram_mb, each.free_disk_mb = 59, 7 * 1024
+                each.vcpus_used = each.num_instances = 0
+            before = figures(nodes[1], node_figures), figures(
+                states[1], state_figures)
+            tracker = types.SimpleNamespace(
+                compute_nodes={'node': nodes[0]},
+                stats={'node': types.SimpleNamespace(num_instances=0)})
+            undo = []
+            for vcpus, memory, root, ephemeral in servers:
+                spec = strategies.request_spec(None)
+                for name, value in (
+                        ('vcpus', vcpus), ('memory_mb', memory),
+                        ('root_gb', root), ('ephemeral_gb', ephemeral)):
+                    setattr(spec.flavor, name, value)
+                states[0].consume_from_request(spec)
+                tracker.stats['node'].num_instances += 1
+                resource_tracker.ResourceTracker._update_usage(tracker, {
+                    'memory_mb': memory, 'root_gb': root,
+                    'ephemeral_gb': ephemeral, 'vcpus': vcpus}, 'node')
+                self.assertEqual(occupancy.amounts(spec),
+                                 occupancy.amounts(spec.flavor))
+                amounts = occupancy.amounts(spec)
+                undo += [occupancy.record(nodes[1], amounts),
+                         occupancy.consume(states[1], amounts)]
+            self.assertEqual(*(figures(each, node_figures)
+                               for each in nodes))
+            self.assertEqual(*(figures(each, state_figures)
+                               for each in states))
+            for each in reversed(undo):
+                each()
+            self.assertEqual(before, (
+                figures(nodes[1], node_figures),
+                figures(states[1], state_figures)))
+
+        check()

@@ -20,6 +20,7 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.advice import binding as bindings
 from nfv_sched.advice import capacity
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import names
 from nfv_sched.simulator.cloud_file import problems
@@ -717,7 +718,7 @@ class TestEmpty(CapacityTestCase):
             1, self.count(cloud, flavor, empty=True, ports=1).fits)
         with self.subTest('a VF of the port beside that of the alias'):
             self.assertEqual(0, self.count(cloud, flavor, empty=True).fits)
-        empty = capacity.emptied(cloud)
+        empty = occupied.without_servers(cloud)
         self.assertEqual((8, 6), (empty.hosts[0].network.vswitch_ports,
                                   empty.hosts[0].network.security_rules))
         self.assertEqual(['available', 'removed'], [
@@ -733,7 +734,7 @@ class TestEmpty(CapacityTestCase):
         self.assertEqual(
             [*['available'] * 4, 'deleted'],
             [device.status for device
-             in capacity.emptied(cloud).hosts[0].devices])
+             in occupied.without_servers(cloud).hosts[0].devices])
 
 
 class TestProject(CapacityTestCase):

@@ -11,10 +11,10 @@
 #    under the License.
 """What is free on a host once some of its servers have left."""
 
+import collections
 import dataclasses
 
-from nfv_sched.simulator import layout
-from nfv_sched.simulator import restore_hosts
+from nfv_sched.advice import capacity
 from nfv_sched.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice import clouds
@@ -25,27 +25,26 @@ OTHER = 'e0000000-0000-4000-8000-000000000000'
 
 class PoolsTest(base.TestCase):
 
-    def free(self, *servers):
-        """Number of free devices by NUMA node, without some servers."""
+    def free(self, host, *servers):
+        """Return number of free devices by NUMA node, without servers."""
+        with start.started(clouds.cloud(host)) as state:
+            found, = capacity.Counting(state).hosts()
+            devices = found.room.devices
+            for server in servers:
+                devices = devices.give_back(devices.of_server(server))
+        counts = collections.Counter({0: 0, 1: 0})
+        for pool in devices.pools:
+            counts[pool['numa_node']] += pool['count']
+        return counts
+
+    def test_pools(self):
         host = clouds.host('one', devices=(
             clouds.device(1, 0, status='allocated', server=GONE),
             clouds.device(2, 1, status='allocated', server=OTHER),
             clouds.device(3, 1)))
-        cloud = clouds.cloud(host)
-        group, = layout.cloud(cloud).groups
-        with start.started(cloud):
-            pools = restore_hosts.pools_without(
-                host, group, frozenset(servers),
-                restore_hosts.common_tags(cloud))
-        found = {0: 0, 1: 0}
-        for pool in pools:
-            found[pool['numa_node']] += pool['count']
-        return found
-
-    def test_pools(self):
-        self.assertEqual({0: 0, 1: 1}, self.free())
-        self.assertEqual({0: 1, 1: 1}, self.free(GONE))
-        self.assertEqual({0: 1, 1: 2}, self.free(GONE, OTHER))
+        self.assertEqual({0: 0, 1: 1}, self.free(host))
+        self.assertEqual({0: 1, 1: 1}, self.free(host, GONE))
+        self.assertEqual({0: 1, 1: 2}, self.free(host, GONE, OTHER))
 
     def test_pf_of_a_vf_that_is_claimed(self):
         """Nova cannot claim the PF while the server is being built."""
@@ -56,14 +55,14 @@ class PoolsTest(base.TestCase):
                 address='0000:01:00.0', tags={})
             host = clouds.host('one', devices=(parent, clouds.device(
                 1, 0, status=vf, server=GONE, parent=parent.address)))
-            cloud = clouds.cloud(host)
-            group, = layout.cloud(cloud).groups
-            with start.started(cloud):
-                self.assertEqual([2, 0], [
-                    sum(pool['count'] for pool in restore_hosts.pools_without(
-                        dataclasses.replace(host, devices=tuple(
-                            dataclasses.replace(device, tags={
-                                'address': device.address})
-                            for device in host.devices)),
-                        group, frozenset(servers), {}))
-                    for servers in ((GONE,), ())])
+            host = dataclasses.replace(host, devices=tuple(
+                dataclasses.replace(device, tags={'address': device.address})
+                for device in host.devices))
+            self.assertEqual({0: 0, 1: 0}, self.free(host))
+            self.assertEqual({0: 2, 1: 0}, self.free(host, GONE))
+
+    def test_lost_devices_stay_lost(self):
+        host = clouds.host('one', devices=(
+            clouds.device(1, 0, status='removed', server=GONE),
+            clouds.device(2, 0, status='deleted', server=GONE)))
+        self.assertEqual({0: 0, 1: 0}, self.free(host, GONE))
