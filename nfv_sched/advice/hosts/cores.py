@@ -16,7 +16,9 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 
 from nfv_sched.advice.hosts import values
+from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
+from nfv_sched.host import occupancy
 
 #: A server, and what it has on one NUMA node.
 Tenancy = tuple[values.Guest, snapshot.GuestNode]
@@ -38,8 +40,8 @@ def _has_memory(node: snapshot.Node) -> bool:
     """Whether there is room for the smallest guest, which has 1 MiB."""
     if not node.pages:
         return node.memory > node.memory_used
-    return any((pages.total - pages.used - pages.reserved) * pages.size
-               >= max(pages.size, 1024) for pages in node.pages)
+    return any(pages.free * pages.size >= max(pages.size, 1024)
+               for pages in node.pages)
 
 
 def siblings(node: snapshot.Node,
@@ -71,12 +73,11 @@ def cores(node: snapshot.Node, tenancies: Sequence[Tenancy],
     :param facts: see :func:`siblings`
     """
     pinned, reserved = _owners(tenancies)
-    isolated = {cpu for _guest, part in tenancies
-                if part.thread_policy == 'isolate'
-                for cpu in part.pins.values()}
+    occupied_cpus = occupancy.total(occupied.shares(
+        [node], [part for _guest, part in tenancies])).cpus
     return tuple(
-        tuple(_thread(node, cpu, pinned, reserved,
-                      not isolated.isdisjoint(core)) for cpu in core)
+        tuple(_thread(node, cpu, pinned, reserved, cpu in occupied_cpus)
+              for cpu in core)
         for core in siblings(node, facts))
 
 
@@ -97,10 +98,10 @@ def _owners(tenancies: Iterable[Tenancy]) -> tuple[
 def _thread(node: snapshot.Node, cpu: int,
             pinned: Mapping[int, list[values.Owner]],
             reserved: Mapping[int, list[values.Owner]],
-            isolated: bool) -> values.Thread:
+            is_taken: bool) -> values.Thread:
     """A CPU and what it is.
 
-    :param isolated: whether a guest wants this core for itself
+    :param is_taken: whether a guest occupies it, be it to leave it idle
     """
     owners = tuple(pinned.get(cpu, [])) + tuple(reserved.get(cpu, []))
     state = values.State
@@ -109,7 +110,7 @@ def _thread(node: snapshot.Node, cpu: int,
     elif owners:
         found = state.GUEST if cpu in pinned else state.EMULATOR
     elif cpu in node.pinned:
-        found = state.IDLE if isolated else state.UNKNOWN
+        found = state.IDLE if is_taken else state.UNKNOWN
     elif cpu in node.dedicated:
         found = state.FREE
     elif cpu in node.shared:

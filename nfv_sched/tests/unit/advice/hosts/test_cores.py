@@ -120,11 +120,20 @@ class CoresTest(base.TestCase):
     def test_isolated(self):
         """The thread beside a guest that wants its cores alone is idle."""
         guest = snapshots.server('a', {0: [1]}, fields=dict(
-            thread_policy='isolate'))
+            cpu_policy='dedicated', thread_policy='isolate'))
         node = snapshots.node(pinned=frozenset([1, 5, 2]), **self.NODE)
         found = states(cores.cores(node, tenancies(guest)))
         self.assertEqual((State.IDLE, []), found[5])
         self.assertEqual((State.UNKNOWN, []), found[2])
+
+    def test_isolated_emulator_threads(self):
+        """Nova records the thread beside them, too."""
+        guest = snapshots.server('a', {0: [1]}, fields=dict(
+            cpu_policy='dedicated', thread_policy='isolate',
+            reserved=frozenset([2])))
+        node = snapshots.node(pinned=frozenset([1, 5, 2, 6]), **self.NODE)
+        self.assertEqual((State.IDLE, []), states(
+            cores.cores(node, tenancies(guest)))[6])
 
     def test_emulator_threads(self):
         guest = snapshots.server('a', {0: [1]}, fields=dict(
