@@ -67,6 +67,16 @@ class Pages:
     used: int = 0
     reserved: int = 0
 
+    @property
+    def usable(self) -> int:
+        """Number of pages that guests may have."""
+        return max(self.total - self.reserved, 0)
+
+    @property
+    def free(self) -> int:
+        """Number of pages that guests can still have."""
+        return max(self.total - self.used - self.reserved, 0)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Node:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+import operator
 import typing as ty
 
 from cliff import columns as cliff_columns
@@ -229,7 +230,8 @@ def _machine(views: Iterable['values.HostView'],
                 node.node.memory_used, node.node.memory,
                 *(count(pages[size]) if size in pages else None
                   for size in sizes
-                  for count in (hosts.free_pages, hosts.usable_pages,
+                  for count in (operator.attrgetter('free'),
+                                operator.attrgetter('usable'),
                                 hosts.used_pages)),
                 *node.devices_of('VF'), *ports, names(node.networks),
                 names([guest.label for guest in node.guests])))

@@ -35,25 +35,9 @@ def page_size(size: int) -> str:
     raise AssertionError
 
 
-def free_pages(pages: snapshot.Pages) -> int:
-    """Pages that guests can still have.
-
-    :param pages: of one size on a NUMA node
-    """
-    return max(pages.total - pages.used - pages.reserved, 0)
-
-
-def usable_pages(pages: snapshot.Pages) -> int:
-    """Pages that guests have or can have.
-
-    :param pages: of one size on a NUMA node
-    """
-    return max(pages.total - pages.reserved, 0)
-
-
 def used_pages(pages: snapshot.Pages) -> int:
     """Return the usable pages that guests have."""
-    return usable_pages(pages) - free_pages(pages)
+    return pages.usable - pages.free
 
 
 def page_column(size: int) -> str:
@@ -66,7 +50,7 @@ def page_column(size: int) -> str:
 
 def page_cell(pages: snapshot.Pages) -> str:
     """Return used and usable pages of a NUMA node; small ones in MiB."""
-    numbers = used_pages(pages), usable_pages(pages)
+    numbers = used_pages(pages), pages.usable
     if pages.size < _MIB:
         numbers = tuple(number * pages.size // _MIB for number in numbers)
     return '{}/{}'.format(*numbers)

@@ -298,8 +298,7 @@ def _figures(view: values.HostView) -> list[_Figures]:
             if page.total:
                 of_size = pages.setdefault(page.size, {})
                 of_size[node, (str(page.size), 'used')] = page.used
-                of_size[node, (str(page.size), 'free')] = max(
-                    page.total - page.used - page.reserved, 0)
+                of_size[node, (str(page.size), 'free')] = page.free
         _count_devices(devices, node, each.devices)
     _count_devices(devices, 'unknown', view.devices)
     return [

@@ -115,7 +115,7 @@ def node_states(host: compute.ComputeHost) -> list[NodeState]:
             memory=cell.memory, memory_free=cell.avail_memory,
             pages=tuple(
                 (page.size_kb, page.total - page.reserved,
-                 page.total - page.reserved - page.used)
+                 page.free)
                 for page in cell.mempages),
             devices=devices.get(cell.id, {}),
             places=tuple(name for name, where in host.group.places.items()

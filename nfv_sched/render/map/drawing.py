@@ -194,10 +194,9 @@ def _amounts(
 ) -> Iterator[tuple[str, int, int, str]]:
     """Label, used, all, and text of each bar of a node."""
     for pages in view.node.pages:
-        total = hosts.usable_pages(pages)
-        if total:
+        if pages.usable:
             yield (hosts.page_column(pages.size),
-                   hosts.used_pages(pages), total,
+                   hosts.used_pages(pages), pages.usable,
                    f'{hosts.page_cell(pages)} used')
     if view.node.shared:
         yield ('shared', view.node.shared_used, view.shared_limit,
