@@ -54,6 +54,23 @@ CHANGES = ('add', 'clear', 'difference_update', 'discard',
            'symmetric_difference_update', 'update')
 MODEL_USERS = ('advice', 'cmd', 'render', 'simulator')
 
+#: Figures of hosts that servers change, in Nova, snapshots and our own views.
+USAGE = {
+    'cpu_usage', 'disk_used', 'free_cpus', 'free_disk_gb', 'free_disk_mb',
+    'free_ram_mb', 'local_gb_used', 'memory_mb_used', 'memory_usage',
+    'memory_used', 'num_instances', 'pinned', 'pinned_cpus', 'running_vms',
+    'shared_used', 'vcpus_used'}
+#: Modules that may work them out.
+OCCUPANCY = [
+    'cloud/occupied.py', 'host/occupancy.py',
+    'simulator/compute.py',  # of new compute nodes
+]
+#: Modules that read the thread policy of servers, which decides what CPUs they
+#: block: the occupancy, and the way from a snapshot to Nova's objects.
+THREAD_POLICY = ['cloud/occupied.py', 'simulator/restore_servers.py']
+#: What is free -> what it is worked out from.
+FREE = {('total', 'used'), ('dedicated', 'pinned'), ('pcpuset', 'pinned_cpus')}
+
 #: Requirements that no module of the product imports: pbr makes the version.
 UNIMPORTED = {'pbr'}
 
@@ -132,6 +149,63 @@ def deciding(root: pathlib.Path) -> set[str]:
             and node.func.attr in QUESTIONS
             and isinstance(node.func.value, ast.Name)
             and node.func.value.id == 'rule'}
+
+
+def cell_changes(root: pathlib.Path) -> list[str]:
+    """Modules that work out the usage of a ``HostCell``."""
+    return [path for path, source in modules(root)
+            if not path.startswith('tests/') and any(
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == 'changed'
+                and any(each.arg == 'memory_usage' for each in node.keywords)
+                for node in ast.walk(source))]
+
+
+def usage_changes(root: pathlib.Path) -> list[str]:
+    """Modules that work out figures of hosts that servers change."""
+    return [path for path, source in modules(root)
+            if not path.startswith('tests/')
+            and any(map(_works_out_usage, ast.walk(source)))]
+
+
+def _works_out_usage(node: ast.AST) -> bool:
+    targets: list[ast.AST] = []
+    if isinstance(node, ast.AugAssign):
+        return getattr(node.target, 'attr', None) in USAGE
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+        names = {target.attr for target in targets
+                 if isinstance(target, ast.Attribute)}
+    elif isinstance(node, ast.keyword):
+        names = {node.arg}
+    else:
+        return False
+    return not names.isdisjoint(USAGE) and any(
+        isinstance(each, ast.BinOp) and isinstance(
+            each.op, (ast.Add, ast.Sub, ast.BitAnd, ast.BitOr))
+        for each in ast.walk(node.value))
+
+
+def attribute_readers(root: pathlib.Path, name: str) -> list[str]:
+    """Modules that read an attribute of any object."""
+    return [path for path, source in modules(root)
+            if not path.startswith('tests/') and any(
+                isinstance(node, ast.Attribute) and node.attr == name
+                and isinstance(node.ctx, ast.Load)
+                for node in ast.walk(source))]
+
+
+def free_figures(root: pathlib.Path) -> list[str]:
+    """Modules that subtract what servers have from what there is."""
+    return sorted({
+        path for path, source in modules(root)
+        if not path.startswith('tests/') for node in ast.walk(source)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
+        and isinstance(node.right, ast.Attribute) and any(
+            (each.attr, node.right.attr) in FREE
+            for each in ast.walk(node.left)
+            if isinstance(each, ast.Attribute))})
 
 
 def beyond_adapters(root: pathlib.Path) -> list[str]:
@@ -322,6 +396,22 @@ class HouseTest(base.TestCase):
     def test_one_place_decides(self):
         self.assertEqual(set(DECIDING), deciding(ROOT))
 
+    def test_only_the_occupancy_module_changes_host_cells(self):
+        self.assertEqual(['host/occupancy.py'], cell_changes(ROOT))
+
+    def test_occupancy_is_worked_out_once(self):
+        """What servers take of a host, and what is free of a record."""
+        self.assertEqual(OCCUPANCY, usage_changes(ROOT))
+        self.assertEqual(['cloud/snapshot.py'], free_figures(ROOT))
+        self.assertEqual(THREAD_POLICY,
+                         attribute_readers(ROOT, 'thread_policy'))
+
+    def test_the_host_package_does_not_know_snapshots(self):
+        self.assertEqual([], [
+            name for _path, source in modules(ROOT, 'host')
+            for name in imported(source) if is_below(
+                name, ['nfv_sched.cloud'])])
+
     def test_what_is_imported_of_nova(self):
         """What Nova may change is behind an adapter."""
         self.assertEqual([], beyond_adapters(ROOT))
@@ -458,6 +548,36 @@ class ChecksTest(base.TestCase):
                 f'[entry_points]\nnfv_sched.cli =\n  {own}\n'
                 f'# Why.\nopenstack.extension =\n  {plugin}\n')
             self.assertEqual(found, single(root))
+
+    def test_usage_changes(self):
+        for text in ('node.memory_mb_used += flavor.memory_mb',
+                     'replace(host, vcpus_used=host.vcpus_used - vcpus)',
+                     'state.free_ram_mb = state.free_ram_mb - memory',
+                     'Node(pinned=node.pinned | cpus)',
+                     'Node(memory_used=max(0, node.memory_used - memory))'):
+            self.assertEqual(
+                ['one.py'], usage_changes(self.root(one=text)), text)
+        for text in ('Host(vcpus_used=row.vcpus_used)', 'Node(memory_used=0)',
+                     'free = node.memory - used', 'node.memory = 1 + 2'):
+            self.assertEqual([], usage_changes(self.root(one=text)), text)
+
+    def test_free_figures(self):
+        for text in ('pages.total - pages.used',
+                     'max(pages.total - pages.reserved - pages.used, 0)',
+                     '(mine & node.dedicated) - node.pinned'):
+            self.assertEqual(
+                ['one.py'], free_figures(self.root(one=text)), text)
+        for text in ('pages.total - pages.reserved', 'pages.free',
+                     'usage.pages - pages.used', 'node.dedicated - mine'):
+            self.assertEqual([], free_figures(self.root(one=text)), text)
+
+    def test_attribute_readers(self):
+        for text, readers in (
+                ("part.thread_policy == 'isolate'", ['one.py']),
+                ("Node(thread_policy=policy)", []),
+                ("thread_policy = node.policy", [])):
+            self.assertEqual(readers, attribute_readers(
+                self.root(one=text), 'thread_policy'), text)
 
     def test_private_uses(self):
         ours = ('_size = 1\n'
