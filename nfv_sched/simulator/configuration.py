@@ -13,7 +13,9 @@
 """Set Nova's configuration for the time of a simulation.
 
 Defaults first, then the configuration files of the command line, then the
-``options`` of the cloud file.  Afterwards all values are reset.
+``options`` of the cloud file.  Afterwards, also after an error, all values are
+as before.  Nova has one configuration in a process, so one cloud at a time can
+be simulated there; the attempt to open another raises :class:`CloudOpenError`.
 
 A file is data: of its options only those of :mod:`nfv_sched.cloud.options` are
 set.  Nova imports what ``available_filters`` and ``weight_classes`` name, and
@@ -24,6 +26,7 @@ known classes and are never imported.
 from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 import random
+import threading
 import typing as ty
 
 from nova.scheduler import filters as nova_filters
@@ -52,6 +55,10 @@ _PCI_FILTER = 'PciPassthroughFilter'
 # Seconds.  Services report when the simulator says so, however long it takes.
 _NEVER = 10 ** 9
 _UNKNOWN = (cfg.NoSuchOptError, cfg.NoSuchGroupError)
+#: Attributes of ``ConfigOpts`` with what it has read.
+_OF_FILES = ('_namespace', '_mutable_ns', '_sources')
+#: Held while a cloud is simulated in this process.
+_open = threading.Lock()
 _OF_CLASSES = frozenset(('filter_scheduler', option)
                         for option in cloud_options.STANDARD_CLASSES)
 #: Longest name of a class in a message.
@@ -60,6 +67,15 @@ _NOT_TAKEN = ('is not a class of Nova or nfv-sched here, and no '
               '--config-file names it')
 _NOT_OF_FILE = ('a file may not set this option; it may be set by a '
                 '--config-file')
+
+
+class CloudOpenError(RuntimeError):
+    """Another cloud is being simulated in this process."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'a cloud is being simulated in this process, which has one '
+            'configuration of Nova; close it before opening another')
 
 
 def our_filters() -> list[str]:
@@ -72,18 +88,16 @@ def our_filters() -> list[str]:
     return [name for name in order if name in names]
 
 
-def _set_defaults() -> list[tuple[str, str, ty.Any]]:
+def _set_defaults(stack: contextlib.ExitStack) -> None:
     """Add nfv-sched's filters and weighers, and the PCI filter, to defaults.
 
     Nova's PCI filter is not among Nova's own defaults, but is needed as soon
     as a host has devices.
-
-    :returns: (group, name, value before) of the options that were changed
     """
     ours = our_filters()
     nova_filters = [name for name in CONF.filter_scheduler.enabled_filters
                     if name not in ours and name != _PCI_FILTER]
-    values = {
+    for (group, name), value in {
         ('filter_scheduler', 'available_filters'): [
             'nova.scheduler.filters.all_filters',
             'nfv_sched.filters.all_filters'],
@@ -93,45 +107,62 @@ def _set_defaults() -> list[tuple[str, str, ty.Any]]:
             'nova.scheduler.weights.all_weighers',
             'nfv_sched.weights.all_weighers'],
         ('nfv_sched', 'expose_reasons'): 'hosts',
-    }
-    before = [(*option, _value(*option)) for option in values]
-    for (group, name), value in values.items():
+    }.items():
+        _restore(stack, group, name)
         CONF.set_default(name, value, group=group)
-    return before
+
+
+@contextlib.contextmanager
+def _read(config_files: Sequence[str]) -> Iterator[None]:
+    """Within this context, Nova's configuration is that of some files.
+
+    :raises InputError: if one of them cannot be used
+    """
+    files = cfg.ConfigOpts()
+    try:
+        files([], project='nova', prog='nfv-sched',
+              default_config_files=list(config_files), default_config_dirs=[])
+    except cfg.Error as e:
+        raise problems.InputError([' '.join(str(e).split())])
+    # NOTE: Nova's code reads one global object.  oslo.config can forget the
+    # files that it has read, but not go back to those of before.
+    before = {name: getattr(CONF, name) for name in _OF_FILES}
+    try:
+        for name in _OF_FILES:
+            setattr(CONF, name, getattr(files, name))
+        _forget_values()
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(CONF, name, value)
+        _forget_values()
 
 
 @contextlib.contextmanager
 def defaults(config_files: Sequence[str] = ()) -> Iterator[model.Defaults]:
     """Within this context, Nova's configuration has nfv-sched enabled.
 
+    Afterwards it is as before, also after an error.
+
     :param config_files: files such as nova.conf, read on top of the defaults
     :returns: context with the defaults for cloud files
     :raises InputError: if a configuration file cannot be used
+    :raises CloudOpenError: if a cloud is being simulated in this process
     """
-    conf.register_opts(CONF)
-    if config_files:
-        try:
-            CONF([], project='nova', prog='nfv-sched',
-                 default_config_files=list(config_files),
-                 default_config_dirs=[])
-        except cfg.Error as e:
-            raise problems.InputError([' '.join(str(e).split())])
-    changed = _set_defaults()
-    try:
+    if not _open.acquire(blocking=False):
+        raise CloudOpenError()
+    with contextlib.ExitStack() as stack:
+        stack.callback(_open.release)
+        conf.register_opts(CONF)
+        if config_files:
+            stack.enter_context(_read(config_files))
+        _set_defaults(stack)
         yield model.Defaults(
             switch_label=CONF.nfv_sched.vswitch_label,
             node_prefix=CONF.nfv_sched.node_label_prefix,
             cpu_ratio=CONF.initial_cpu_allocation_ratio,
             ram_ratio=CONF.initial_ram_allocation_ratio,
             disk_ratio=CONF.initial_disk_allocation_ratio)
-    finally:
-        for group, name, before in changed:
-            CONF.clear_default(name, group=group)
-            if _value(group, name) != before:
-                # A program that embeds the simulator had set it.
-                CONF.set_default(name, before, group=group)
-        if config_files:
-            CONF.clear()
 
 
 def _classes(option: str) -> frozenset[str]:
@@ -173,7 +204,8 @@ def refused_classes(
     return refused
 
 
-def _set_option(group: str, name: str, value: ty.Any, line: int) -> None:
+def _set_option(stack: contextlib.ExitStack, group: str, name: str,
+                value: ty.Any, line: int) -> None:
     """Set an option as a file says.
 
     :param line: line of the option in a cloud file; 0 for a snapshot
@@ -181,6 +213,7 @@ def _set_option(group: str, name: str, value: ty.Any, line: int) -> None:
     """
     is_class = (group, name) in _OF_CLASSES
     allowed = _classes(name) if is_class else frozenset()
+    _restore(stack, group, name)
     CONF.set_override(name, _literal(value), group=_group(group))
     if not is_class:
         return
@@ -192,6 +225,30 @@ def _set_option(group: str, name: str, value: ty.Any, line: int) -> None:
         if line:
             raise ValueError(f'{policy.shown(refused[0], _NAME)} '
                              f'{_NOT_TAKEN}')
+
+
+def _restore(stack: contextlib.ExitStack, group: str, name: str) -> None:
+    """Have an option set as it is now, once the stack is unwound.
+
+    :raises cfg.Error: if there is no such option
+    """
+    # NOTE: oslo.config does not say of an option whether it has a value of
+    # set_override() or set_default(), and get_location() is wrong once that
+    # was cleared.
+    info = CONF._get_opt_info(name, _group(group))
+    before = dict(info)
+
+    def restore() -> None:
+        info.clear()
+        info.update(before)
+        _forget_values()
+
+    stack.callback(restore)
+
+
+def _forget_values() -> None:
+    """Clear the cache of oslo.config, which each change of options does."""
+    CONF.unregister_opts(())
 
 
 def _literal(value: ty.Any) -> ty.Any:
@@ -242,9 +299,8 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
             for alias in cloud.pci_aliases.values()], 0))
     values.append(('DEFAULT', 'service_down_time', _NEVER, 0))
     own = {('DEFAULT', 'service_down_time'), ('nfv_sched', 'expose_reasons')}
-    changed = []
-    state = random.getstate()
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(random.setstate, random.getstate())
         for group, name, value, line in values:
             try:
                 before = _value(group, name)
@@ -258,8 +314,7 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                     if not line:
                         continue
                     raise ValueError('must have a value')
-                changed.append((group, name, before))
-                _set_option(group, name, value, line)
+                _set_option(stack, group, name, value, line)
             except (cfg.Error, ValueError, TypeError, AttributeError,
                     OverflowError, RecursionError) as e:
                 if not line and isinstance(e, _UNKNOWN):
@@ -269,14 +324,8 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                     f'{place}: options.{group}.{name}: '
                     f'{" ".join(str(e).split())}'])
         random.seed(seed)
-        with nova_api.offline([
-                nova_api.Aggregate(compute.aggregate_uuid(aggregate),
-                                   aggregate.metadata)
-                for aggregate in cloud.aggregates]):
-            yield
-    finally:
-        random.setstate(state)
-        for group, name, before in reversed(changed):
-            CONF.clear_override(name, group=_group(group))
-            if _value(group, name) != before:
-                CONF.set_override(name, before, group=_group(group))
+        stack.enter_context(nova_api.offline([
+            nova_api.Aggregate(compute.aggregate_uuid(aggregate),
+                               aggregate.metadata)
+            for aggregate in cloud.aggregates]))
+        yield

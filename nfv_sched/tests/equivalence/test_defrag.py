@@ -228,8 +228,10 @@ class TestDefrag(base.TestCase):
                 known = positions.Positions(found, state, 1)
                 now = sum(known.fits(known.position(name), known.new(
                     flavor), 50) for name in known.hosts)
-                plan = defrag.plan(found, flavor, now + more)
-                self.assertEqual(now, plan.before)
+            plan = defrag.plan(found, flavor, now + more)
+            self.assertEqual(now, plan.before)
+            with start.started(found) as state:
+                known = positions.Positions(found, state, 1)
                 seen['run'] += 1
                 seen['servers'] += len(found.servers)
                 if plan.enough:
@@ -263,14 +265,15 @@ class TestDefrag(base.TestCase):
             with start.started(found):
                 trials = Trials(found, flavor, 20)
                 now = trials.room(())
-                hypothesis.assume(now < 8)
-                wanted = now + more
-                plan = defrag.plan(found, flavor, wanted)
-                seen['run'] += 1
-                seen['refused in the trial'] += len(plan.failed)
-                self.assertEqual(now, plan.before)
-                moves = [(step.move.uuid, step.move.destination)
-                         for step in plan.steps]
+            hypothesis.assume(now < 8)
+            wanted = now + more
+            plan = defrag.plan(found, flavor, wanted)
+            seen['run'] += 1
+            seen['refused in the trial'] += len(plan.failed)
+            self.assertEqual(now, plan.before)
+            moves = [(step.move.uuid, step.move.destination)
+                     for step in plan.steps]
+            with start.started(found):
                 self.assertGreaterEqual(trials.room(moves), plan.after)
                 if plan.enough:
                     seen['moves'] += len(moves)
