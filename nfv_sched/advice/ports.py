@@ -17,8 +17,8 @@ import typing as ty
 from nfv_sched.cloud import snapshot
 from nfv_sched.network import usage
 from nfv_sched import policy
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import layout
-from nfv_sched.simulator import model
 from nfv_sched import text as words
 
 #: The network of a port, and names of its security groups.

@@ -213,9 +213,9 @@ class Simulate(source.Telling, cli.Lister):
         """Run a file of steps on the cloud of ``--from``."""
         from nfv_sched.simulator.cloud_file import text as cloud_text
         text = cloud_text.read(path)
+        from nfv_sched.simulator.cloud_file import loader
         from nfv_sched.simulator import engine
         from nfv_sched.simulator import layout
-        from nfv_sched.simulator import loader
         from nfv_sched.simulator import nova_api
         from nfv_sched.simulator import progress
         from nfv_sched.simulator import start

@@ -12,8 +12,8 @@
 
 """Types of the steps of a cloud file and of their expectations.
 
-There is one type for each action.  As in :mod:`nfv_sched.simulator.model`,
-their fields are the keys of the file, and these are defined nowhere else.
+There is one type for each action.  Their fields are the keys of the file, as
+in :mod:`nfv_sched.simulator.cloud_file.model`, and are defined nowhere else.
 """
 
 from collections.abc import Mapping

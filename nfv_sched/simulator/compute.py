@@ -32,10 +32,10 @@ from oslo_serialization import jsonutils
 from oslo_utils import timeutils
 
 from nfv_sched.host import occupancy
+from nfv_sched.simulator.cloud_file import model
+from nfv_sched.simulator.cloud_file import pci
 from nfv_sched.simulator.cloud_file import problems
-from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
-from nfv_sched.simulator import pci
 from nfv_sched.simulator import placement
 
 NAMESPACE = uuid.UUID('4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11')

@@ -40,11 +40,11 @@ from nfv_sched import conf
 from nfv_sched import extensions
 from nfv_sched import policy
 from nfv_sched import rules
+from nfv_sched.simulator.cloud_file import model
+from nfv_sched.simulator.cloud_file import pci
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
-from nfv_sched.simulator import pci
 
 CONF = nova_api.CONF
 

@@ -25,7 +25,7 @@ from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
 from nfv_sched.rules import base
 from nfv_sched.rules import place as rule_place
-from nfv_sched.simulator import model
+from nfv_sched.simulator.cloud_file import model
 
 #: Kind of a PCI device in Nova -> in a cloud file.
 KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'standard'}

@@ -28,8 +28,8 @@ from nfv_sched.network import demand
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import sources
 from nfv_sched.network import usage
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement as simulated_placement
 

@@ -15,8 +15,8 @@
 from collections.abc import Mapping, Sequence
 import dataclasses
 
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import placement as placement_mod
 from nfv_sched.simulator import servers as simulated

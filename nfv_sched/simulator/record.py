@@ -25,8 +25,8 @@ from oslo_utils import timeutils
 
 from nfv_sched.cloud import read
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement

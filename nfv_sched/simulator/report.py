@@ -22,8 +22,8 @@ import math
 import typing as ty
 
 from nfv_sched.ledger import names as ledger_names
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import outcome
 from nfv_sched.simulator import servers as simulated

@@ -27,8 +27,8 @@ from nova import objects
 
 from nfv_sched.nova import flavors
 from nfv_sched.simulator import actions
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import servers

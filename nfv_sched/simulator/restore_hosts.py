@@ -20,10 +20,10 @@ from nova.objects import fields
 
 from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import layout
-from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement
 

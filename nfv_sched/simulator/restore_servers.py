@@ -20,9 +20,9 @@ import os_resource_classes as orc
 
 from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import layout
-from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request

@@ -31,8 +31,8 @@ from nova import objects
 from nfv_sched.network import sources
 from nfv_sched.numa import evaluation
 from nfv_sched import request
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement as placement_mod
 from nfv_sched import text as words

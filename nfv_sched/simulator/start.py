@@ -17,12 +17,12 @@ import contextlib
 from nova import exception
 
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator.cloud_file import loader
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import text as cloud_text
 from nfv_sched.simulator import configuration
 from nfv_sched.simulator import layout
-from nfv_sched.simulator import loader
-from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import restore_hosts

@@ -18,9 +18,9 @@ import typing as ty
 from nova import exception
 from nova import objects
 
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import model
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement

@@ -18,8 +18,8 @@ import dataclasses
 from nova import exception
 
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import layout
-from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request
 from nfv_sched.simulator import state as states

@@ -19,12 +19,12 @@ import typing as ty
 from nfv_sched.cloud import names as cloud_names
 from nfv_sched.rules import base
 from nfv_sched.rules import place as rule_place
+from nfv_sched.simulator.cloud_file import model
+from nfv_sched.simulator.cloud_file import pci
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import schema
+from nfv_sched.simulator.cloud_file import topology
 from nfv_sched.simulator.cloud_file import values
-from nfv_sched.simulator import model
-from nfv_sched.simulator import pci
-from nfv_sched.simulator import topology
 
 _MAX_HOSTS = 100_000
 _DEFAULT_NODES = 2

@@ -20,9 +20,9 @@ import re
 import typing as ty
 
 from nfv_sched.simulator import actions
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import schema
-from nfv_sched.simulator import model
 
 _HOST_ACTIONS = ('host_down', 'host_up')
 # How many of several servers a message names.

@@ -18,9 +18,9 @@ import textwrap
 
 import fixtures
 
+from nfv_sched.simulator.cloud_file import loader
 from nfv_sched.simulator import configuration
 from nfv_sched.simulator import engine
-from nfv_sched.simulator import loader
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import outcome
 from nfv_sched.simulator import state

@@ -17,8 +17,8 @@ import testtools
 
 import nfv_sched
 from nfv_sched.simulator import actions
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import schema
-from nfv_sched.simulator import model
 
 _PAGE = os.path.join(
     os.path.dirname(os.path.dirname(nfv_sched.__file__)), 'doc', 'source',

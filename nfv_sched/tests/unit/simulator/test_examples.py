@@ -14,9 +14,9 @@
 
 import re
 
+from nfv_sched.simulator.cloud_file import loader
 from nfv_sched.simulator.cloud_file import text as cloud_text
 from nfv_sched.simulator import examples
-from nfv_sched.simulator import loader
 from nfv_sched.simulator import nova_api
 from nfv_sched.tests.unit.simulator import base
 

@@ -16,10 +16,10 @@ import os
 import pathlib
 import tempfile
 
+from nfv_sched.simulator.cloud_file import loader
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import values
-from nfv_sched.simulator import loader
-from nfv_sched.simulator import model
 from nfv_sched.simulator import nova_api
 from nfv_sched.tests.unit.simulator import base
 

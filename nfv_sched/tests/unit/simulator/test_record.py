@@ -18,9 +18,9 @@ import yaml
 from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import names
+from nfv_sched.simulator.cloud_file import loader
 from nfv_sched.simulator import engine
 from nfv_sched.simulator import layout
-from nfv_sched.simulator import loader
 from nfv_sched.simulator import record
 from nfv_sched.simulator import start
 from nfv_sched.tests.unit.simulator import base

@@ -19,10 +19,10 @@ import typing as ty
 import testtools
 
 from nfv_sched.simulator import actions
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import schema
 from nfv_sched.simulator.cloud_file import values
-from nfv_sched.simulator import model
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

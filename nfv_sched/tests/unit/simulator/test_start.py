@@ -15,10 +15,10 @@ import dataclasses
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import actions
+from nfv_sched.simulator.cloud_file import loader
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import engine
 from nfv_sched.simulator import layout
-from nfv_sched.simulator import loader
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import record
 from nfv_sched.simulator import start

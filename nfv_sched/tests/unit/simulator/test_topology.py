@@ -12,8 +12,8 @@
 
 """Hosts come out with the CPUs, siblings and pages that are asked for."""
 
+from nfv_sched.simulator.cloud_file import loader
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import loader
 from nfv_sched.tests.unit.simulator import base
 
 _REST = """\

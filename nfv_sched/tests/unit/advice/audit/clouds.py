@@ -17,9 +17,9 @@ import random
 
 import yaml
 
+from nfv_sched.simulator.cloud_file import loader
 from nfv_sched.simulator import configuration
 from nfv_sched.simulator import engine
-from nfv_sched.simulator import loader
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import record
 from nfv_sched.simulator import state

@@ -18,7 +18,7 @@ import yaml
 
 from nfv_sched.advice.explain import request
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import model
+from nfv_sched.simulator.cloud_file import model
 
 NETWORKS = {
     'flat': {'physical_network': 'physnet0'},

@@ -17,7 +17,7 @@ import testtools
 from nfv_sched.advice.explain import relax
 from nfv_sched.advice.explain import request
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import model
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.tests.unit.simulator import base
 
 

@@ -10,7 +10,7 @@
 #    License for the specific language governing permissions and limitations
 #    under the License.
 
-"""Read a cloud file into the values of :mod:`nfv_sched.simulator.model`.
+"""Read a cloud file into values of :mod:`.model`.
 
 Everything wrong with a file is reported as an
 :class:`~nfv_sched.simulator.cloud_file.problems.InputError` that names file,
@@ -26,11 +26,11 @@ import typing as ty
 
 from nfv_sched import policy
 from nfv_sched.simulator.cloud_file import hosts as cloud_hosts
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import schema
 from nfv_sched.simulator.cloud_file import steps as cloud_steps
 from nfv_sched.simulator.cloud_file import text as cloud_text
-from nfv_sched.simulator import model
 
 
 class _Loader:

@@ -23,8 +23,8 @@ rest to guests with dedicated CPUs.  Nothing here knows Nova.
 
 import typing as ty
 
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import values
-from nfv_sched.simulator import model
 
 
 class LayoutError(ValueError):

@@ -20,9 +20,9 @@ its ``[pci]`` options are used.
 
 from collections.abc import Iterable, Iterator
 
+from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import schema
 from nfv_sched.simulator.cloud_file import values
-from nfv_sched.simulator import model
 
 #: How Nova calls the kinds of devices.
 NOVA_TYPES = {'VF': 'type-VF', 'PF': 'type-PF', 'standard': 'type-PCI'}
