@@ -86,15 +86,16 @@ def main() -> int:
     logging.disable(logging.CRITICAL)
     text = CLOUD.format(half=args.hosts // 2, boots=args.boots)
     with configuration.defaults() as defaults:
-        cloud = loader.loads(text, 'cloud', defaults,
-                             nova_api.extra_spec_problem)
-        with configuration.overrides(cloud):
-            simulation = engine.Simulation(states.State(cloud))
+        scenario = loader.loads(text, 'cloud', defaults,
+                                nova_api.extra_spec_problem)
+        with configuration.overrides(scenario):
+            simulation = engine.Simulation(states.State(scenario))
             simulation.run()
             began = time.monotonic()
             found = explanation.explain(
                 simulation.state, 'large', request.Asked(
-                    flavor=FLAVOR, ports=((cloud.networks['vf'], ()),)),
+                    flavor=FLAVOR,
+                    ports=((scenario.networks['vf'], ()),)),
                 relax_seconds=args.try_seconds)
             took = time.monotonic() - began
     passed = sum(host.passed for host in found.hosts)

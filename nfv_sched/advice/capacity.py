@@ -59,7 +59,6 @@ from nfv_sched.numa import fit
 from nfv_sched.numa import topology
 from nfv_sched import request as nfv_request
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement
 from nfv_sched.simulator import request as sim_request
@@ -211,8 +210,7 @@ def counting_on(
         # What servers have is in the records of hosts. Where Placement was not
         # read, only the servers show what they have allocated there.
         hosts = dataclasses.replace(hosts, servers=())
-    with start.started(hosts, cloud=layout.cloud(
-            hosts, layout.ports_of(cloud))) as state:
+    with start.started(hosts) as state:
         yield Counting(state, assumed_ports.per_flavor(cloud, ports), any(
             host.network is not None for host in cloud.hosts), project,
             keep_ledgers=not empty)
@@ -285,7 +283,7 @@ class Counting:
         if host_state.pci_stats is not None:
             # Without devices there is no need for the tracker, which is slow.
             devices = pci_pools.PCIPools.read(())
-            if host.group.pci.devices:
+            if host.record.devices:
                 devices = pci_pools.PCIPools.read(
                     host.pci_tracker.stats.pools,
                     host.pci_tracker.occupied())
@@ -372,7 +370,7 @@ class Counting:
             self._state, flavor.name, ports.plugs, (), server.project)
         server.instance = sim_request.new_instance(
             self._state, server,
-            states.nova_flavor(1, layout.flavor(flavor)))
+            states.nova_flavor(1, flavor))
         spec = sim_request.describe(
             self._state, server, {}, None, ['default'], flavor.name)
         if ports.unplugged:

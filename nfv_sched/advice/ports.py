@@ -12,17 +12,14 @@ from collections.abc import Sequence
 import dataclasses
 import difflib
 import enum
-import typing as ty
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.network import usage
 from nfv_sched import policy
-from nfv_sched.simulator.cloud_file import model
-from nfv_sched.simulator import layout
+from nfv_sched.simulator import scenario
 from nfv_sched import text as words
 
 #: The network of a port, and names of its security groups.
-Plug = tuple[model.Network, tuple[str, ...]]
 
 _NORMAL = 'normal'
 #: Keys of a network on the command line.
@@ -72,7 +69,7 @@ class Ports:
     """
 
     basis: Basis
-    plugs: tuple[Plug, ...] = ()
+    plugs: tuple[scenario.Plug, ...] = ()
     unplugged: int = 0
     alike: int = 0
     servers: int = 0
@@ -86,8 +83,8 @@ class Ports:
         Networks are not named, so that servers of all projects share it.
         """
         kinds = collections.Counter(
-            f'{network.vnic_type}@{network.physical_network}'
-            if network.physical_network else network.vnic_type
+            f'{network.vnic_type}@{network.physnet}'
+            if network.physnet else network.vnic_type
             for network, _groups in self.plugs)
         kinds[_NORMAL] += self.unplugged
         return ', '.join(f'{count} {kind}' for kind, count
@@ -180,7 +177,7 @@ def of_server(server: snapshot.Server) -> Ports:
     return Ports(basis=Basis.SERVER, plugs=plugs(server), server=name)
 
 
-def plugs(server: snapshot.Server) -> tuple[Plug, ...]:
+def plugs(server: snapshot.Server) -> tuple[scenario.Plug, ...]:
     """Return the networks and security groups of the ports of a server.
 
     The NUMA policies of its ports are among them. Those that PCI requests
@@ -192,8 +189,9 @@ def plugs(server: snapshot.Server) -> tuple[Plug, ...]:
                 for request in server.pci_requests or ()
                 if request.port and request.numa_policy not in own}
     return tuple([
-        (dataclasses.replace(layout.network(port), numa_policy=ty.cast(
-            ty.Any, policies.get(port.id))), layout.security_groups(port))
+        (dataclasses.replace(scenario.network_of(port),
+                             numa_policy=policies.get(port.id)),
+         scenario.security_groups_of(port.rules))
         for port in server.ports or ()])
 
 
@@ -293,7 +291,7 @@ class _Networks:
 
 
 def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
-                groups: tuple[str, ...] = ()) -> Ports:
+                groups: tuple[scenario.SecurityGroup, ...] = ()) -> Ports:
     """Return the ports that a command line names by their networks.
 
     :param texts: for each port name or ID of the network, then, separated by
@@ -305,7 +303,7 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
         not known
     """
     networks = _Networks(cloud)
-    plugs: list[Plug] = []
+    plugs: list[scenario.Plug] = []
     notes: list[str] = []
     for text in texts:
         name, options = _options(text)
@@ -337,12 +335,13 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
         # In a cloud file it is of the ports that the network has there.
         numa_policy = network.numa_policy if (
             network and network.vnic_type == vnic_type) else None
-        plugs.append((model.Network(
-            name=name, physical_network=physnet, tunneled=physnet is None,
-            vnic_type=ty.cast(ty.Any, vnic_type),
-            numa_policy=ty.cast(ty.Any, numa_policy),
-            uuid=network.id if network else ''),
-            (model.group_of_rules(rules),) if rules else groups))
+        plugs.append((
+            snapshot.Network(
+                id=network.id if network else scenario.stable_uuid(
+                    'network', name),
+                name=name, physnet=physnet, vnic_type=vnic_type,
+                numa_policy=numa_policy),
+            scenario.security_groups_of(rules) or groups))
     return Ports(basis=Basis.NETWORKS, plugs=tuple(plugs),
                  notes=tuple(dict.fromkeys(notes)))
 
@@ -374,7 +373,7 @@ def _physnets(cloud: snapshot.Cloud) -> set[str]:
         for name in node.physnets}
     names.update(device.tags.get('physical_network')
                  for host in cloud.hosts for device in host.devices)
-    names.update(port.physnet for port in layout.ports_of(cloud))
+    names.update(port.physnet for port in scenario.ports_of(cloud))
     names.update(network.physnet for network in cloud.networks or ())
     for agent in cloud.network_agents or ():
         names.update(agent.physnets or ())

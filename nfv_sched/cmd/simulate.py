@@ -215,15 +215,14 @@ class Simulate(source.Telling, cli.Lister):
         text = cloud_text.read(path)
         from nfv_sched.simulator.cloud_file import loader
         from nfv_sched.simulator import engine
-        from nfv_sched.simulator import layout
         from nfv_sched.simulator import nova_api
         from nfv_sched.simulator import progress
         from nfv_sched.simulator import start
-        cloud = loader.loads_steps(
-            text, path, layout.cloud(self._found),
-            layout.ways_to_say(self._found), nova_api.extra_spec_problem)
+        scenario = loader.loads_steps(
+            text, path, self._found, nova_api.extra_spec_problem)
         with (start.started(self._found, reasons=parsed_args.reasons,
-                            seed=parsed_args.seed, cloud=cloud) as state,
+                            seed=parsed_args.seed,
+                            scenario=scenario) as state,
               progress.shown() as update):
             result = engine.Simulation(state, update).run()
         return _concerned(result, parsed_args.show == 'hosts')

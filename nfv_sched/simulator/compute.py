@@ -17,92 +17,30 @@ nova-compute does around them: it keeps the usage in the ``ComputeNode`` up to
 date.
 """
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 import dataclasses
 import functools
 import typing as ty
-import uuid
 
 from nova import exception
 from nova import objects
 from nova.objects import fields
 import os_resource_classes as orc
 import os_traits
-from oslo_serialization import jsonutils
 from oslo_utils import timeutils
 
+from nfv_sched.cloud import snapshot
 from nfv_sched.host import occupancy
-from nfv_sched.simulator.cloud_file import model
-from nfv_sched.simulator.cloud_file import pci
-from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement
+from nfv_sched.simulator import scenario
 
-NAMESPACE = uuid.UUID('4f1d3f3c-5f0b-5d0a-9f57-0f6f1f1b7a11')
+#: What a host that is given no more can run.
+X86_64 = ((fields.Architecture.X86_64, fields.HVType.KVM,
+           fields.VMMode.HVM),)
 HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
 DISABLED = os_traits.COMPUTE_STATUS_DISABLED
-# Traits that Nova's libvirt driver always reports.
-_DRIVER_TRAITS = frozenset((os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY,))
-
-
-def stable_uuid(kind: str, name: str) -> str:
-    """A UUID that is the same in every run.
-
-    :param kind: kind of the object
-    :param name: name of the object, unique in its kind
-    """
-    return str(uuid.uuid5(NAMESPACE, f'{kind}:{name}'))
-
-
-def numa_topology(nodes: ty.Sequence[model.NodeLayout]):
-    """``nova.objects.NUMATopology`` as the libvirt driver reports it.
-
-    :param nodes: the NUMA nodes of the host
-    """
-    cells = []
-    for node in nodes:
-        guests = node.shared | node.dedicated
-        siblings = [set(core & guests) for core in node.siblings]
-        cells.append(objects.NUMACell(
-            id=node.id,
-            socket=node.socket,
-            cpuset=set(node.shared),
-            pcpuset=set(node.dedicated),
-            memory=node.memory_mib,
-            cpu_usage=0,
-            memory_usage=0,
-            pinned_cpus=set(),
-            siblings=[core for core in siblings if core],
-            mempages=[objects.NUMAPagesTopology(
-                size_kb=page.size_kib, total=page.total, used=0,
-                reserved=page.reserved) for page in node.pages],
-            network_metadata=objects.NetworkMetadata(
-                physnets=set(node.physnets), tunneled=node.tunneled)))
-    return objects.NUMATopology(cells=cells)
-
-
-def topology_json(nodes: ty.Sequence[model.NodeLayout]) -> str:
-    """The NUMA topology as JSON text, as in the record of a compute node.
-
-    :param nodes: the NUMA nodes of the host
-    """
-    return numa_topology(nodes)._to_json()
-
-
-def _reported(device: model.PCIDevice) -> dict[str, ty.Any]:
-    """A PCI device as the libvirt driver reports it."""
-    found = {
-        'dev_id': 'pci_' + device.address.replace(':', '_').replace('.', '_'),
-        'address': device.address,
-        'vendor_id': device.vendor,
-        'product_id': device.product,
-        'label': f'label_{device.vendor}_{device.product}',
-        'numa_node': device.node,
-        'dev_type': pci.NOVA_TYPES[device.kind],
-    }
-    if device.parent is not None:
-        found['parent_addr'] = device.parent
-    return found
+_NO_PLACES: Mapping[str, Sequence[int]] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,56 +57,34 @@ class Claimed:
     requests: objects.InstancePCIRequests
 
 
-#: What a host that is given no more can run.
-X86_64 = ((fields.Architecture.X86_64, fields.HVType.KVM,
-           fields.VMMode.HVM),)
-
-
-def compute_node(number: int, name: str, group: model.HostGroup,
-                 topology_json: str | None, **values: ty.Any):
+def compute_node(number: int, record: snapshot.Host,
+                 topology_json: str | None) -> objects.ComputeNode:
     """The record of a compute node.
 
     :param number: its number in the database
-    :param name: name of the host
-    :param group: what the host is like
+    :param record: the host, with allocation ratios
     :param topology_json: its NUMA topology; None if it reports none
-    :param values: fields that are not as those of an empty host
     :returns: ``nova.objects.ComputeNode``
     """
-    memory = sum(node.memory_mib for node in group.nodes)
-    # With vcpu_pin_set the same CPUs are shared and dedicated.
-    vcpus = sum(len(node.shared | node.dedicated) for node in group.nodes)
-    supported = values.pop('supported', None) or X86_64
-    node = objects.ComputeNode(**{
-        'id': number,
-        'uuid': stable_uuid('host', name),
-        'host': name,
-        'hypervisor_hostname': name,
-        'hypervisor_type': 'QEMU',
-        'hypervisor_version': 8002000,
-        'host_ip': '192.0.2.1',
-        'vcpus': vcpus,
-        'vcpus_used': 0,
-        'memory_mb': memory,
-        'memory_mb_used': group.reserved_memory,
-        'local_gb': group.disk,
-        'local_gb_used': 0,
-        'disk_available_least': None,
-        'current_workload': 0,
-        'cpu_info': jsonutils.dumps({'arch': 'x86_64'}),
-        'metrics': '[]',
-        'stats': {'num_instances': '0', 'io_workload': '0',
-                  'failed_builds': '0'},
-        'numa_topology': topology_json,
-        'supported_hv_specs': [
-            objects.HVSpec.from_list(list(each)) for each in supported],
-        'pci_device_pools': None,
-        'cpu_allocation_ratio': group.cpu_allocation_ratio,
-        'ram_allocation_ratio': group.ram_allocation_ratio,
-        'disk_allocation_ratio': group.disk_allocation_ratio,
-        'mapped': 1,
-        'updated_at': timeutils.utcnow(with_timezone=True),
-        **values})
+    node = objects.ComputeNode(
+        id=number, uuid=record.uuid or scenario.stable_uuid(
+            'host', record.name),
+        host=record.name, hypervisor_hostname=record.hypervisor,
+        hypervisor_type=record.hypervisor_type,
+        hypervisor_version=record.hypervisor_version, host_ip='192.0.2.1',
+        vcpus=record.vcpus, vcpus_used=record.vcpus_used,
+        memory_mb=record.memory, memory_mb_used=record.memory_used,
+        local_gb=record.disk, local_gb_used=record.disk_used,
+        disk_available_least=record.disk_available_least,
+        current_workload=0, cpu_info=record.cpu_info, metrics='[]',
+        stats=dict(record.stats), numa_topology=topology_json,
+        supported_hv_specs=[
+            objects.HVSpec.from_list(list(each))
+            for each in record.supported or X86_64],
+        pci_device_pools=None, cpu_allocation_ratio=record.cpu_ratio,
+        ram_allocation_ratio=record.memory_ratio,
+        disk_allocation_ratio=record.disk_ratio, mapped=1,
+        updated_at=timeutils.utcnow(with_timezone=True))
     node.running_vms = int(node.stats.get('num_instances', 0))
     node.free_ram_mb = node.memory_mb - node.memory_mb_used
     node.free_disk_gb = node.local_gb - node.local_gb_used
@@ -180,7 +96,10 @@ class ComputeHost:
     """A compute service with its compute node.
 
     :ivar name: name of the host
-    :ivar group: what it is like; of a cloud file, the group it is from
+    :ivar record: the host as it was before the first step, with allocation
+        ratios
+    :ivar switch_nodes: NUMA nodes on which the virtual switch runs
+    :ivar places: NUMA nodes of each of its places
     :ivar node: ``nova.objects.ComputeNode``, kept up to date
     :ivar version: number that grows with each change of the compute node
     :ivar down: whether the compute service is down
@@ -189,11 +108,14 @@ class ComputeHost:
         used first
     """
 
-    def __init__(self, name: str, group: model.HostGroup,
-                 node: objects.ComputeNode,
-                 make_tracker: Callable[[], nova_api.PCITracker]):
-        self.name = name
-        self.group = group
+    def __init__(self, record: snapshot.Host, node: objects.ComputeNode,
+                 make_tracker: Callable[[], nova_api.PCITracker],
+                 switch_nodes: Sequence[int] = (),
+                 places: Mapping[str, Sequence[int]] = _NO_PLACES):
+        self.name = record.name
+        self.record = record
+        self.switch_nodes = switch_nodes
+        self.places = places
         self.node = node
         self.version = 0
         self.down = False
@@ -207,7 +129,7 @@ class ComputeHost:
 
     def free_devices(self) -> frozenset[str]:
         """Addresses of the free PCI devices."""
-        if not self.group.pci.devices:
+        if not self.record.devices:
             return frozenset()
         return frozenset(device.address for device
                          in self.pci_tracker.stats.get_free_devs())
@@ -226,40 +148,48 @@ class ComputeHost:
         return {
             'host': self.name,
             'binary': 'nova-compute',
-            'disabled': self.group.disabled or not self.group.mapped,
-            'mapped': self.group.mapped,
-            'disabled_reason': self.group.disabled_reason,
+            'disabled': not self.record.enabled or not self.record.mapped,
+            'mapped': self.record.mapped,
+            'disabled_reason': self.record.disabled_reason,
             'forced_down': self.down,
             'last_seen_up': timeutils.utcnow(),
             'created_at': None,
         }
 
-    def provider(self, aggregates: Set[str] = frozenset(),
-                 ) -> placement.Provider:
+    @property
+    def legacy_pinning(self) -> bool:
+        """Whether all CPUs for guests are shared and dedicated."""
+        return any(node.shared & node.dedicated
+                   for node in self.record.nodes or ())
+
+    def provider(
+        self, reserved_memory: int, aggregates: Set[str] = frozenset(),
+    ) -> placement.Provider:
         """Return the resource provider that nova-compute would report.
 
+        :param reserved_memory: MiB that guests may not have
         :param aggregates: UUIDs of the aggregates that Nova puts it into
         """
-        group = self.group
-        shared = sum(len(node.shared) for node in group.nodes)
-        dedicated = 0 if group.legacy_pinning else sum(
-            len(node.dedicated) for node in group.nodes)
+        record = self.record
+        nodes = record.nodes or ()
+        shared = sum(len(node.shared) for node in nodes)
+        dedicated = 0 if self.legacy_pinning else sum(
+            len(node.dedicated) for node in nodes)
         inventories = {
             orc.MEMORY_MB: placement.Inventory(
-                self.node.memory_mb, group.reserved_memory,
-                group.ram_allocation_ratio)}
+                record.memory, reserved_memory, record.memory_ratio)}
         if shared:
             inventories[orc.VCPU] = placement.Inventory(
-                shared, 0, group.cpu_allocation_ratio)
+                shared, 0, record.cpu_ratio)
         if dedicated:
             inventories[orc.PCPU] = placement.Inventory(dedicated)
-        if group.disk:
+        if record.disk:
             inventories[orc.DISK_GB] = placement.Inventory(
-                group.disk, 0, group.disk_allocation_ratio)
-        traits = set(group.traits) | _DRIVER_TRAITS
-        if group.threads > 1:
+                record.disk, 0, record.disk_ratio)
+        traits = set(scenario.DRIVER_TRAITS)
+        if any(len(core) > 1 for node in nodes for core in node.siblings):
             traits.add(HYPERTHREADING)
-        if group.disabled:
+        if not record.enabled:
             traits.add(DISABLED)
         return placement.Provider(
             self.uuid, self.name, inventories, traits, aggregates)
@@ -270,11 +200,11 @@ class ComputeHost:
         :returns: the resource providers of the devices
         :raises nova.exception.NovaException: if Nova cannot report them
         """
-        if not self.group.pci.devices:
+        if not self.record.devices:
             return []
         found = nova_api.pci_providers(
             self.pci_tracker, self.node,
-            lambda name: stable_uuid('provider', name))
+            lambda name: scenario.stable_uuid('provider', name))
         self.report_pools()
         return [
             placement.Provider(
@@ -391,7 +321,7 @@ class ComputeHost:
         occupancy.record(node, occupancy.NOTHING.plus(
             occupancy.amounts(flavor), sign))
         node.stats = {**node.stats, 'num_instances': str(node.running_vms)}
-        if self.group.pci.devices:
+        if self.record.devices:
             self.report_pools()
         node.updated_at = timeutils.utcnow(with_timezone=True)
         self.version += 1
@@ -406,94 +336,3 @@ class ComputeHost:
 def is_mapped(host_state: ty.Any) -> bool:
     """Return whether Nova maps a simulated host to its cell."""
     return host_state.service.get('mapped', True)
-
-
-def new_host(name: str, number: int, group: model.HostGroup,
-             topology_json: str) -> ComputeHost:
-    """An empty host of a cloud file.
-
-    :param name: its name
-    :param number: its number
-    :param group: its group
-    :param topology_json: its NUMA topology
-    """
-    node = compute_node(number, name, group, topology_json)
-
-    def tracker() -> nova_api.PCITracker:
-        config = group.pci
-        tracker = nova_api.PCITracker(
-            nova_api.admin_context(), node,
-            nova_api.device_filter(config.device_spec))
-        if config.devices:
-            tracker.report([_reported(device) for device in config.devices])
-        return tracker
-
-    return ComputeHost(name, group, node, tracker)
-
-
-def new_hosts(cloud: model.Cloud) -> Iterator[
-        tuple[ComputeHost, list[placement.Provider]]]:
-    """The hosts of a cloud file, each with its resource providers.
-
-    :param cloud: the cloud file
-    :raises InputError: if Nova cannot report the PCI devices of a host
-    """
-    aggregates = aggregates_by_host(cloud)
-    number = 0
-    for group in cloud.groups:
-        text = topology_json(group.nodes)
-        for name in group.names:
-            number += 1
-            host = new_host(name, number, group, text)
-            root = host.provider(aggregates.get(name, set()))
-            try:
-                yield host, [root, *host.report_devices()]
-            except exception.NovaException as e:
-                raise problems.InputError([f'{cloud.path}: host {name}: {e}'])
-
-
-def zone_of(cloud: model.Cloud, host: str) -> str:
-    """The availability zone of a host.
-
-    :param cloud: the cloud
-    :param host: name of the host
-    """
-    zones = (aggregate.metadata.get('availability_zone')
-             for aggregate in cloud.aggregates if host in aggregate.hosts)
-    return next(filter(None, zones), nova_api.CONF.default_availability_zone)
-
-
-def aggregate_uuid(aggregate: model.Aggregate) -> str:
-    """UUID of an aggregate.
-
-    :param aggregate: the aggregate
-    """
-    return aggregate.uuid or stable_uuid('aggregate', aggregate.name)
-
-
-def network_uuid(network: model.Network) -> str:
-    """UUID of a network.
-
-    :param network: the network
-    """
-    return network.uuid or stable_uuid('network', network.name)
-
-
-def group_uuid(group: model.ServerGroup) -> str:
-    """UUID of a server group.
-
-    :param group: the group
-    """
-    return group.uuid or stable_uuid('group', group.name)
-
-
-def aggregates_by_host(cloud: model.Cloud) -> dict[str, set[str]]:
-    """Name of each host -> UUIDs of its aggregates.
-
-    :param cloud: the cloud
-    """
-    found: dict[str, set[str]] = {}
-    for aggregate in cloud.aggregates:
-        for name in aggregate.hosts:
-            found.setdefault(name, set()).add(aggregate_uuid(aggregate))
-    return found

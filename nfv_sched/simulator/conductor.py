@@ -27,6 +27,7 @@ from oslo_serialization import jsonutils
 from nfv_sched.simulator import actions
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import scenario
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
@@ -122,7 +123,7 @@ def settle(state: states.State, server: servers.Server,
     if server.host is not None:
         server.host.instances.pop(server.uuid, None)
     server.host = host
-    server.cell = host.group.cell
+    server.cell = host.record.cell
     server.status = status
     server.instance.host = host.name
     server.instance.node = host.node.hypervisor_hostname
@@ -168,7 +169,7 @@ def hand_over(state: states.State, server: servers.Server,
     :param step: the step that moves it
     :returns: UUID of the migration
     """
-    migration = compute.stable_uuid(
+    migration = scenario.stable_uuid(
         'migration', f'{server.name}/{step.number}')
     state.network.migrations[migration] = server.uuid
     state.placement.move(server.uuid, migration)

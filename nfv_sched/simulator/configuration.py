@@ -32,7 +32,6 @@ import typing as ty
 from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
 from oslo_config import cfg
-from oslo_serialization import jsonutils
 
 from nfv_sched.cloud import options as cloud_options
 from nfv_sched.cloud import snapshot
@@ -41,10 +40,9 @@ from nfv_sched import extensions
 from nfv_sched import policy
 from nfv_sched import rules
 from nfv_sched.simulator.cloud_file import model
-from nfv_sched.simulator.cloud_file import pci
 from nfv_sched.simulator.cloud_file import problems
-from nfv_sched.simulator import compute
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import scenario as scenarios
 
 CONF = nova_api.CONF
 
@@ -162,7 +160,8 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[model.Defaults]:
             node_prefix=CONF.nfv_sched.node_label_prefix,
             cpu_ratio=CONF.initial_cpu_allocation_ratio,
             ram_ratio=CONF.initial_ram_allocation_ratio,
-            disk_ratio=CONF.initial_disk_allocation_ratio)
+            disk_ratio=CONF.initial_disk_allocation_ratio,
+            zone=CONF.default_availability_zone)
 
 
 def _classes(option: str) -> frozenset[str]:
@@ -271,37 +270,28 @@ def _value(group: str, name: str) -> ty.Any:
 
 
 @contextlib.contextmanager
-def overrides(cloud: model.Cloud, reasons: str | None = None,
+def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
               seed: int = 0) -> Iterator[None]:
-    """Within this context, options of a cloud file and command line are set.
+    """Within this context, options of a cloud and command line are set.
 
-    :param cloud: the cloud file
     :param reasons: value of ``expose_reasons``; None to leave it as it is
     :param seed: seed of the random choice among equal hosts
     :raises InputError: if an option does not exist or its value is bad; one
         without a line is of a snapshot, which may be of another release, and
         left out if it does not exist
     """
-    values = list(cloud.settings)
-    if cloud.filters is not None:
-        values.append(('filter_scheduler', 'enabled_filters',
-                       list(cloud.filters), 0))
+    settings = [*scenario.settings]
     if reasons is not None:
-        values.append(('nfv_sched', 'expose_reasons', reasons, 0))
-    if cloud.pci_in_placement is not None:
-        values += [(group, name, cloud.pci_in_placement, 0)
-                   for group, name in (
-                       ('pci', 'report_in_placement'),
-                       ('filter_scheduler', 'pci_in_placement'))]
-    if cloud.pci_aliases is not None:
-        values.append(('pci', 'alias', [
-            jsonutils.dumps(pci.alias(alias))
-            for alias in cloud.pci_aliases.values()], 0))
-    values.append(('DEFAULT', 'service_down_time', _NEVER, 0))
+        settings.append(scenarios.Setting(
+            group='nfv_sched', name='expose_reasons', value=reasons))
+    settings.append(scenarios.Setting(
+        group='DEFAULT', name='service_down_time', value=_NEVER))
     own = {('DEFAULT', 'service_down_time'), ('nfv_sched', 'expose_reasons')}
     with contextlib.ExitStack() as stack:
         stack.callback(random.setstate, random.getstate())
-        for group, name, value, line in values:
+        for setting in settings:
+            group, name = setting.group, setting.name
+            value, line = setting.value, setting.line
             try:
                 before = _value(group, name)
                 if (group, name) not in own and (
@@ -319,13 +309,12 @@ def overrides(cloud: model.Cloud, reasons: str | None = None,
                     OverflowError, RecursionError) as e:
                 if not line and isinstance(e, _UNKNOWN):
                     continue
-                place = f'{cloud.path}:{line}' if line else cloud.path
+                place = f'{scenario.path}:{line}' if line else scenario.path
                 raise problems.InputError([
                     f'{place}: options.{group}.{name}: '
                     f'{" ".join(str(e).split())}'])
         random.seed(seed)
         stack.enter_context(nova_api.offline([
-            nova_api.Aggregate(compute.aggregate_uuid(aggregate),
-                               aggregate.metadata)
-            for aggregate in cloud.aggregates]))
+            nova_api.Aggregate(aggregate.uuid, aggregate.metadata)
+            for aggregate in scenario.cloud.aggregates]))
         yield

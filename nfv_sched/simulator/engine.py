@@ -76,21 +76,21 @@ class Simulation:
                  progress: Callable[[int, int], None] | None = None):
         self.state = state
         self.outcomes: list[outcome.Outcome] = []
-        self._expectations = expectations.Expectations(state.cloud.path)
+        self._expectations = expectations.Expectations(state.scenario.path)
         self._progress = progress or (lambda done, total: None)
 
     def run(self) -> outcome.Result:
         """Run all steps and check their expectations."""
         began = time.monotonic()
-        cloud = self.state.cloud
-        total = sum(len(step.targets) for step in cloud.steps)
+        scenario = self.state.scenario
+        total = sum(len(step.targets) for step in scenario.steps)
         done = 0
-        for step in cloud.steps:
+        for step in scenario.steps:
             self.step(step, lambda more, before=done: self._progress(
                 before + more, total))
             done += len(step.targets)
         return outcome.Result(
-            cloud=cloud, servers=list(self.state.servers.values()),
+            scenario=scenario, servers=list(self.state.servers.values()),
             hosts=list(self.state.hosts.values()),
             placement=self.state.placement, loads=self.state.loads(),
             outcomes=self.outcomes,

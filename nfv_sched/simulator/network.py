@@ -22,16 +22,17 @@ import dataclasses
 import time
 import typing as ty
 
+from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import inventory as ledger_inventory
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.network import demand
 from nfv_sched.network import limits as network_limits
 from nfv_sched.network import sources
 from nfv_sched.network import usage
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement as simulated_placement
+from nfv_sched.simulator import scenario as scenarios
 
 CONF = nova_api.CONF
 
@@ -61,11 +62,13 @@ class Figures:
 
     :ivar snapshot: the figures, or None
     :ivar fresh: whether they count as younger than ``max_snapshot_age``
+    :ivar groups: all security groups that were seen, by UUID
     """
 
     def __init__(self) -> None:
         self.snapshot: usage.Snapshot | None = None
         self.fresh = False
+        self.groups: dict[str, scenarios.SecurityGroup] = {}
         #: Ports that requests name, by UUID; they are bound to no host yet.
         self.unbound: dict[str, usage.Port] = {}
 
@@ -79,16 +82,19 @@ class Figures:
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:
-        """Count no rules for security groups that the figures lack.
+        """Add security groups that are new, and ports that are not bound.
 
-        The figures have all that the cloud file has, so no other exists.
+        Groups that were never seen do not exist, and count no rules.
         """
         lacking = interfaces.lacking()
         if lacking is not None:
             interfaces.more = usage.Supplement(
                 ports={uuid: self.unbound[uuid] for uuid in lacking.ports
                        if uuid in self.unbound},
-                rules=dict.fromkeys(lacking.groups + lacking.projects, 0),
+                rules={
+                    **dict.fromkeys(lacking.projects, 0),
+                    **{uuid: group.rules if (group := self.groups.get(uuid))
+                       else 0 for uuid in lacking.groups}},
                 default_groups={project: project
                                 for project in lacking.projects},
                 networks=dict.fromkeys(lacking.networks, True))
@@ -99,28 +105,29 @@ class Port:
     """A port of a server.
 
     :ivar id: its UUID
-    :ivar network: its network
-    :ivar security_groups: names of its security groups
+    :ivar network: its network, with the vNIC type of the port
+    :ivar security_groups: its security groups
     :ivar exists: whether the request names the port; otherwise it names the
         network, and Nova makes the port. Ports of SR-IOV always exist.
     """
 
     id: str
-    network: model.Network
-    security_groups: tuple[str, ...]
+    network: snapshot.Network
+    security_groups: tuple[scenarios.SecurityGroup, ...]
     exists: bool = False
 
     def to_nova(self) -> dict[str, ty.Any]:
         """The port as :mod:`nova_api` takes it."""
         return {
             'name': self.network.name,
-            'network_id': compute.network_uuid(self.network),
+            'network_id': self.network.id,
             'port_id': self.id,
-            'physical_network': self.network.physical_network,
-            'tunneled': self.network.tunneled,
+            'physical_network': self.network.physnet,
+            'tunneled': self.network.physnet is None,
             'vnic_type': self.network.vnic_type,
             'numa_policy': self.network.numa_policy,
-            'exists': self.exists or self.network.vnic_type != 'normal',
+            'exists': (self.exists or
+                       self.network.vnic_type != scenarios.NORMAL),
         }
 
 
@@ -166,33 +173,32 @@ class _Node(ty.NamedTuple):
     aggregates: list
 
 
-def is_told(cloud: model.Cloud) -> bool:
-    """Whether a cloud file has anything to do with the network load.
-
-    :param cloud: the cloud file
-    """
+def is_told(scenario: scenarios.Scenario) -> bool:
+    """Whether a scenario has anything to do with the network load."""
     names = {*network_limits.Limits._fields, 'ledger',
              'stale_snapshot_policy'}
     return bool(
-        cloud.security_groups or
-        any(group.dhcp_servers or group.routers.count or group.other_ports
-            for group in cloud.groups) or
-        any(line and group == 'nfv_sched' and name in names
-            for group, name, _, line in cloud.settings) or
+        scenario.security_groups or
+        any(port.rules for port in scenarios.ports_of(scenario.cloud)) or
+        any(each.dhcp_servers or each.routers or each.other_ports
+            for each in scenario.services.values()) or
+        any(setting.line and setting.group == 'nfv_sched' and
+            setting.name in names for setting in scenario.settings) or
         any(names & set(aggregate.metadata)
-            for aggregate in cloud.aggregates) or
+            for aggregate in scenario.cloud.aggregates) or
         any(step.action in ('attach', 'detach', 'neutron') or
             step.expect and (step.expect.ports or step.expect.rules)
-            for step in cloud.steps))
+            for step in scenario.steps))
 
 
-def dhcp_servers(cloud: model.Cloud, load: Load) -> int | None:
+def dhcp_servers(scenario: scenarios.Scenario, load: Load) -> int | None:
     """Number of DHCP servers on a host; None if Neutron does not show it.
 
-    :param cloud: the cloud file
     :param load: the network load of the host
     """
-    return None if cloud.network_service == 'ovn' else load.usage.dhcp_servers
+    if scenario.network_service == 'ovn':
+        return None
+    return load.usage.dhcp_servers
 
 
 class Network:
@@ -201,18 +207,17 @@ class Network:
     :ivar migrations: UUID of each migration -> UUID of the server that it
         moves
     :ivar sources: where filters and weighers read the network load
-    :param cloud: the cloud file
     :param hosts: its hosts by name
     :param placement: its Placement
     :param aggregates: gives the aggregates of a host
     """
 
-    def __init__(self, cloud: model.Cloud,
+    def __init__(self, scenario: scenarios.Scenario,
                  hosts: Mapping[str, compute.ComputeHost],
                  placement: simulated_placement.Placement,
                  aggregates: ty.Callable[[str], list]):
         self.migrations: dict[str, str] = {}
-        self._cloud = cloud
+        self._scenario = scenario
         self._hosts = hosts
         self._placement = placement
         self._figures = Figures()
@@ -224,25 +229,31 @@ class Network:
         self._limits = {
             name: host_limits.of(_Node(name, aggregates(name)))
             for name in hosts}
-        self._groups = {name: compute.stable_uuid('security group', name)
-                        for name in cloud.security_groups}
+        self._see(scenario.security_groups.values())
         self._service_ports = [
             port for host in hosts.values() for port in self._services(host)]
 
-    def security_groups(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Names of the security groups that ports get.
+    def _see(self, groups: Iterable[scenarios.SecurityGroup]) -> None:
+        self._figures.groups.update((group.uuid, group) for group in groups)
+
+    def security_groups(
+        self, names: tuple[str, ...],
+    ) -> tuple[scenarios.SecurityGroup, ...]:
+        """The security groups that ports get.
 
         :param names: those of the step; empty for the default one
         """
-        return tuple(name for name in names or (DEFAULT_GROUP,)
-                     if name in self._groups)
+        groups = self._scenario.security_groups
+        return tuple([groups[name] for name in names or (DEFAULT_GROUP,)
+                      if name in groups])
 
     def requested_groups(self, names: tuple[str, ...]) -> list[str]:
         """Security groups as the Nova API has them: UUIDs, or ``default``.
 
         :param names: those of the step; empty for the default one
         """
-        return [self._groups[name] if name != DEFAULT_GROUP else name
+        groups = self._scenario.security_groups
+        return [groups[name].uuid if name != DEFAULT_GROUP else name
                 for name in names or (DEFAULT_GROUP,)]
 
     def add_unbound(self, ports: Iterable[Port], project: str) -> None:
@@ -251,11 +262,12 @@ class Network:
         :param project: UUID of their project
         """
         for port in ports:
+            self._see(port.security_groups)
             if port.exists:
                 self._figures.unbound[port.id] = usage.Port(
                     port.id, '', '', port.network.vnic_type,
-                    tuple([self._groups[name]
-                           for name in port.security_groups]), project)
+                    tuple([group.uuid for group in port.security_groups]),
+                    project)
 
     def become(self, state: str, servers: Iterable[Owner]) -> None:
         """Change whether Neutron can be read.
@@ -311,45 +323,53 @@ class Network:
 
         :returns: arguments of ``SnapshotBuilder.add_port`` for each
         """
-        group = host.group
+        services = self._scenario.services.get(
+            host.name, scenarios.HostServices())
 
         def port(owner: str, name: str, device: str,
-                 groups: tuple[str, ...] = ()) -> tuple:
-            return (compute.stable_uuid('port', f'{host.name}/{name}'),
-                    owner, device, host.name, 'normal', groups)
+                 groups: tuple[scenarios.SecurityGroup, ...] = ()) -> tuple:
+            self._see(groups)
+            return (scenarios.stable_uuid('port', f'{host.name}/{name}'),
+                    owner, device, host.name, scenarios.NORMAL,
+                    tuple([group.uuid for group in groups]))
 
-        for number in range(group.dhcp_servers):
+        for number in range(services.dhcp_servers):
             name = f'dhcp/{number}'
             yield port('network:dhcp', name, name)
-        for number in range(group.routers.count):
-            router = compute.stable_uuid('router', f'{host.name}/{number}')
-            for of_router in range(group.routers.ports):
-                yield port(_ROUTER_OWNERS[self._cloud.network_service],
+        for number in range(services.routers):
+            router = scenarios.stable_uuid('router', f'{host.name}/{number}')
+            for of_router in range(services.router_ports):
+                yield port(_ROUTER_OWNERS[self._scenario.network_service],
                            f'router/{number}/{of_router}', router)
-        for number in range(group.other_ports):
-            rules = 0 if number else group.other_rules
+        for number in range(services.other_ports):
             yield port('', f'other/{number}', '', (
-                self._groups[model.group_of_rules(rules)],) if rules else ())
+                scenarios.security_groups_of(services.other_rules)
+                if number == 0 else ()))
 
     def _read(self, servers: Iterable[Owner]) -> usage.Snapshot:
         """The figures that Neutron would show now."""
-        cloud = self._cloud
+        service = self._scenario.network_service
         servers = list(servers)
+        for server in servers:
+            for port in server.ports:
+                self._see(port.security_groups)
         projects = {nova_api.PROJECT, *(
             server.project for server in servers)}
         builder = usage.SnapshotBuilder(self._snapshot)
-        for agent_type in _AGENTS[cloud.network_service]:
+        for agent_type in _AGENTS[service]:
             builder.add_agent_type(agent_type)
-        if cloud.network_service == 'ovs':
-            for host in self._hosts.values():
-                builder.add_dhcp_agent(host.name, host.group.dhcp_servers)
-                builder.add_l3_agent(host.name, host.group.routers.count)
-        for name, uuid in self._groups.items():
-            for _ in range(cloud.security_groups[name].rules):
-                builder.add_rule(uuid)
-            if name == DEFAULT_GROUP:
-                for project in projects:
-                    builder.add_default_group(project, uuid)
+        if service == 'ovs':
+            for name in self._hosts:
+                services = self._scenario.services.get(
+                    name, scenarios.HostServices())
+                builder.add_dhcp_agent(name, services.dhcp_servers)
+                builder.add_l3_agent(name, services.routers)
+        for group in self._figures.groups.values():
+            for _ in range(group.rules):
+                builder.add_rule(group.uuid)
+        for group in self.security_groups(()):
+            for project in projects:
+                builder.add_default_group(project, group.uuid)
         for port in self._service_ports:
             builder.add_port(*port)
         for server in servers:
@@ -358,8 +378,8 @@ class Network:
                 builder.add_port(
                     port.id, _GUEST_OWNER, server.uuid, host,
                     port.network.vnic_type,
-                    tuple(self._groups[name]
-                          for name in port.security_groups), server.project)
+                    tuple([group.uuid for group in port.security_groups]),
+                    server.project)
         self._snapshot = builder.build()
         return self._snapshot
 

@@ -15,10 +15,10 @@
 from collections.abc import Mapping, Sequence
 import dataclasses
 
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import network
 from nfv_sched.simulator import placement as placement_mod
+from nfv_sched.simulator import scenario as scenarios
 from nfv_sched.simulator import servers as simulated
 
 
@@ -64,7 +64,7 @@ class Outcome:
 class Result:
     """The result of all steps of a cloud.
 
-    :ivar cloud: the cloud file
+    :ivar scenario: the cloud before the steps
     :ivar servers: its servers, deleted ones included
     :ivar hosts: its hosts
     :ivar placement: its Placement
@@ -75,7 +75,7 @@ class Result:
     :ivar seconds: seconds that the steps took
     """
 
-    cloud: model.Cloud
+    scenario: scenarios.Scenario
     servers: Sequence[simulated.Server]
     hosts: Sequence[compute.ComputeHost]
     placement: placement_mod.Placement

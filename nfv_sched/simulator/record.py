@@ -18,19 +18,19 @@ read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-import typing as ty
+import dataclasses
 
 from nova import objects
 from oslo_utils import timeutils
 
 from nfv_sched.cloud import read
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement
 from nfv_sched.simulator import restore_servers
+from nfv_sched.simulator import scenario as scenarios
 from nfv_sched.simulator import servers as simulated
 from nfv_sched.simulator import state as states
 
@@ -53,7 +53,7 @@ def cloud(state: states.State) -> snapshot.Cloud:
                if server.status != simulated.DELETED}
     return snapshot.Cloud(
         taken=timeutils.utcnow().strftime('%Y-%m-%dT%H:%M:%SZ'),
-        source=state.cloud.path, nova=read.release('nova'),
+        source=state.scenario.path, nova=read.release('nova'),
         nfv_sched=read.release('nfv-sched'),
         options=read.options(nova_api.CONF),
         hosts=tuple(_host(state, host, loads[name])
@@ -62,19 +62,16 @@ def cloud(state: states.State) -> snapshot.Cloud:
                       for server in state.servers.values()
                       if server.status != simulated.DELETED),
         flavors=tuple(map(_flavor, state.flavors.values())),
-        aggregates=tuple(snapshot.Aggregate(
-            name=each.name, uuid=compute.aggregate_uuid(each),
-            metadata=each.metadata, hosts=each.hosts)
-            for each in state.cloud.aggregates),
-        groups=tuple(_group(state, group)
-                     for group in state.cloud.server_groups.values()),
+        aggregates=state.scenario.cloud.aggregates,
+        groups=tuple(_group(state, name, group) for name, group
+                     in state.scenario.server_groups.items()),
         moves=tuple(_moves(state)),
         consumers={uuid: _amounts(found) for uuid, found
                    in state.placement.allocations.items()
                    if uuid not in servers},
-        network_agents=tuple(_agents(state)),
-        network_services=tuple(_services(state)),
-        networks=tuple(_networks(state.cloud)),
+        network_agents=_agents(state),
+        network_services=state.scenario.cloud.network_services,
+        networks=tuple(_networks(state.scenario)),
         **_names(state.placement))
 
 
@@ -83,15 +80,17 @@ def cloud(state: states.State) -> snapshot.Cloud:
 
 def _host(state: states.State, host: compute.ComputeHost,
           load: network.Load) -> snapshot.Host:
-    node, group = host.node, host.group
-    own = [each for each in state.cloud.aggregates if host.name in each.hosts]
+    node, before = host.node, host.record
+    aggregates = state.scenario.cloud.aggregates
     used = load.usage
     return snapshot.Host(
         name=host.name, hypervisor=node.hypervisor_hostname, uuid=node.uuid,
-        cell=group.cell, enabled=not group.disabled, mapped=group.mapped,
-        disabled_reason=group.disabled_reason, up=not host.down,
-        zone=compute.zone_of(state.cloud, host.name),
-        aggregates=tuple(each.name for each in own),
+        cell=before.cell, enabled=before.enabled, mapped=before.mapped,
+        disabled_reason=before.disabled_reason, up=not host.down,
+        zone=scenarios.zone_of(aggregates, host.name,
+                               nova_api.CONF.default_availability_zone),
+        aggregates=tuple([each.name for each in aggregates
+                          if host.name in each.hosts]),
         hypervisor_type=node.hypervisor_type,
         hypervisor_version=node.hypervisor_version,
         supported=tuple(tuple(each.to_list())
@@ -111,7 +110,7 @@ def _host(state: states.State, host: compute.ComputeHost,
                         in state.placement.tree(host.uuid)),
         network=snapshot.HostNetwork(
             vswitch_ports=used.vswitch_ports, security_rules=used.rules,
-            dhcp_servers=network.dhcp_servers(state.cloud, load),
+            dhcp_servers=network.dhcp_servers(state.scenario, load),
             routers=used.routers))
 
 
@@ -133,7 +132,7 @@ def host_node(cell: objects.NUMACell) -> snapshot.Node:
 
 def _devices(host: compute.ComputeHost) -> Iterator[snapshot.Device]:
     """The devices, in the order in which free ones are given away."""
-    if not host.group.pci.devices:
+    if not host.record.devices:
         return
     for device, tags in host.pci_tracker.in_order():
         yield snapshot.Device(
@@ -179,7 +178,7 @@ def _server(state: states.State, server: simulated.Server,
         devices=tuple(device.address for device in claimed.devices)
         if claimed is not None else (),
         pci_requests=_stored_requests(instance.pci_requests),
-        ports=tuple(_ports(state.cloud, server.ports)),
+        ports=tuple(_ports(server.ports)),
         group=group, zone=spec and spec.availability_zone,
         hints={name: tuple(values)
                for name, values in (hints or {}).items()},
@@ -237,15 +236,13 @@ def _guest_node(cell: objects.InstanceNUMACell) -> snapshot.GuestNode:
         reserved=frozenset(cell.cpuset_reserved or ()))
 
 
-def _ports(found: model.Cloud,
-           ports: Iterable[network.Port]) -> Iterator[snapshot.Port]:
+def _ports(ports: Iterable[network.Port]) -> Iterator[snapshot.Port]:
     for port in ports:
         yield snapshot.Port(
-            id=port.id, network=compute.network_uuid(port.network),
-            vnic_type=port.network.vnic_type,
-            physnet=port.network.physical_network,
-            rules=sum(found.security_groups[name].rules
-                      for name in port.security_groups))
+            id=port.id, network=port.network.id,
+            vnic_type=port.network.vnic_type or scenarios.NORMAL,
+            physnet=port.network.physnet,
+            rules=sum(group.rules for group in port.security_groups))
 
 
 def _names(service: placement.Placement) -> dict[str, frozenset[str] | None]:
@@ -258,16 +255,17 @@ def _names(service: placement.Placement) -> dict[str, frozenset[str] | None]:
             *(provider.inventories for provider in providers))}
 
 
-def _networks(cloud: model.Cloud) -> Iterator[snapshot.Network]:
+def _networks(scenario: scenarios.Scenario) -> Iterator[snapshot.Network]:
     """Yield each network once, though each of its vNIC types is another."""
-    of_uuid: dict[str, list[model.Network]] = {}
-    for each in cloud.networks.values():
-        of_uuid.setdefault(compute.network_uuid(each), []).append(each)
-    for uuid, (first, *rest) in of_uuid.items():
-        yield snapshot.Network(
-            id=uuid, name=first.name, physnet=first.physical_network,
-            vnic_type=None if rest else first.vnic_type,
-            numa_policy=None if rest else first.numa_policy)
+    of_uuid: dict[str, list[snapshot.Network]] = {
+        each.id: [each] for each in scenario.cloud.networks or ()}
+    for each in scenario.networks.values():
+        same = of_uuid.setdefault(each.id, [])
+        if each not in same:
+            same.append(each)
+    for first, *rest in of_uuid.values():
+        yield dataclasses.replace(
+            first, vnic_type=None, numa_policy=None) if rest else first
 
 
 def _flavor(flavor: objects.Flavor) -> snapshot.Flavor:
@@ -282,54 +280,25 @@ def _flavor(flavor: objects.Flavor) -> snapshot.Flavor:
 
 
 def _group_uuid(state: states.State, name: str) -> str:
-    return compute.group_uuid(state.cloud.server_groups[name])
+    return state.scenario.server_groups[name].uuid
 
 
-def _group(state: states.State, group: model.ServerGroup) -> snapshot.Group:
-    most = group.max_server_per_host
-    rules: Mapping[str, ty.Any] = {} if most is None else {
-        'max_server_per_host': str(most)}
-    return snapshot.Group(
-        uuid=compute.group_uuid(group), name=group.name, policy=group.policy,
-        rules=rules, members=tuple(
-            state.servers[name].uuid
-            for name in state.groups.get(group.name, ())
-            if state.servers[name].status != simulated.DELETED))
+def _group(state: states.State, name: str,
+           group: snapshot.Group) -> snapshot.Group:
+    return dataclasses.replace(group, members=tuple([
+        state.servers[member].uuid for member in state.groups.get(name, ())
+        if state.servers[member].status != simulated.DELETED]))
 
 
 # Agents of Neutron
 
 
-def _agents(state: states.State) -> Iterator[snapshot.NetworkAgent]:
-    """The agents: one of each kind on each host."""
-    kinds = {'ovs': (snapshot.DHCP, snapshot.ROUTER),
-             'ovn': (snapshot.OVN,)}.get(state.cloud.network_service, ())
-    for kind in kinds:
-        for host in state.hosts.values():
-            yield snapshot.NetworkAgent(
-                id=compute.stable_uuid(f'{kind} agent', host.name), kind=kind,
-                host=host.name, alive=not host.down,
-                physnets=frozenset(host.group.physical_networks),
-                serves=tuple(service.id for service in _served(host, kind)))
-
-
-def _services(state: states.State) -> Iterator[snapshot.NetworkService]:
-    if state.cloud.network_service == 'ovs':
-        for kind in (snapshot.DHCP, snapshot.ROUTER):
-            for host in state.hosts.values():
-                yield from _served(host, kind)
-
-
-def _served(host: compute.ComputeHost,
-            kind: str) -> Iterator[snapshot.NetworkService]:
-    """What is on a host; a cloud file does not say what networks it needs."""
-    if kind == snapshot.DHCP:
-        served, count, ports = kind, host.group.dhcp_servers, 1
-    else:
-        routers = host.group.routers
-        served, count, ports = snapshot.ROUTER, routers.count, routers.ports
-    for number in range(count):
-        name = f'{host.name}-{served}{number}'
-        yield snapshot.NetworkService(
-            id=compute.stable_uuid('network service', name), kind=served,
-            name=name, ports=ports)
+def _agents(
+    state: states.State,
+) -> tuple[snapshot.NetworkAgent, ...] | None:
+    """Return the agents; those of hosts that are down do not report."""
+    agents = state.scenario.cloud.network_agents
+    down = {host.name for host in state.hosts.values() if host.down}
+    return agents and tuple([
+        dataclasses.replace(agent, alive=False) if agent.host in down
+        else agent for agent in agents])

@@ -22,16 +22,18 @@ import math
 import typing as ty
 
 from nfv_sched.ledger import names as ledger_names
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import network
 from nfv_sched.simulator import outcome
+from nfv_sched.simulator import scenario as scenarios
 from nfv_sched.simulator import servers as simulated
 from nfv_sched import text as words
 
 #: If there are more hosts than this, tables have a row for each group.
 MANY_HOSTS = 24
 
+# Short names of kinds of PCI devices.
+_KINDS = {'type-VF': 'VF', 'type-PF': 'PF', 'type-PCI': 'standard'}
 _PAGE_NAMES = {2048: '2M', 1048576: '1G', 4: '4K'}
 
 
@@ -90,9 +92,10 @@ def _devices(host: compute.ComputeHost):
     free = host.free_devices()
     found: dict[int | None, dict[tuple[str, str | None],
                                  tuple[int, int]]] = {}
-    for device in host.group.pci.devices:
+    for device in host.record.devices:
         of_node = found.setdefault(device.node, {})
-        key = (device.kind, device.physical_network)
+        key = (_KINDS.get(device.kind, device.kind),
+               device.tags.get('physical_network'))
         total, left = of_node.get(key, (0, 0))
         of_node[key] = (total + 1, left + (device.address in free))
     return found
@@ -106,10 +109,10 @@ def node_states(host: compute.ComputeHost) -> list[NodeState]:
     states = []
     devices = _devices(host)
     for cell in host.topology().cells:
-        shared = int(len(cell.cpuset) * host.group.cpu_allocation_ratio)
+        shared = int(len(cell.cpuset) * host.record.cpu_ratio)
         states.append(NodeState(
             host=host.name, node=cell.id,
-            vswitch=cell.id in host.group.switch_nodes,
+            vswitch=cell.id in host.switch_nodes,
             pcpus=len(cell.pcpuset), pcpus_free=len(cell.free_pcpus),
             shared=shared, shared_free=shared - cell.cpu_usage,
             memory=cell.memory, memory_free=cell.avail_memory,
@@ -118,7 +121,7 @@ def node_states(host: compute.ComputeHost) -> list[NodeState]:
                  page.free)
                 for page in cell.mempages),
             devices=devices.get(cell.id, {}),
-            places=tuple(name for name, where in host.group.places.items()
+            places=tuple(name for name, where in host.places.items()
                          if cell.id in where)))
     if None in devices:
         states.append(NodeState(host.name, None, False, 0, 0, 0, 0, 0, 0, (),
@@ -176,11 +179,11 @@ def _device_list(devices: Iterable[tuple[str, int | None]]) -> str:
 
 
 def _has_devices(result: outcome.Result) -> bool:
-    return any(group.pci.devices for group in result.cloud.groups)
+    return any(host.devices for host in result.scenario.cloud.hosts)
 
 
 def _has_places(result: outcome.Result) -> bool:
-    return any(group.places for group in result.cloud.groups)
+    return any(result.scenario.places.values())
 
 
 def _remark(server: simulated.Server,
@@ -280,7 +283,7 @@ def hosts(result: outcome.Result, full: bool = False) -> Table:
                   for state in node_states(host)]
     else:
         title = 'Left on the hosts, summed up by group'
-        states = _summed(result.hosts)
+        states = _summed(result)
     return Table('hosts', title, columns, [
         (s.host, '-' if s.node is None else str(s.node),
          'yes' if s.vswitch else '',
@@ -291,22 +294,32 @@ def hosts(result: outcome.Result, full: bool = False) -> Table:
         for s in states])
 
 
-def _group_title(group: model.HostGroup) -> str:
-    if len(group.names) == 1:
-        return group.names[0]
-    return f'{group.names[0]} ... {group.names[-1]}'
+def _titles(result: outcome.Result) -> dict[str, str]:
+    """Return the name of each host -> the title of hosts like it."""
+    of_group: dict[str, list[str]] = {}
+    for host in result.hosts:
+        of_group.setdefault(_group(result, host.name), []).append(host.name)
+    titles = {}
+    for names in of_group.values():
+        title = ' ... '.join(dict.fromkeys((names[0], names[-1])))
+        titles.update(dict.fromkeys(names, title))
+    return titles
 
 
-def _summed(all_hosts: Sequence[compute.ComputeHost]) -> list[NodeState]:
+def _group(result: outcome.Result, host: str) -> str:
+    return result.scenario.alike.get(host, host)
+
+
+def _summed(result: outcome.Result) -> list[NodeState]:
+    titles = _titles(result)
     groups: dict[tuple[str, int | None], list[NodeState]] = {}
-    groups_by_key: dict[str, model.HostGroup] = {}
-    for host in all_hosts:
-        groups_by_key[host.group.name] = host.group
+    for host in result.hosts:
         for state in node_states(host):
-            groups.setdefault((host.group.name, state.node), []).append(state)
+            groups.setdefault((titles[host.name], state.node),
+                              []).append(state)
     return [
         NodeState(
-            _group_title(groups_by_key[key]), node, states[0].vswitch,
+            title, node, states[0].vswitch,
             *(sum(getattr(s, name) for s in states) for name in (
                 'pcpus', 'pcpus_free', 'shared', 'shared_free', 'memory',
                 'memory_free')),
@@ -319,7 +332,7 @@ def _summed(all_hosts: Sequence[compute.ComputeHost]) -> list[NodeState]:
                        sum(s.devices[kind][1] for s in states))
                 for kind in states[0].devices},
             places=states[0].places)
-        for (key, node), states in groups.items()]
+        for (title, node), states in groups.items()]
 
 
 def _span(values: Iterable[float]) -> str:
@@ -339,7 +352,7 @@ def has_network(result: outcome.Result) -> bool:
 
     :param result: the result
     """
-    return network.is_told(result.cloud)
+    return network.is_told(result.scenario)
 
 
 def network_loads(result: outcome.Result, full: bool = False) -> Table:
@@ -357,8 +370,9 @@ def network_loads(result: outcome.Result, full: bool = False) -> Table:
                   for host in result.hosts}
     else:
         title += ', least to most of each group'
+        titles = _titles(result)
         for host in result.hosts:
-            groups.setdefault(_group_title(host.group), []).append(
+            groups.setdefault(titles[host.name], []).append(
                 result.loads[host.name])
     claims = any(load.claimed is not None for load in result.loads.values())
     rows = []
@@ -370,7 +384,7 @@ def network_loads(result: outcome.Result, full: bool = False) -> Table:
             _span(load.usage.guest_ports for load in loads),
             f'{_span(load.usage.rules for load in loads)} of '
             f'{_span(load.limits.security_rules_per_node for load in loads)}',
-            _known(network.dhcp_servers(result.cloud, load)
+            _known(network.dhcp_servers(result.scenario, load)
                    for load in loads),
             _span(load.usage.routers for load in loads)]
         if claims:
@@ -392,7 +406,7 @@ def _claimed(load: network.Load, resource_class: str) -> int | None:
 
 
 def _network_document(name: str, load: network.Load,
-                      cloud: model.Cloud) -> dict:
+                      scenario: scenarios.Scenario) -> dict:
     def limit(value: float) -> int | None:
         return None if math.isinf(value) else math.floor(value)
 
@@ -408,7 +422,7 @@ def _network_document(name: str, load: network.Load,
         'sriov_ports': load.usage.sriov_ports,
         'security_rules': load.usage.rules,
         'security_rules_limit': limit(load.limits.security_rules_per_node),
-        'dhcp_servers': network.dhcp_servers(cloud, load),
+        'dhcp_servers': network.dhcp_servers(scenario, load),
         'routers': load.usage.routers,
         'claimed_ports': _claimed(load, ledger_names.PORTS),
         'claimed_rules': _claimed(load, ledger_names.RULES),
@@ -451,7 +465,7 @@ def _host_document(host: compute.ComputeHost,
     provider = result.placement.providers[host.uuid]
     return {
         'name': host.name,
-        'group': host.group.name,
+        'group': _group(result, host.name),
         'down': host.down,
         'servers': sorted(s.name for s in result.servers if s.host is host),
         'placement_free': {name: provider.free(name)
@@ -485,7 +499,7 @@ def document(result: outcome.Result,
     """
     outcomes = _by_server(result)
     doc: dict[str, ty.Any] = {
-        'file': result.cloud.path,
+        'file': result.scenario.path,
         'seconds': round(result.seconds, 3),
         'expectations': {'checked': result.checks,
                          'failed': list(result.failures)},
@@ -498,7 +512,7 @@ def document(result: outcome.Result,
         doc['hosts'] = [_host_document(host, result)
                         for host in result.hosts]
     if 'network' in keys:
-        doc['network'] = [_network_document(name, load, result.cloud)
+        doc['network'] = [_network_document(name, load, result.scenario)
                           for name, load in result.loads.items()]
     if 'steps' in keys:
         doc['steps'] = [

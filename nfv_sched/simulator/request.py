@@ -27,10 +27,9 @@ from nova import objects
 
 from nfv_sched.nova import flavors
 from nfv_sched.simulator import actions
-from nfv_sched.simulator.cloud_file import model
-from nfv_sched.simulator import compute
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import scenario
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
@@ -58,7 +57,7 @@ class Wanted:
     :ivar flavor: the flavor
     :ivar image: the image
     :ivar image_texts: its properties as they were given
-    :ivar ports: the network of each port, and names of its security groups
+    :ivar ports: the network of each port, and its security groups
     :ivar security_groups: names of the security groups of ports that Nova
         makes; empty for the default group of the project
     :ivar host: the only host to consider; the filters run
@@ -77,7 +76,7 @@ class Wanted:
     flavor: objects.Flavor
     image: objects.ImageMeta
     image_texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    ports: tuple[tuple[model.Network, tuple[str, ...]], ...] = ()
+    ports: tuple[scenario.Plug, ...] = ()
     security_groups: tuple[str, ...] = ()
     host: str | None = None
     force: str | None = None
@@ -151,8 +150,9 @@ def _zone(state: states.State, wanted: Wanted) -> str | None:
         return wanted.zone
     zone = wanted.zone or nova_api.CONF.default_schedule_zone
     if zone and not wanted.force and not any(
-            compute.zone_of(state.cloud, name) == zone
-            for name, host in state.hosts.items() if not host.group.disabled):
+            scenario.zone_of(state.scenario.cloud.aggregates, name,
+                             nova_api.CONF.default_availability_zone) == zone
+            for name, host in state.hosts.items() if host.record.enabled):
         raise servers.Refused(f'there is no availability zone {zone!r}')
     return zone
 
@@ -201,7 +201,7 @@ def describe(state: states.State, server: servers.Server,
     try:
         requests, metadata, requested = nova_api.resource_requests(
             state.context, flavor, image_meta, ports,
-            lambda number: compute.stable_uuid(
+            lambda number: scenario.stable_uuid(
                 'pci request', f'{name}/{number}'))
     except exception.PciRequestAliasNotDefined as e:
         raise servers.UnknownAliasError(
@@ -235,20 +235,20 @@ def stored(server: servers.Server) -> objects.RequestSpec:
 def plugs(
     state: states.State, networks: Sequence[str],
     security_groups: tuple[str, ...],
-) -> tuple[tuple[model.Network, tuple[str, ...]], ...]:
-    """The network of each port, and names of its security groups.
+) -> tuple[scenario.Plug, ...]:
+    """The network of each port, and its security groups.
 
     :param networks: names of the networks
     :param security_groups: names of security groups; empty for the default
         one
     """
     groups = state.network.security_groups(security_groups)
-    return tuple((state.cloud.networks[name], groups) for name in networks)
+    return tuple((state.scenario.networks[name], groups) for name in networks)
 
 
 def ports_of(
     name: str,
-    plugs: Sequence[tuple[model.Network, tuple[str, ...]]],
+    plugs: Sequence[scenario.Plug],
     others: Sequence[network.Port] = (),
 ) -> list[network.Port]:
     """New ports of a server.
@@ -259,14 +259,14 @@ def ports_of(
     """
     taken = {port.id for port in others}
     ids = (uuid for number in itertools.count() if (
-        uuid := compute.stable_uuid('port', f'{name}/{number}')) not in taken)
+        uuid := scenario.stable_uuid('port', f'{name}/{number}')) not in taken)
     return [network.Port(next(ids), of_port, groups)
             for of_port, groups in plugs]
 
 
 def requested_ports(
     state: states.State, name: str,
-    plugs: Sequence[tuple[model.Network, tuple[str, ...]]],
+    plugs: Sequence[scenario.Plug],
     security_groups: tuple[str, ...], project: str,
 ) -> list[network.Port]:
     """Return the ports of a new server; the cloud gets those that exist.
@@ -292,7 +292,7 @@ def resized_requests(flavor: objects.Flavor, server: servers.Server):
         requests = nova_api.move_requests(flavor, server.instance)
         for number, request in enumerate(requests.requests):
             if request.source == request.FLAVOR_ALIAS:
-                request.request_id = compute.stable_uuid(
+                request.request_id = scenario.stable_uuid(
                     'pci request', f'{server.name}/{flavor.name}/'
                                    f'{number}')
         return requests
@@ -305,18 +305,17 @@ def server_group(state: states.State, name: str) -> objects.InstanceGroup:
 
     :param name: name of the group
     """
-    spec = state.cloud.server_groups[name]
+    group = state.scenario.server_groups[name]
     members = [state.servers[member]
                for member in state.groups.get(name, ())
                if state.servers[member].status != servers.DELETED]
-    rules = {}
-    if spec.max_server_per_host is not None:
-        rules['max_server_per_host'] = str(spec.max_server_per_host)
+    rules = {name: value for name, value in group.rules.items()
+             if name == 'max_server_per_host' and value.isdigit()}
     return objects.InstanceGroup(
-        id=1, uuid=compute.group_uuid(spec), name=name,
+        id=1, uuid=group.uuid, name=name,
         project_id=state.context.project_id,
         user_id=state.context.user_id,
-        policy=spec.policy, policies=[spec.policy], _rules=rules,
+        policy=group.policy, policies=[group.policy], _rules=rules,
         members=[member.uuid for member in members],
         hosts=sorted({member.host.name for member in members
                       if member.host is not None}))

@@ -12,7 +12,9 @@
 """The hosts of a snapshot as simulated hosts, with all that is used there."""
 
 from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
 import functools
+import typing as ty
 
 from nova import exception
 from nova import objects
@@ -20,12 +22,11 @@ from nova.objects import fields
 
 from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement
+from nfv_sched.simulator import scenario as scenarios
 
 # Tags that Nova works out itself, or keeps with the device.
 _OWN_TAGS = ('address', 'dev_type')
@@ -36,38 +37,46 @@ _UNDERSCORES = str.maketrans(':.', '__')
 _Kind = tuple[str, str, str]
 
 
-def hosts(found: snapshot.Cloud, cloud: model.Cloud) -> Iterator[
+def hosts(scenario: scenarios.Scenario) -> Iterator[
         tuple[compute.ComputeHost, list[placement.Provider]]]:
-    """The hosts of a snapshot, each with its resource providers.
+    """The hosts of a cloud, each with its resource providers.
 
     What Placement has of a host that was not read from there is worked out
     from its compute node.
 
-    :param found: the snapshot
-    :param cloud: the same as a cloud file
-    :raises InputError: if the record of a host is one that Nova cannot have
+    :raises InputError: if the record of a host is one that Nova cannot have,
+        or Nova cannot report its PCI devices
     """
-    aggregates = compute.aggregates_by_host(cloud)
-    tags = _common_tags(found)
-    without_placement = not any(host.providers for host in found.hosts)
+    cloud = scenario.cloud
+    aggregates = scenarios.aggregates_by_host(cloud.aggregates)
+    without_placement = not any(host.providers for host in cloud.hosts)
     # Else a host without provider is one that Placement does not know.
-    unread = found.unread(snapshot.MissingKind.PROVIDERS)
-    groups = {group.name: group for group in cloud.groups}
-    for number, host in enumerate(layout.hosts(found), 1):
-        wrong = list(_problems(host))
+    unread = cloud.unread(snapshot.MissingKind.PROVIDERS)
+    totals = occupied.totals(cloud)
+    factory = _Factory(scenario)
+    for number, record in enumerate(scenarios.hosts_of(cloud), 1):
+        wrong = list(_problems(record))
         if wrong:
             raise problems.InputError(
-                [f'host {host.name}: {text}' for text in wrong])
-        made = _host(number, host, groups[host.name], tags)
-        if host.providers:
-            providers = list(_providers(host))
-        elif without_placement or host.uuid in unread:
-            root = made.provider(aggregates.get(host.name, set()))
-            providers = [root, *_devices_in_placement(made)]
+                [f'host {record.name}: {text}' for text in wrong])
+        host = factory.host(number, record)
+        if scenario.new_hosts:
+            try:
+                providers = [*_providers(record), *host.report_devices()]
+            except exception.NovaException as e:
+                raise problems.InputError(
+                    [f'{scenario.path}: host {host.name}: {e}'])
+        elif record.providers:
+            providers = list(_providers(record))
+        elif without_placement or record.uuid in unread:
+            root = host.provider(
+                occupied.reserved_memory(record, totals[record.name].memory),
+                aggregates.get(record.name, set()))
+            providers = [root, *_devices_in_placement(host)]
         else:
-            providers = [placement.Provider(made.uuid, host.hypervisor, {},
+            providers = [placement.Provider(host.uuid, record.hypervisor, {},
                                             set())]
-        yield made, providers
+        yield host, providers
 
 
 def _problems(host: snapshot.Host) -> Iterator[str]:
@@ -90,32 +99,68 @@ def _problems(host: snapshot.Host) -> Iterator[str]:
                 yield f'{name} in steps of {inventory.step_size}'
 
 
-def _host(number: int, host: snapshot.Host, group: model.HostGroup,
-          tags: Mapping[_Kind, Mapping[str, str]]) -> compute.ComputeHost:
-    known = {'uuid': host.uuid} if host.uuid else {}
-    node = compute.compute_node(
-        number, host.name, group,
-        None if host.nodes is None else topology(host.nodes)._to_json(),
-        hypervisor_hostname=host.hypervisor,
-        hypervisor_type=host.hypervisor_type,
-        hypervisor_version=host.hypervisor_version,
-        supported=host.supported,
-        cpu_info=host.cpu_info, stats=dict(host.stats),
-        vcpus=host.vcpus, vcpus_used=host.vcpus_used, memory_mb=host.memory,
-        memory_mb_used=host.memory_used, local_gb=host.disk,
-        local_gb_used=host.disk_used,
-        disk_available_least=host.disk_available_least, **known)
-    made = compute.ComputeHost(
-        host.name, group, node, functools.partial(_tracker, node, host, tags))
-    made.down = not host.up
-    free = [device for device in host.devices
-            if device.status == occupied.AVAILABLE]
-    if all(device.tags for device in free):
-        # As they were reported last; the tracker is slow to make.
-        node.pci_device_pools = _pools(host.devices)
-    else:
-        made.report_pools()
-    return made
+class _Factory:
+    """Makes simulated hosts of the hosts of a cloud."""
+
+    def __init__(self, scenario: scenarios.Scenario):
+        self._scenario = scenario
+        self._names = scenarios.label_names(scenario.cloud)
+        options = scenario.cloud.options.get('DEFAULT', {})
+        self._ratios = {of: _ratio(options, of)
+                        for of in ('cpu', 'ram', 'disk')}
+        self._tags = ({} if scenario.new_hosts
+                      else _common_tags(scenario.cloud))
+        # Hosts of a cloud file share NUMA nodes, which take time to convert.
+        self._topologies: dict[int, str] = {}
+
+    def host(self, number: int, record: snapshot.Host) -> compute.ComputeHost:
+        """Make a host.
+
+        :param number: of its compute node in the database
+        """
+        ratios = self._ratios
+        record = dataclasses.replace(
+            record, cell=record.cell or scenarios.CELL,
+            cpu_ratio=record.cpu_ratio or ratios['cpu'],
+            memory_ratio=record.memory_ratio or ratios['ram'],
+            disk_ratio=record.disk_ratio or ratios['disk'])
+        node = compute.compute_node(number, record, self._topology(record))
+        host = compute.ComputeHost(
+            record, node, functools.partial(
+                *((_new_tracker, node, record) if self._scenario.new_hosts
+                  else (_tracker, node, record, self._tags))),
+            [node.number for node in record.nodes or ()
+             if self._names.vswitch in node.physnets],
+            self._scenario.places.get(record.name, {}))
+        if self._scenario.new_hosts:
+            return host  # Its devices are reported with their providers.
+        host.down = not record.up
+        free = [device for device in record.devices
+                if device.status == occupied.AVAILABLE]
+        if all(device.tags for device in free):
+            # As they were reported last; the tracker is slow to make.
+            node.pci_device_pools = _pools(record.devices)
+        else:
+            host.report_pools()
+        return host
+
+    def _topology(self, record: snapshot.Host) -> str | None:
+        if record.nodes is None:
+            return None
+        key = id(record.nodes)
+        if key not in self._topologies:
+            self._topologies[key] = topology(record.nodes)._to_json()
+        return self._topologies[key]
+
+
+def _ratio(options: Mapping[str, ty.Any], of: str) -> float:
+    """Return the allocation ratio of a host that reports none.
+
+    :param options: those of section ``DEFAULT``
+    :param of: ``cpu``, ``ram`` or ``disk``
+    """
+    return (options.get(f'{of}_allocation_ratio')
+            or options.get(f'initial_{of}_allocation_ratio') or 1.0)
 
 
 def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
@@ -135,6 +180,12 @@ def topology(nodes: tuple[snapshot.Node, ...]) -> objects.NUMATopology:
         network_metadata=objects.NetworkMetadata(
             physnets=set(node.physnets), tunneled=node.tunneled))
         for node in nodes])
+
+
+def _cores(node: snapshot.Node) -> Iterable[frozenset[int]]:
+    """Return the CPUs of each physical core, in Nova's order."""
+    return node.siblings or [
+        frozenset((cpu,)) for cpu in sorted(node.shared | node.dedicated)]
 
 
 # PCI devices
@@ -183,6 +234,37 @@ def _pools(devices: Iterable[snapshot.Device]) -> objects.PciDevicePoolList:
                       for device in alike),
             tags={'dev_type': alike[0].kind, **alike[0].tags})
         for alike in pools.values()])
+
+
+def _new_tracker(node: objects.ComputeNode,
+                 record: snapshot.Host) -> nova_api.PCITracker:
+    """Make the tracker of a host whose devices were never reported."""
+    # All devices on a bus have the same tags.
+    specs = {device.address.rpartition(':')[0]: device.tags
+             for device in record.devices}
+    tracker = nova_api.PCITracker(
+        nova_api.admin_context(), node, nova_api.device_filter(
+            [{'address': f'{bus}:*.*', **tags}
+             for bus, tags in specs.items()]))
+    if record.devices:
+        tracker.report([_reported(device) for device in record.devices])
+    return tracker
+
+
+def _reported(device: snapshot.Device) -> dict[str, ty.Any]:
+    """Return a PCI device as the libvirt driver reports it."""
+    values = {
+        'dev_id': 'pci_' + device.address.translate(_UNDERSCORES),
+        'address': device.address,
+        'vendor_id': device.vendor,
+        'product_id': device.product,
+        'label': f'label_{device.vendor}_{device.product}',
+        'numa_node': device.node,
+        'dev_type': device.kind,
+    }
+    if device.parent is not None:
+        values['parent_addr'] = device.parent
+    return values
 
 
 def _tracker(node: objects.ComputeNode, host: snapshot.Host,

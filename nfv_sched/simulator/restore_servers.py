@@ -20,12 +20,11 @@ import os_resource_classes as orc
 
 from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request
+from nfv_sched.simulator import scenario as scenarios
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
@@ -46,9 +45,9 @@ def restore(state: states.State, found: snapshot.Cloud) -> None:
     :param state: the cloud; its servers, groups and allocations are changed
     :param found: the snapshot from which its hosts are
     """
-    names = layout.names(found.servers)
-    networks = {(compute.network_uuid(each), each.vnic_type): each
-                for each in state.cloud.networks.values()}
+    names = scenarios.unique_names(found.servers)
+    networks = {(each.id, each.vnic_type): each
+                for each in state.scenario.networks.values()}
     for server in found.servers:
         made = _server(state, names[server.uuid], server, networks)
         state.servers[made.name] = made
@@ -59,13 +58,13 @@ def restore(state: states.State, found: snapshot.Cloud) -> None:
         state.placement.record(consumer, {
             uuid: of_provider for uuid, of_provider in allocations.items()
             if uuid in state.placement.providers})
-    for name, group in layout.server_groups(found).items():
+    for name, group in scenarios.groups_by_name(found).items():
         state.groups[name] = [names[member] for member in group.members
                               if member in names]
 
 
 def _server(state: states.State, name: str, found: snapshot.Server,
-            networks: Mapping[tuple[str, str], model.Network]
+            networks: Mapping[tuple[str, str | None], snapshot.Network]
             ) -> servers.Server:
     host = state.hosts.get(found.host) if found.host else None
     status = STATUSES.get(found.state, found.state.upper())
@@ -74,12 +73,13 @@ def _server(state: states.State, name: str, found: snapshot.Server,
     return servers.Server(
         name, found.flavor.name, status, uuid=found.uuid,
         project=found.project or nova_api.PROJECT, host=host,
-        cell=host.group.cell if host else None,
+        cell=host.record.cell if host else None,
         reason=found.fault or None, image=found.image,
         ports=[network.Port(
             port.id, networks.get((port.network, port.vnic_type)) or
-            state.cloud.networks[layout.network_name(port)],
-            layout.security_groups(port)) for port in found.ports or ()],
+            scenarios.network_of(port),
+            scenarios.security_groups_of(port.rules))
+            for port in found.ports or ()],
         work_out=functools.partial(_work_out, state, found))
 
 
@@ -96,7 +96,7 @@ def _allocate(state: states.State, server: servers.Server,
     elif server.host is not None:
         state.placement.allocate(server.uuid, {
             server.host.uuid: occupied.allocation(
-                found, not server.host.group.legacy_pinning)})
+                found, not server.host.legacy_pinning)})
 
 
 def _work_out(state: states.State, found: snapshot.Server,
@@ -105,7 +105,7 @@ def _work_out(state: states.State, found: snapshot.Server,
 
     :param server: the server; if they cannot be made, it has no request
     """
-    flavor = states.nova_flavor(0, layout.flavor(found.flavor))
+    flavor = states.nova_flavor(0, found.flavor)
     try:
         server.image_meta = nova_api.image_meta(found.image)
     except (ValueError, exception.NovaException) as e:

@@ -28,13 +28,14 @@ import typing as ty
 from nova import exception
 from nova import objects
 
+from nfv_sched.cloud import snapshot
 from nfv_sched.network import sources
 from nfv_sched.numa import evaluation
 from nfv_sched import request
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement as placement_mod
+from nfv_sched.simulator import scenario
 from nfv_sched import text as words
 
 NOT_ENOUGH = 'There are not enough hosts available.'
@@ -158,7 +159,7 @@ class HostManager(nova_api.HostManager):
     """
 
     def __init__(self, hosts: Mapping[str, compute.ComputeHost],
-                 aggregates: Sequence[model.Aggregate]):
+                 aggregates: Sequence[snapshot.Aggregate]):
         self._hosts = hosts
         self._by_uuid = {host.uuid: host for host in hosts.values()}
         self._order = {name: i for i, name in enumerate(hosts)}
@@ -171,11 +172,11 @@ class HostManager(nova_api.HostManager):
         self.index = 0
         self._cells = {
             name: objects.CellMapping(
-                id=number, uuid=compute.stable_uuid('cell', name), name=name,
+                id=number, uuid=scenario.stable_uuid('cell', name), name=name,
                 disabled=False, transport_url='none://',
                 database_connection='none://')
             for number, name in enumerate(dict.fromkeys(
-                host.group.cell for host in hosts.values()), 1)}
+                host.record.cell for host in hosts.values()), 1)}
         super().__init__()
         for f in self.enabled_filters:
             if type(f) is nova_api.NUMATopologyFilter:
@@ -214,7 +215,7 @@ class HostManager(nova_api.HostManager):
         for number, spec in enumerate(self._aggregates, 1):
             self.update_aggregates(objects.Aggregate(
                 id=number, name=spec.name, hosts=list(spec.hosts),
-                uuid=compute.aggregate_uuid(spec),
+                uuid=spec.uuid,
                 metadata=dict(spec.metadata)))
 
     def _init_instance_info(self, computes_by_cell=None):
@@ -231,7 +232,7 @@ class HostManager(nova_api.HostManager):
                      if u in self._by_uuid]
         nodes = {cell.uuid: [] for cell in cells}
         for host in hosts:
-            cell = self.cell(host.group.cell).uuid
+            cell = self.cell(host.record.cell).uuid
             if cell in nodes:
                 nodes[cell].append(host.node)
         return (nodes, {host.name: host.service() for host in hosts})

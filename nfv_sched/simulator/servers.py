@@ -22,6 +22,7 @@ from nfv_sched import policy
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import scenario
 
 ACTIVE = 'ACTIVE'
 REFUSED = 'REFUSED'
@@ -137,7 +138,7 @@ class Server:
     claimed = _Late()
 
     def __post_init__(self) -> None:
-        self.uuid = self.uuid or compute.stable_uuid('server', self.name)
+        self.uuid = self.uuid or scenario.stable_uuid('server', self.name)
 
     @property
     def has_fixed_devices(self) -> bool:
@@ -175,7 +176,7 @@ class Server:
         """
         if self.host is None:
             return None
-        return self._near(self.host.group.switch_nodes)
+        return self._near(self.host.switch_nodes)
 
     @property
     def places(self) -> dict[str, str]:
@@ -183,7 +184,7 @@ class Server:
         if self.host is None:
             return {}
         found = {name: self._near(where)
-                 for name, where in self.host.group.places.items()}
+                 for name, where in self.host.places.items()}
         return {name: near for name, near in found.items() if near}
 
     def _near(self, where: Sequence[int]) -> str | None:
@@ -192,9 +193,10 @@ class Server:
             return None
         nodes = self.nodes
         if nodes is None:
-            if len(self.host.group.nodes) > 1:
+            host_nodes = self.host.record.nodes or ()
+            if len(host_nodes) > 1:
                 return None
-            nodes = (self.host.group.nodes[0].id,)
+            nodes = tuple(node.number for node in host_nodes)
         near = [node in where for node in nodes]
         if all(near):
             return 'local'
@@ -205,7 +207,12 @@ class Server:
         """Number of physical cores to which it is pinned."""
         if self.host is None:
             return 0
-        return self.host.group.cores_of(self.pinned_cpus)
+        cpus = frozenset(self.pinned_cpus)
+        # Without siblings, each CPU is a core.
+        return sum(
+            sum(1 for core in node.siblings if core & cpus)
+            if node.siblings else len((node.shared | node.dedicated) & cpus)
+            for node in self.host.record.nodes or ())
 
     @property
     def floating(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]],
@@ -217,7 +224,8 @@ class Server:
         """
         if self.nodes is None:
             return ()
-        shared = {node.id: node.shared for node in self.host.group.nodes}
+        shared = {node.number: node.shared
+                  for node in self.host.record.nodes or ()}
         return tuple(
             (tuple(sorted(cell.cpuset)), tuple(sorted(shared[cell.id])))
             for cell in self.instance.numa_topology.cells if cell.cpuset)
@@ -242,7 +250,7 @@ class Server:
         devices = self.devices
         if not devices:
             return None
-        if len(self.host.group.nodes) == 1:
+        if len(self.host.record.nodes or ()) == 1:
             return 'local'
         if self.nodes is None:
             return None

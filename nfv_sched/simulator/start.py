@@ -18,15 +18,13 @@ from nova import exception
 
 from nfv_sched.cloud import snapshot
 from nfv_sched.simulator.cloud_file import loader
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import text as cloud_text
 from nfv_sched.simulator import configuration
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
-from nfv_sched.simulator import restore_hosts
 from nfv_sched.simulator import restore_servers
+from nfv_sched.simulator import scenario as scenarios
 from nfv_sched.simulator import state as states
 
 
@@ -48,64 +46,62 @@ def loaded(path: str, *, config_files: Sequence[str] = (),
     """
     text = cloud_text.read(path)
     with configuration.defaults(config_files) as defaults:
-        cloud = loader.loads(text, path, defaults,
-                             nova_api.extra_spec_problem)
-        with configuration.overrides(cloud, reasons, seed):
-            yield states.State(cloud)
+        scenario = loader.loads(text, path, defaults,
+                                nova_api.extra_spec_problem)
+        with configuration.overrides(scenario, reasons, seed):
+            yield states.State(scenario)
 
 
 @contextlib.contextmanager
-def started(found: snapshot.Cloud, *, reasons: str | None = None,
-            seed: int = 0, cloud: model.Cloud | None = None
+def started(cloud: snapshot.Cloud, *, reasons: str | None = None,
+            seed: int = 0, scenario: scenarios.Scenario | None = None
             ) -> Iterator[states.State]:
     """Within this context, a simulated cloud is as a snapshot says.
 
     Nova's configuration is that of the snapshot.  Options that are not known
     here, of another release or of a plugin, are left out.
 
-    :param found: the snapshot
     :param reasons: how much refusals say, as ``expose_reasons``; None for all
     :param seed: seed of the random choice among equal hosts
-    :param cloud: the snapshot as a cloud file, with more flavors and the
-        like, and steps; None for the snapshot alone
+    :param scenario: the snapshot with more flavors and the like, and steps;
+        None for the snapshot alone
     :returns: context with the cloud
     :raises InputError: if a filter or weigher of the snapshot is not
         installed, or an option of the configuration is bad
     """
-    if cloud is None:
-        cloud = layout.cloud(found)
+    if scenario is None:
+        scenario = scenarios.of_snapshot(cloud)
     with (configuration.defaults(),
-          configuration.overrides(cloud, reasons, seed)):
-        yield restored(found, cloud)
+          configuration.overrides(scenario, reasons, seed)):
+        yield restored(cloud, scenario)
 
 
-def restored(found: snapshot.Cloud,
-             cloud: model.Cloud | None = None) -> states.State:
+def restored(cloud: snapshot.Cloud,
+             scenario: scenarios.Scenario | None = None) -> states.State:
     """A simulated cloud as a snapshot says.
 
     To be used within :func:`started` with the same snapshot.
 
-    :param found: the snapshot
-    :param cloud: the same as a cloud file
+    :param scenario: as for :func:`started`
     :raises InputError: if a filter or weigher of the snapshot is not installed
     """
-    if cloud is None:
-        cloud = layout.cloud(found)
+    if scenario is None:
+        scenario = scenarios.of_snapshot(cloud)
     try:
-        state = states.State(cloud, restore_hosts.hosts(found, cloud))
+        state = states.State(scenario)
         # Those by which Nova of this machine, which may be newer than that of
         # the snapshot, asks by itself are not missing.
         state.placement.set_names(
-            None if found.traits is None else found.traits.union(
+            None if cloud.traits is None else cloud.traits.union(
                 name for name in nova_api.STANDARD_TRAITS
                 if name.startswith('COMPUTE_')),
-            None if found.resource_classes is None else
-            found.resource_classes | nova_api.STANDARD_CLASSES)
-        restore_servers.restore(state, found)
+            None if cloud.resource_classes is None else
+            cloud.resource_classes | nova_api.STANDARD_CLASSES)
+        restore_servers.restore(state, cloud)
     except (ValueError, exception.NovaException) as e:
         # Nova's objects have enumerations, of hypervisors and the like.
         raise problems.InputError([f'the snapshot: {e}'])
-    if not any(host.network for host in found.hosts):
+    if not any(host.network for host in cloud.hosts):
         # As for filters that have not read Neutron.
         state.network.become(network.DOWN, ())
     return state

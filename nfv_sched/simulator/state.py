@@ -12,18 +12,19 @@
 
 """The state of a simulated cloud between two steps."""
 
-from collections.abc import Iterable
 import typing as ty
 
 from nova import exception
 from nova import objects
 
-from nfv_sched.simulator.cloud_file import model
+from nfv_sched.cloud import snapshot
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import compute
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement
+from nfv_sched.simulator import restore_hosts
+from nfv_sched.simulator import scenario as scenarios
 from nfv_sched.simulator import scheduler
 from nfv_sched.simulator import servers
 
@@ -31,7 +32,7 @@ from nfv_sched.simulator import servers
 class State:
     """The hosts, servers and services of a cloud, as they are now.
 
-    :ivar cloud: the cloud file
+    :ivar scenario: the cloud before the first step, and its steps
     :ivar context: request context of an administrator
     :ivar placement: its Placement
     :ivar hosts: its hosts by name
@@ -45,19 +46,15 @@ class State:
     :ivar residues: name of each host that is down -> resources that servers
         which have left still hold there: (instance, flavor, claimed)
     :ivar notes: texts on the claims that failed in the present step
-    :param cloud: the cloud file
-    :param hosts: its hosts with their resource providers; empty ones, if left
-        out
     :raises InputError: if a filter does not exist, an image or an alias is
-        bad, or Nova cannot report the PCI devices of a host
+        bad, or Nova cannot have such a host or report its PCI devices
     """
 
-    def __init__(self, cloud: model.Cloud, hosts: Iterable[tuple[
-            compute.ComputeHost, list[placement.Provider]]] | None = None):
-        self.cloud = cloud
+    def __init__(self, scenario: scenarios.Scenario):
+        self.scenario = scenario
         self.context = nova_api.admin_context()
         self.placement = placement.Placement()
-        if hosts is None:
+        if scenario.new_hosts:
             self.placement.set_names(nova_api.STANDARD_TRAITS,
                                      nova_api.STANDARD_CLASSES)
         self.hosts: dict[str, compute.ComputeHost] = {}
@@ -67,27 +64,26 @@ class State:
             objects.Instance, objects.Flavor, compute.Claimed]]] = {}
         self.notes: list[str] = []
         self.flavors = {
-            name: nova_flavor(number, spec) for number, (name, spec) in
-            enumerate(cloud.flavors.items(), 1)}
+            flavor.name: nova_flavor(number, flavor)
+            for number, flavor in enumerate(scenario.cloud.flavors, 1)}
         self.images = {name: self._image(name, properties)
-                       for name, properties in cloud.images.items()}
+                       for name, properties in scenario.images.items()}
         try:
             nova_api.get_alias_from_config()
         except exception.NovaException as e:
-            raise problems.InputError([f'{cloud.path}: {e}'])
-        for host, providers in (
-                compute.new_hosts(cloud) if hosts is None else hosts):
+            raise problems.InputError([f'{scenario.path}: {e}'])
+        for host, providers in restore_hosts.hosts(scenario):
             self.hosts[host.name] = host
             for provider in providers:
                 self.placement.add(provider)
         try:
-            self.manager = scheduler.HostManager(self.hosts,
-                                                 cloud.aggregates)
+            self.manager = scheduler.HostManager(
+                self.hosts, scenario.cloud.aggregates)
         except (exception.SchedulerHostFilterNotFound, ImportError,
                 AttributeError, ValueError) as e:
-            raise problems.InputError([f'{cloud.path}: {e}'])
+            raise problems.InputError([f'{scenario.path}: {e}'])
         self.network = network.Network(
-            cloud, self.hosts, self.placement, self.manager.aggregates_of)
+            scenario, self.hosts, self.placement, self.manager.aggregates_of)
         self.scheduler = scheduler.Scheduler(
             self.manager, self.placement, self.network.sources)
 
@@ -100,14 +96,14 @@ class State:
         except (ValueError, exception.NovaException) as e:
             problem = str(e)
         if problem is not None:
-            raise problems.InputError([f'{self.cloud.path}: images.{name}: '
+            raise problems.InputError([f'{self.scenario.path}: images.{name}: '
                                        f'{problem}'])
         return meta
 
     def image_texts(self, name: str) -> dict[str, str]:
         """The properties of an image as Nova stores them."""
         return {key: str(value)
-                for key, value in self.cloud.images[name].items()}
+                for key, value in self.scenario.images[name].items()}
 
     def owners(self) -> list[servers.Server]:
         """The servers that have ports."""
@@ -120,11 +116,10 @@ class State:
         return self.network.loads(self.owners())
 
 
-def nova_flavor(number: int, spec: model.Flavor) -> objects.Flavor:
+def nova_flavor(number: int, spec: snapshot.Flavor) -> objects.Flavor:
     """``nova.objects.Flavor`` of a flavor.
 
     :param number: its number
-    :param spec: the flavor
     """
     flavor = objects.Flavor(
         id=number, name=spec.name, flavorid=spec.name, vcpus=spec.vcpus,

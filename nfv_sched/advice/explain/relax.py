@@ -184,16 +184,16 @@ def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
     for name in names:
         host = state.hosts[name]
         traits = state.placement.providers[host.uuid].traits
-        before.append((host, host.group, host.down, traits))
-        host.group = dataclasses.replace(
-            host.group, disabled=False, mapped=True)
+        before.append((host, host.record, host.down, traits))
+        host.record = dataclasses.replace(
+            host.record, enabled=True, mapped=True)
         host.down = False
         state.placement.set_traits(host.uuid, traits - {compute.DISABLED})
     try:
         yield
     finally:
-        for host, group, down, traits in before:
-            host.group, host.down = group, down
+        for host, record, down, traits in before:
+            host.record, host.down = record, down
             state.placement.set_traits(host.uuid, traits)
 
 
@@ -225,7 +225,7 @@ def _lenient(asked: request.Asked) -> Iterator[Change]:
 
 def _hosts(state: states.State, asked: request.Asked) -> Iterator[Change]:
     names = [name for name, host in state.hosts.items()
-             if host.down or host.group.disabled or not host.group.mapped]
+             if host.down or not (host.record.enabled and host.record.mapped)]
     for name in names[:_DISABLED_HOSTS]:
         yield Change(f'{name} {_usable(state, [name])}', _HOST, asked,
                      (name,))
@@ -238,9 +238,9 @@ def _usable(state: states.State, names: Sequence[str]) -> str:
     """Return what hosts must become to be used."""
     hosts = [state.hosts[name] for name in names]
     changes = []
-    if any(host.down or host.group.disabled for host in hosts):
+    if any(host.down or not host.record.enabled for host in hosts):
         changes.append('enabled and up')
-    if not all(host.group.mapped for host in hosts):
+    if not all(host.record.mapped for host in hosts):
         changes.append('mapped (nova-manage cell_v2 discover_hosts)')
     return ', '.join(changes)
 
@@ -250,8 +250,9 @@ def _page_sizes(state: states.State,
     specs = asked.flavor.extra_specs
     if _PAGE_SIZE not in specs:
         return
-    sizes = {_SMALL, *(page.size_kib for host in state.hosts.values()
-                       for node in host.group.nodes for page in node.pages)}
+    sizes = {_SMALL, *(pages.size for host in state.hosts.values()
+                       for node in host.record.nodes or ()
+                       for pages in node.pages)}
     for size in sorted(sizes):
         text = _PAGE_TEXTS.get(size, str(size))
         if _page_kib(specs[_PAGE_SIZE]) != size:
@@ -272,7 +273,7 @@ def _numa_nodes(state: states.State,
     specs = asked.flavor.extra_specs
     if not any(key.startswith('hw:') for key in specs):
         return
-    most = max((len(host.group.nodes) for host in state.hosts.values()),
+    most = max((len(host.record.nodes or ()) for host in state.hosts.values()),
                default=0)
     # They are about the nodes that the guest has.
     gone = sorted(key for key in specs

@@ -18,10 +18,9 @@ import dataclasses
 from nova import exception
 
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator.cloud_file import model
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request
+from nfv_sched.simulator import scenario
 from nfv_sched.simulator import state as states
 
 
@@ -35,7 +34,7 @@ class Asked:
 
     :ivar flavor: the flavor
     :ivar image: properties of the image
-    :ivar ports: the network of each port, and names of its security groups
+    :ivar ports: the network of each port, and its security groups
     :ivar zone: availability zone
     :ivar stored: whether Nova has stored the request of a server
     :ivar group: name of the server group
@@ -47,7 +46,7 @@ class Asked:
 
     flavor: snapshot.Flavor
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    ports: tuple[tuple[model.Network, tuple[str, ...]], ...] = ()
+    ports: tuple[scenario.Plug, ...] = ()
     zone: str | None = None
     stored: bool = False
     group: str | None = None
@@ -89,10 +88,10 @@ def wanted(state: states.State, asked: Asked) -> request.Wanted:
     except (ValueError, exception.NovaException) as exc:
         raise RequestError(f'Nova does not take the image: {exc}') from exc
     if asked.group is not None and (
-            asked.group not in state.cloud.server_groups):
+            asked.group not in state.scenario.server_groups):
         raise RequestError(f'there is no server group {asked.group!r}')
     return request.Wanted(
-        flavor=states.nova_flavor(1, layout.flavor(asked.flavor)),
+        flavor=states.nova_flavor(1, asked.flavor),
         image=image, ports=asked.ports, zone=asked.zone,
         stored=asked.stored, group=asked.group,
         hints=asked.hints, project=asked.project, on_volume=asked.on_volume,

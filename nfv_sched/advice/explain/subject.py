@@ -19,9 +19,9 @@ import dataclasses
 from nfv_sched.advice.explain import request
 from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import restore_servers
+from nfv_sched.simulator import scenario
 from nfv_sched.simulator import state as states
 from nfv_sched.simulator.steps import lifecycle
 
@@ -73,8 +73,8 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
     asked = request.Asked(
         flavor=this.flavor, image=this.image,
         ports=assumed_ports.plugs(this) + more.plugs,
-        zone=this.zone, stored=True, group=layout.names(found.groups).get(
-            this.group or ''),
+        zone=this.zone, stored=True,
+        group=scenario.unique_names(found.groups).get(this.group or ''),
         hints=this.hints, project=simulated.project,
         on_volume=restore_servers.is_on_volume(this))
     _give_back(state, simulated.name)
@@ -164,7 +164,7 @@ def flavor(
 def _group(found: snapshot.Cloud, name: str | None) -> str | None:
     if name is None:
         return None
-    names = layout.names(found.groups)
+    names = scenario.unique_names(found.groups)
     groups = [each for each in found.groups if name in (each.uuid, each.name)]
     if not groups:
         raise request.RequestError(f'there is no server group {name!r}')

@@ -34,7 +34,6 @@ from nfv_sched.advice.plans import positions
 from nfv_sched.advice.plans import trial
 from nfv_sched.advice import ports as assumed_ports
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import start
 
 #: At most so many guests of a host leave it for one new guest.
@@ -131,8 +130,7 @@ def plan(
             if moves:
                 part = trial.part(found, search.hosts(moves))
                 wrong = trial.failure(
-                    start.restored(part, layout.cloud(
-                        part, layout.ports_of(found))),
+                    start.restored(part),
                     known, moves, flavor=flavor,
                     count=min(count, search.total(moves)),
                     update=lambda done, total: update(

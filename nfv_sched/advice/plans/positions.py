@@ -37,8 +37,8 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.host import occupancy
 from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.numa import decide
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import request
+from nfv_sched.simulator import scenario
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
@@ -119,7 +119,7 @@ class Positions:
         self._counting = capacity.Counting(state, self.ports_of, any(
             host.network is not None for host in found.hosts), project)
         self.hosts = {host.name: host for host in self._counting.hosts()}
-        self.of_name = {host.name: host for host in layout.hosts(found)}
+        self.of_name = {host.name: host for host in scenario.hosts_of(found)}
         self.servers = {server.uuid: server for server in found.servers}
         self.simulated = {server.uuid: server
                           for server in state.servers.values()}

@@ -17,6 +17,7 @@ import re
 import typing as ty
 
 from nfv_sched.cloud import names as cloud_names
+from nfv_sched.cloud import snapshot
 from nfv_sched.rules import base
 from nfv_sched.rules import place as rule_place
 from nfv_sched.simulator.cloud_file import model
@@ -97,7 +98,7 @@ class Hosts:
             self._found.add((*path, 'reserved_memory'),
                             f'{host.reserved_memory} MiB is more than the '
                             f'{sum(host.memory)} MiB of the host')
-        devices = model.PCIConfig()
+        devices: tuple[snapshot.Device, ...] = ()
         if not cloud_names.is_host(host.name):
             self._found.add((*path, 'name'), cloud_names.HOST)
         try:
@@ -112,7 +113,7 @@ class Hosts:
             self._found.add((*path, e.field), str(e))
             return None
         return dataclasses.replace(host, names=_names(host), nodes=layout,
-                                   pci=devices)
+                                   devices=devices)
 
     def _check_explicit(self, path: problems.Path,
                         host: model.HostGroup) -> None:

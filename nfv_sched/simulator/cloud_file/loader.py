@@ -20,17 +20,20 @@ specs of flavors are checked by a function that is passed in, so that this
 module does not need Nova.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 import dataclasses
-import typing as ty
 
+from nfv_sched.cloud import snapshot
 from nfv_sched import policy
+from nfv_sched.simulator import actions
+from nfv_sched.simulator.cloud_file import compile as compiler
 from nfv_sched.simulator.cloud_file import hosts as cloud_hosts
 from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import schema
 from nfv_sched.simulator.cloud_file import steps as cloud_steps
 from nfv_sched.simulator.cloud_file import text as cloud_text
+from nfv_sched.simulator import scenario as scenarios
 
 
 class _Loader:
@@ -47,7 +50,7 @@ class _Loader:
         self._defaults = defaults
         self._check_extra_spec = check_extra_spec
 
-    def load(self, data) -> model.Cloud:
+    def load(self, data) -> scenarios.Scenario:
         """Read the whole file.
 
         :param data: the parsed file
@@ -71,24 +74,26 @@ class _Loader:
                               for name in group.names)
         self._check_flavors(cloud)
         self._check_server_groups(cloud)
-        service = cloud.network_service or (
-            'ovs' if any(group.dhcp_servers or group.routers.count
-                         for group in groups) else 'none')
         cloud = dataclasses.replace(
-            cloud, path=found.path, groups=groups, network_service=service,
-            aggregates=tuple(
+            cloud, groups=groups, aggregates=tuple(
                 self._aggregate(i, aggregate, names)
-                for i, aggregate in enumerate(cloud.aggregates)),
-            networks=self._networks(cloud), settings=self._settings(cloud))
-        return self._with_steps(cloud, list(names), {})
+                for i, aggregate in enumerate(cloud.aggregates)))
+        self._check_networks(cloud)
+        steps = self._steps(cloud, {
+            'flavor': cloud.flavors, 'image': cloud.images,
+            'network': cloud.networks,
+            'security group': cloud.security_groups,
+            'server group': cloud.server_groups, 'host': list(names),
+            'place': {place for group in groups for place in group.places},
+        }, {name: network.vnic_type
+            for name, network in cloud.networks.items()}, {})
+        return compiler.scenario(cloud, steps, found.path,
+                                 self._settings(cloud), self._defaults)
 
-    def load_steps(self, data, base: model.Cloud,
-                   servers: Mapping[str, Sequence[str]]) -> model.Cloud:
+    def load_steps(self, data, cloud: snapshot.Cloud) -> scenarios.Scenario:
         """Read a file of steps for a cloud that is there already.
 
         :param data: the parsed file
-        :param base: the cloud
-        :param servers: as for ``cloud_file.steps.Steps``
         :returns: the cloud with what the file adds to it, and its steps
         :raises InputError: if anything is wrong with it
         """
@@ -105,39 +110,50 @@ class _Loader:
         found.stop_if_wrong()
         self._check_flavors(more)
         self._check_server_groups(more)
-        cloud = dataclasses.replace(
-            base, path=found.path, description=more.description,
-            filters=more.filters, flavors={**base.flavors, **more.flavors},
-            images={**base.images, **more.images},
-            networks={**base.networks, **self._networks(more)},
-            security_groups={**base.security_groups, **more.security_groups},
-            server_groups={**base.server_groups, **more.server_groups},
-            steps=more.steps, settings=base.settings + self._settings(more))
-        return self._with_steps(cloud, [
-            name for group in cloud.groups for name in group.names], servers)
+        self._check_networks(more)
+        start = scenarios.of_snapshot(cloud)
+        start = dataclasses.replace(
+            start, networks=compiler.networks_of(cloud))
+        networks: dict[str, str | None] = {
+            name: network.vnic_type
+            for name, network in (*start.networks.items(),
+                                  *more.networks.items())}
+        steps = self._steps(more, {
+            'flavor': dict.fromkeys((
+                *(flavor.name for flavor in cloud.flavors), *more.flavors)),
+            'image': more.images, 'network': networks,
+            'security group': more.security_groups,
+            'server group': {**start.server_groups, **more.server_groups},
+            'host': [host.name for host in scenarios.hosts_of(cloud)],
+            'place': {place for places in start.places.values()
+                      for place in places},
+        }, networks, scenarios.server_names(cloud))
+        return compiler.with_steps(start, more, steps, found.path,
+                                   self._settings(more))
 
-    def _with_steps(self, cloud: model.Cloud, hosts: Sequence[str],
-                    servers: Mapping[str, Sequence[str]]) -> model.Cloud:
-        """The cloud with its steps read.
+    def _steps(
+        self, cloud: model.WhatIf, known: Mapping[str, Collection[str]],
+        networks: Mapping[str, str | None],
+        servers: Mapping[str, Sequence[str]],
+    ) -> list[actions.Step]:
+        """Read the steps of a file.
 
+        :param known: as for ``cloud_file.steps.Steps``, and so are the others
         :raises InputError: if anything is wrong with the file
         """
-        reader = cloud_steps.Steps(cloud, hosts, self._found, servers)
+        reader = cloud_steps.Steps(known, networks, self._found, servers)
         steps = [reader.read(number, step)
                  for number, step in enumerate(cloud.steps, 1)]
         self._found.stop_if_wrong()
-        return dataclasses.replace(cloud, steps=tuple(steps))
+        return steps
 
-    def _networks(self, cloud: model.WhatIf) -> dict[str, model.Network]:
-        return {name: self._network(network)
-                for name, network in cloud.networks.items()}
-
-    def _settings(self, cloud: model.WhatIf
-                  ) -> tuple[tuple[str, str, ty.Any, int], ...]:
-        return tuple(
-            (group, name, value, self._found.line(('options', group, name)))
+    def _settings(self, cloud: model.WhatIf) -> list[scenarios.Setting]:
+        return [
+            scenarios.Setting(
+                group=group, name=name, value=value,
+                line=self._found.line(('options', group, name)))
             for group, of_group in cloud.options.items()
-            for name, value in of_group.items())
+            for name, value in of_group.items()]
 
     def _check_flavors(self, cloud: model.WhatIf) -> None:
         for flavor in cloud.flavors.values():
@@ -164,24 +180,21 @@ class _Loader:
                     ('server_groups', group.name, 'max_server_per_host'),
                     'is for the policy anti-affinity')
 
-    def _network(self, network: model.Network) -> model.Network:
-        """The network with ``tunneled`` set."""
-        path = ('networks', network.name)
-        physical = network.physical_network is not None
-        tunneled = network.tunneled
-        if tunneled is None:
-            tunneled = not physical
-        if tunneled == physical:
-            self._found.add(path, 'must have a physical_network or be '
-                                  'tunneled, one of the two')
-        if network.vnic_type == 'normal':
-            if network.numa_policy is not None:
-                self._found.add((*path, 'numa_policy'),
-                                'is for the vnic_type direct or '
-                                'direct-physical')
-        elif not physical:
-            self._found.add((*path, 'vnic_type'), 'needs a physical_network')
-        return dataclasses.replace(network, tunneled=tunneled)
+    def _check_networks(self, cloud: model.WhatIf) -> None:
+        for network in cloud.networks.values():
+            path = ('networks', network.name)
+            physical = network.physical_network is not None
+            if network.tunneled not in (None, not physical):
+                self._found.add(path, 'must have a physical_network or be '
+                                      'tunneled, one of the two')
+            if network.vnic_type == 'normal':
+                if network.numa_policy is not None:
+                    self._found.add((*path, 'numa_policy'),
+                                    'is for the vnic_type direct or '
+                                    'direct-physical')
+            elif not physical:
+                self._found.add((*path, 'vnic_type'),
+                                'needs a physical_network')
 
     def _aggregate(self, number: int, aggregate: model.Aggregate,
                    hosts: Sequence[str]) -> model.Aggregate:
@@ -203,15 +216,14 @@ def _accept(name: str, value: str) -> str | None:
 def loads(text: str, path: str = '<text>',
           defaults: model.Defaults = model.Defaults(),
           check_extra_spec: Callable[[str, str], str | None] = _accept,
-          ) -> model.Cloud:
-    """Build a cloud from YAML text.
+          ) -> scenarios.Scenario:
+    """Read a cloud and its steps from YAML text.
 
     :param text: the YAML
     :param path: name of the file for messages
     :param defaults: defaults of the configuration
     :param check_extra_spec: function from name and value of an extra spec to
         what is wrong with it, or None
-    :returns: the cloud
     :raises InputError: if anything is wrong with the text
     """
     data, marks = cloud_text.parse(text, path)
@@ -219,35 +231,30 @@ def loads(text: str, path: str = '<text>',
                    check_extra_spec).load(data)
 
 
-def loads_steps(text: str, path: str, base: model.Cloud,
-                servers: Mapping[str, Sequence[str]],
+def loads_steps(text: str, path: str, cloud: snapshot.Cloud,
                 check_extra_spec: Callable[[str, str], str | None] = _accept,
-                ) -> model.Cloud:
-    """Build a cloud from one that is there, and YAML text with steps for it.
+                ) -> scenarios.Scenario:
+    """Read steps for a cloud that is there already from YAML text.
 
     :param text: the YAML
     :param path: name of the file for messages
-    :param base: the cloud that is there
-    :param servers: its servers: each name, or UUID, by which steps can say
-        which -> names of these servers
     :param check_extra_spec: as for :func:`loads`
     :returns: the cloud with what the text adds to it, and its steps
     :raises InputError: if anything is wrong with the text
     """
     data, marks = cloud_text.parse(text, path)
     return _Loader(problems.Problems(path, marks), model.Defaults(),
-                   check_extra_spec).load_steps(data, base, servers)
+                   check_extra_spec).load_steps(data, cloud)
 
 
 def load(path: str, defaults: model.Defaults = model.Defaults(),
          check_extra_spec: Callable[[str, str], str | None] = _accept,
-         ) -> model.Cloud:
-    """Build a cloud from a YAML file.
+         ) -> scenarios.Scenario:
+    """Read a cloud and its steps from a YAML file.
 
     :param path: the file
     :param defaults: defaults of the configuration
     :param check_extra_spec: as for :func:`loads`
-    :returns: the cloud
     :raises InputError: if anything is wrong with the file
     """
     return loads(cloud_text.read(path), path, defaults, check_extra_spec)

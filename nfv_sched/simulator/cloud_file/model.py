@@ -19,10 +19,11 @@ are defaults that depend on other keys.  Nothing here checks, reads files or
 knows Nova.  Steps are in :mod:`nfv_sched.simulator.actions`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 import dataclasses
 import typing as ty
 
+from nfv_sched.cloud import snapshot
 from nfv_sched.simulator import actions
 from nfv_sched.simulator.cloud_file import schema
 from nfv_sched.simulator.cloud_file import values
@@ -30,83 +31,6 @@ from nfv_sched.simulator.cloud_file import values
 _T = ty.TypeVar('_T')
 # Values for PCI devices that are passed on to Nova unchanged.
 _Said = ty.Annotated[_T, values.FOR_NOVA]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PageSpec:
-    """Memory pages of one size on one host NUMA node.
-
-    :ivar size_kib: page size in KiB
-    :ivar total: pages of that size
-    :ivar reserved: how many of them guests may not use
-    """
-
-    size_kib: int
-    total: int
-    reserved: int = 0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class NodeLayout:
-    """One NUMA node of a host, as worked out by ``topology``.
-
-    :ivar id: number of the NUMA node
-    :ivar socket: number of its socket
-    :ivar cpus: all logical CPUs of the node, the host's own included
-    :ivar shared: CPUs for unpinned vCPUs
-    :ivar dedicated: CPUs for pinned vCPUs
-    :ivar siblings: the logical CPUs of each physical core
-    :ivar memory_mib: all memory of the node in MiB, huge pages included
-    :ivar pages: its pages, smallest first; 4 KiB pages are the rest that the
-        huge pages leave
-    :ivar physnets: physical networks declared near the node, labels included
-    :ivar tunneled: whether tunnelled networks are declared near the node
-    """
-
-    id: int
-    socket: int
-    cpus: frozenset[int]
-    shared: frozenset[int]
-    dedicated: frozenset[int]
-    siblings: tuple[frozenset[int], ...]
-    memory_mib: int
-    pages: tuple[PageSpec, ...]
-    physnets: frozenset[str]
-    tunneled: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PCIDevice:
-    """A PCI device that guests may have.
-
-    :ivar address: PCI address
-    :ivar kind: ``VF``, ``PF`` or ``standard``
-    :ivar node: its NUMA node; None if the host does not report it
-    :ivar vendor: vendor id, four hexadecimal digits
-    :ivar product: product id, four hexadecimal digits
-    :ivar parent: PCI address of the PF of a VF, or None
-    :ivar physical_network: physical network it is cabled to, or None
-    """
-
-    address: str
-    kind: str
-    node: int | None
-    vendor: str
-    product: str
-    parent: str | None = None
-    physical_network: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PCIConfig:
-    """The PCI devices of a host.
-
-    :ivar devices: the devices
-    :ivar device_spec: entries of Nova's ``[pci] device_spec`` for them
-    """
-
-    devices: tuple[PCIDevice, ...] = ()
-    device_spec: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,11 +153,7 @@ class HostGroup:
         guests, DHCP servers or routers
     :ivar names: names of the hosts
     :ivar nodes: their NUMA nodes
-    :ivar pci: their PCI devices one by one
-    :ivar cell: name of their cell
-    :ivar disabled_reason: what is said about a disabled service, or None
-    :ivar mapped: whether Nova maps the hosts to their cell
-    :ivar other_rules: security-group rules of the ``other_ports`` of each
+    :ivar devices: their PCI devices one by one
     """
 
     name: values.Name
@@ -275,21 +195,8 @@ class HostGroup:
     other_ports: values.Load = 0
 
     names: tuple[str, ...] = schema.worked_out(())
-    nodes: tuple[NodeLayout, ...] = schema.worked_out(())
-    pci: PCIConfig = schema.worked_out(PCIConfig())
-    cell: str = schema.worked_out('cell1')
-    disabled_reason: str | None = schema.worked_out(None)
-    mapped: bool = schema.worked_out(True)
-    other_rules: int = schema.worked_out(0)
-
-    def cores_of(self, cpus: Iterable[int]) -> int:
-        """Number of physical cores to which some logical CPUs belong.
-
-        :param cpus: numbers of the logical CPUs
-        """
-        wanted = frozenset(cpus)
-        return sum(1 for node in self.nodes for core in node.siblings
-                   if core & wanted)
+    nodes: tuple[snapshot.Node, ...] = schema.worked_out(())
+    devices: tuple[snapshot.Device, ...] = schema.worked_out(())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,15 +206,12 @@ class Aggregate:
     :ivar name: its name
     :ivar hosts: the hosts in it; patterns are replaced by what they match
     :ivar metadata: its metadata
-    :ivar uuid: its UUID; empty for one that follows from its name
     """
 
     name: values.Name
     hosts: values.Names
     metadata: Mapping[str, values.Text] = dataclasses.field(
         default_factory=dict)
-
-    uuid: str = schema.worked_out('')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,8 +224,6 @@ class Flavor:
     :ivar disk: root disk in GiB
     :ivar extra_specs: its extra specs
     :ivar validate: whether the Nova API must accept its extra specs
-    :ivar ephemeral: further disk in GiB
-    :ivar swap: swap in MiB
     """
 
     name: str = schema.own_name()
@@ -331,9 +233,6 @@ class Flavor:
     extra_specs: Mapping[str, values.Text] = dataclasses.field(
         default_factory=dict)
     validate: bool = True
-
-    ephemeral: int = schema.worked_out(0)
-    swap: int = schema.worked_out(0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,7 +245,6 @@ class Network:
     :ivar vnic_type: vNIC type of its ports: normal, direct (a VF) or
         direct-physical (a PF)
     :ivar numa_policy: PCI NUMA policy of its ports, or None
-    :ivar uuid: its UUID; empty for one that follows from its name
     """
 
     name: str = schema.own_name()
@@ -354,8 +252,6 @@ class Network:
     tunneled: bool | None = None
     vnic_type: ty.Literal['normal', 'direct', 'direct-physical'] = 'normal'
     numa_policy: values.NUMAPolicy | None = None
-
-    uuid: str = schema.worked_out('')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -375,16 +271,6 @@ class SecurityGroup:
         return self.ingress + self.egress
 
 
-def group_of_rules(rules: int) -> str:
-    """Name of the security group that stands for groups with some rules.
-
-    A snapshot has the number of rules of a port, not its groups.
-
-    :param rules: number of rules
-    """
-    return f'({rules} rules)'
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServerGroup:
     """A server group.
@@ -392,15 +278,12 @@ class ServerGroup:
     :ivar name: its name
     :ivar policy: its policy
     :ivar max_server_per_host: servers per host with anti-affinity, or None
-    :ivar uuid: its UUID; empty for one that follows from its name
     """
 
     name: str = schema.own_name()
     policy: ty.Literal['affinity', 'anti-affinity', 'soft-affinity',
                        'soft-anti-affinity']
     max_server_per_host: values.Positive | None = None
-
-    uuid: str = schema.worked_out('')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -412,6 +295,7 @@ class Defaults:
     :ivar cpu_ratio: shared vCPUs per shared CPU
     :ivar ram_ratio: memory overcommitment
     :ivar disk_ratio: disk overcommitment
+    :ivar zone: availability zone of hosts whose aggregates have none
     """
 
     switch_label: str = 'nfv_vswitch'
@@ -419,6 +303,7 @@ class Defaults:
     cpu_ratio: float = 4.0
     ram_ratio: float = 1.0
     disk_ratio: float = 1.0
+    zone: str = 'nova'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,8 +319,6 @@ class WhatIf:
     :ivar security_groups: security groups by name
     :ivar server_groups: server groups by name
     :ivar steps: the steps in order
-    :ivar path: the file
-    :ivar settings: (group, option, value, line) of Nova's configuration
     """
 
     description: str = ''
@@ -452,10 +335,6 @@ class WhatIf:
         default_factory=dict)
     steps: tuple[ty.Annotated[actions.Step, schema.AsItIs(schema.rule(
         type='object', minProperties=1))], ...]
-
-    path: str = schema.worked_out('')
-    settings: tuple[tuple[str, str, ty.Any, int], ...] = (
-        schema.worked_out(()))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,12 +20,13 @@ its ``[pci]`` options are used.
 
 from collections.abc import Iterable, Iterator
 
+from nfv_sched.cloud import snapshot
 from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import schema
 from nfv_sched.simulator.cloud_file import values
 
-#: How Nova calls the kinds of devices.
-NOVA_TYPES = {'VF': 'type-VF', 'PF': 'type-PF', 'standard': 'type-PCI'}
+# How Nova calls the kinds of devices.
+_NOVA_TYPES = {'VF': 'type-VF', 'PF': 'type-PF', 'standard': 'type-PCI'}
 
 # A VF and a PF of an X710 network card, and a QuickAssist accelerator.
 _VENDOR = '8086'
@@ -59,38 +60,37 @@ def _said(entry: model.PCIDevices | model.PCIAlias) -> dict[str, str]:
 
 
 def _functions(bus: str, entry: model.PCIDevices,
-               count: int) -> Iterator[model.PCIDevice]:
+               count: int) -> Iterator[snapshot.Device]:
     """The devices on one bus.
 
     :param count: number of VFs
     """
     kind = entry.type
     common = {'node': entry.node, 'vendor': (entry.vendor or _VENDOR).lower(),
-              'physical_network': entry.physical_network}
+              'tags': _said(entry)}
     product = (entry.product or _PRODUCTS[kind]).lower()
     first = f'{bus}:00.0'
     if kind != 'VF':
-        yield model.PCIDevice(first, kind, product=product, **common)
+        yield snapshot.Device(address=first, kind=_NOVA_TYPES[kind],
+                              product=product, **common)
         if kind == 'standard':
             return
         product = (entry.vf_product or _PRODUCTS['VF']).lower()
     for number in range(count):
         slot, function = divmod(number, _FUNCTIONS)
-        yield model.PCIDevice(
-            f'{bus}:{slot + 1:02x}.{function}', 'VF', product=product,
-            parent=first, **common)
+        yield snapshot.Device(
+            address=f'{bus}:{slot + 1:02x}.{function}',
+            kind=_NOVA_TYPES['VF'], product=product, parent=first, **common)
 
 
-def build(entries: Iterable[model.PCIDevices]) -> model.PCIConfig:
-    """Work out the PCI devices of a host.
+def build(entries: Iterable[model.PCIDevices]) -> tuple[snapshot.Device, ...]:
+    """Return the PCI devices of a host, with tags as in ``device_spec``.
 
     :param entries: ``pci_devices`` of the file, checked
-    :returns: the devices, and their entries in ``[pci] device_spec``
     :raises TooManyDevices: if there are more than addresses for them
     """
     buses = _buses()
-    devices: list[model.PCIDevice] = []
-    specs = []
+    devices: list[snapshot.Device] = []
     for entry in entries:
         if entry.type == 'VF':
             cards, vfs = 1, entry.count
@@ -103,8 +103,7 @@ def build(entries: Iterable[model.PCIDevices]) -> model.PCIConfig:
             if bus is None:
                 raise TooManyDevices('there are more devices than addresses')
             devices.extend(_functions(bus, entry, vfs))
-            specs.append({'address': f'{bus}:*.*', **_said(entry)})
-    return model.PCIConfig(tuple(devices), tuple(specs))
+    return tuple(devices)
 
 
 def alias(entry: model.PCIAlias) -> dict[str, str]:
@@ -115,7 +114,7 @@ def alias(entry: model.PCIAlias) -> dict[str, str]:
 
     :param entry: its entry in ``pci_aliases``
     """
-    result = {'name': entry.name, 'device_type': NOVA_TYPES[entry.type]}
+    result = {'name': entry.name, 'device_type': _NOVA_TYPES[entry.type]}
     if entry.resource_class is None or entry.vendor is not None:
         result['vendor_id'] = (entry.vendor or _VENDOR).lower()
     if entry.resource_class is None or entry.product is not None:

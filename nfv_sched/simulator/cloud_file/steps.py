@@ -20,7 +20,6 @@ import re
 import typing as ty
 
 from nfv_sched.simulator import actions
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import schema
 
@@ -46,33 +45,26 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 class Steps:
     """Checks the steps of a cloud, one after the other.
 
-    :param cloud: the cloud file; only its steps are not worked out yet
-    :param hosts: names of its hosts
+    :param known: what names can mean: ``flavor``, ``image``, ``network``,
+        ``security group``, ``server group``, ``host`` and ``place`` -> names
+    :param networks: vNIC type of the ports of each network, by its name
     :param found: collects the problems
     :param servers: servers that are there before: each name, or UUID, by
         which steps can say which -> names of these servers; more than one
         cannot be meant
     """
 
-    def __init__(self, cloud: model.Cloud, hosts: Collection[str],
+    def __init__(self, known: Mapping[str, Collection[str]],
+                 networks: Mapping[str, str | None],
                  found: problems.Problems,
                  servers: Mapping[str, Sequence[str]] | None = None):
-        self._cloud = cloud
         self._found = found
+        self._networks = networks
         self._meant = servers or {}
         # Names of the servers that exist at the step.
         self._servers: dict[str, None] = dict.fromkeys(
             name for names in self._meant.values() for name in names)
-        self._known: dict[str, Collection[str]] = {
-            'flavor': cloud.flavors,
-            'image': cloud.images,
-            'network': cloud.networks,
-            'security group': cloud.security_groups,
-            'server group': cloud.server_groups,
-            'host': hosts,
-            'place': {place for group in cloud.groups
-                      for place in group.places},
-        }
+        self._known = known
 
     def read(self, number: int, data: Mapping) -> actions.Step | None:
         """Read one entry of ``steps``.
@@ -170,8 +162,7 @@ class Steps:
         return names
 
     def _is_sriov(self, network: str) -> bool:
-        found = self._cloud.networks.get(network)
-        return found is not None and found.vnic_type != 'normal'
+        return self._networks.get(network) not in (None, 'normal')
 
     def _check(self, path: problems.Path, step: actions.Step) -> None:
         """Check keys of a step that exclude each other."""

@@ -23,6 +23,7 @@ rest to guests with dedicated CPUs.  Nothing here knows Nova.
 
 import typing as ty
 
+from nfv_sched.cloud import snapshot
 from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import values
 
@@ -97,7 +98,7 @@ def _dimensioned(host: model.HostGroup,
 
 
 def _node_pages(host: model.HostGroup,
-                node: int) -> tuple[model.PageSpec, ...]:
+                node: int) -> tuple[snapshot.Pages, ...]:
     memory_kib = host.memory[node] * 1024
     left = memory_kib - sum(
         size * total for size, total in host.pages[node].items())
@@ -115,12 +116,20 @@ def _node_pages(host: model.HostGroup,
                 'reserved_pages', f'{count} pages of {size} KiB are reserved '
                                   f'on NUMA node {node}, which has '
                                   f'{totals.get(size, 0)}')
-    return tuple(model.PageSpec(size, total, reserved.get(size, 0))
-                 for size, total in sorted(totals.items()))
+    return tuple(snapshot.Pages(
+        size=size, total=total, reserved=reserved.get(size, 0))
+        for size, total in sorted(totals.items()))
+
+
+def _siblings(cores: ty.Iterable[tuple[int, ...]],
+              cpus: frozenset[int]) -> tuple[frozenset[int], ...]:
+    """Return the CPUs for guests of each core; none if none has several."""
+    siblings = tuple([core for each in cores if (core := cpus & set(each))])
+    return siblings if any(len(core) > 1 for core in siblings) else ()
 
 
 def build(host: model.HostGroup, physnets: ty.Sequence[ty.Iterable[str]]
-          ) -> tuple[model.NodeLayout, ...]:
+          ) -> tuple[snapshot.Node, ...]:
     """Work out the NUMA nodes of a host.
 
     :param host: the host; keys that have a value for each NUMA node are tuples
@@ -144,15 +153,15 @@ def build(host: model.HostGroup, physnets: ty.Sequence[ty.Iterable[str]]
         sets = _explicit(host, node_cpus)
     if not any(shared or dedicated for shared, dedicated in sets):
         raise LayoutError('cores', 'no CPU is left for guests')
+    cpus = [shared | dedicated for shared, dedicated in sets]
     return tuple(
-        model.NodeLayout(
-            id=node,
+        snapshot.Node(
+            number=node,
             socket=node // host.nodes_per_socket,
-            cpus=node_cpus[node],
             shared=sets[node][0],
             dedicated=sets[node][1],
-            siblings=tuple(frozenset(core) for core in node_cores[node]),
-            memory_mib=host.memory[node],
+            siblings=_siblings(node_cores[node], cpus[node]),
+            memory=host.memory[node],
             pages=_node_pages(host, node),
             physnets=frozenset(physnets[node]),
             tunneled=node in host.tunnel_nodes)

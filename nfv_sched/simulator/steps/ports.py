@@ -17,6 +17,7 @@ from nfv_sched.simulator import conductor
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request
+from nfv_sched.simulator import scenario
 from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
@@ -35,7 +36,10 @@ def detach(state: states.State, server: servers.Server,
     """Detach the latest ports of a server on a network."""
     _check(server)
     name, count = step.networks[0], len(step.networks)
-    found = [port for port in server.ports if port.network.name == name]
+    network_id = state.scenario.networks[name].id
+    found = [port for port in server.ports
+             if port.network.id == network_id and
+             port.network.vnic_type == scenario.NORMAL]
     if len(found) < count:
         raise servers.Refused(f'the server has {len(found)} ports on {name}, '
                               f'not {count}')

@@ -27,7 +27,6 @@ from hypothesis import strategies as st
 from nfv_sched.advice import capacity
 from nfv_sched.advice import ports
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request
 from nfv_sched.simulator import servers
@@ -308,8 +307,7 @@ class TestClouds(base.TestCase):
                               for number, name in enumerate(chosen)))
             hosts = dataclasses.replace(cloud, servers=())
             ports_of = ports.per_flavor(cloud, None)
-            with start.started(hosts, cloud=layout.cloud(
-                    hosts, layout.ports_of(cloud))) as state:
+            with start.started(hosts) as state:
                 state.placement.shuffled = False
                 counting = capacity.Counting(state, ports_of)
                 for flavor in cloud.flavors:

@@ -30,7 +30,6 @@ from nfv_sched.advice.explain import course
 from nfv_sched.advice.lint import lint
 from nfv_sched.advice.lint import values
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import request
 from nfv_sched.simulator import start
@@ -190,7 +189,7 @@ class TestLint(base.TestCase):
         seen = dict.fromkeys(('flavors', 'errors', 'placed', 'hosts'), 0)
 
         def check_one(flavor, alone, on_hosts, state):
-            nova_flavor = states.nova_flavor(1, layout.flavor(flavor))
+            nova_flavor = states.nova_flavor(1, flavor)
             placed = not course.run(state, request.Wanted(
                 flavor=nova_flavor, image=nova_api.image_meta({}))).reason
             seen['flavors'] += 1

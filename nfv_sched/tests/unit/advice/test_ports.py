@@ -114,7 +114,7 @@ class NetworksTest(base.TestCase):
     def plug(self, text):
         """The network of a port."""
         (network, _groups), = ports.of_networks(self.cloud, [text]).plugs
-        return (network.physical_network, network.tunneled,
+        return (network.physnet, network.physnet is None,
                 network.vnic_type)
 
     def test_numa_policy_of_network(self):

@@ -109,10 +109,10 @@ class SimulatorTestCase(base.TestCase):
     def simulation(self, text: str, seed: int = 0, progress=None):
         """A simulation, with Nova's configuration set up for it."""
         with configuration.defaults() as defaults:
-            cloud = loader.loads(text, 'cloud.yaml', defaults,
-                                 nova_api.extra_spec_problem)
-            with configuration.overrides(cloud, seed=seed):
-                yield engine.Simulation(state.State(cloud), progress)
+            scenario = loader.loads(text, 'cloud.yaml', defaults,
+                                    nova_api.extra_spec_problem)
+            with configuration.overrides(scenario, seed=seed):
+                yield engine.Simulation(state.State(scenario), progress)
 
     def run_cloud(self, text: str, seed: int = 0) -> outcome.Result:
         """Run the text of a cloud."""

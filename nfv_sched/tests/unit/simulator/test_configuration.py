@@ -19,8 +19,8 @@ from nova import exception
 
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import configuration
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import scenario
 from nfv_sched.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
@@ -63,25 +63,28 @@ class OptionsWithoutValueTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.cloud = layout.cloud(snapshots.cloud([snapshots.host()]))
+        self.scenario = scenario.of_snapshot(
+            snapshots.cloud([snapshots.host()]))
 
     def test_snapshot(self):
         """Nova would take null for the name of a filter."""
         for value in (None, [None]):
-            cloud = dataclasses.replace(self.cloud, settings=(
-                ('filter_scheduler', 'enabled_filters', value, 0),))
-            with configuration.defaults(), configuration.overrides(cloud):
+            changed = dataclasses.replace(self.scenario, settings=(
+                scenario.Setting(group='filter_scheduler', value=value,
+                                 name='enabled_filters'),))
+            with configuration.defaults(), configuration.overrides(changed):
                 self.assertIn(
                     'ComputeFilter',
                     configuration.CONF.filter_scheduler.enabled_filters)
 
     def test_cloud_file(self):
-        cloud = dataclasses.replace(self.cloud, settings=(
-            ('filter_scheduler', 'enabled_filters', None, 3),))
+        changed = dataclasses.replace(self.scenario, settings=(
+            scenario.Setting(group='filter_scheduler', value=None, line=3,
+                             name='enabled_filters'),))
         with configuration.defaults():
             error = self.assertRaises(
                 problems.InputError,
-                configuration.overrides(cloud).__enter__)
+                configuration.overrides(changed).__enter__)
         self.assertIn('must have a value', str(error))
 
 

@@ -557,7 +557,7 @@ class MixedTestCase(base.SimulatorTestCase):
             self.assertEqual((4, 4), (used['PCPU'], used['VCPU']))
             server = simulation.state.servers['m']
             (node,) = server.nodes
-            shared = simulation.state.hosts['east'].group.nodes[node].shared
+            shared = simulation.state.hosts['east'].record.nodes[node].shared
             self.assertEqual((((0,), tuple(sorted(shared))),),
                              server.floating)
             self.assertEqual(2, len(server.pinned_cpus))

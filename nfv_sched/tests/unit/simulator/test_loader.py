@@ -220,7 +220,7 @@ class LoaderTestCase(base.SimulatorTestCase):
 
     def test_good(self):
         cloud = loader.loads(GOOD)
-        self.assertEqual([1], [len(group.names) for group in cloud.groups])
+        self.assertEqual([1], [len(cloud.cloud.hosts)])
         self.assertEqual('boot', cloud.steps[0].action)
 
     def test_bad(self):
@@ -268,7 +268,7 @@ class LoaderTestCase(base.SimulatorTestCase):
             '{<<: *x, hw:numa_nodes: 1}}\nnetworks:\n', 1))
         self.assertEqual(
             {'hw:cpu_policy': 'dedicated', 'hw:numa_nodes': '1'},
-            cloud.flavors['g'].extra_specs)
+            cloud.cloud.flavors[1].extra_specs)
 
     def test_unchecked_flavor(self):
         cloud = loader.loads(
@@ -276,7 +276,7 @@ class LoaderTestCase(base.SimulatorTestCase):
                 'vcpus: 2', 'vcpus: 2\n    validate: false'),
             check_extra_spec=nova_api.extra_spec_problem)
         self.assertEqual('nonsense',
-                         cloud.flavors['f'].extra_specs['hw:cpu_policy'])
+                         cloud.cloud.flavors[0].extra_specs['hw:cpu_policy'])
 
     def test_sizes(self):
         for value, kib in ((5, 5120), ('5', 5120), ('96 GiB', 96 << 20),

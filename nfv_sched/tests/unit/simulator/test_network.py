@@ -196,7 +196,7 @@ flavors: {f: {vcpus: 1, memory: 1 GiB}}
                     result.loads[name].usage.routers for name in 'ab'))
                 self.assertEqual(
                     4 if known else None,
-                    network.dhcp_servers(result.cloud, result.loads['a']))
+                    network.dhcp_servers(result.scenario, result.loads['a']))
                 simulation.state.network.refresh(())
                 snapshot = simulation.state.network.sources.figures.get()
                 self.assertEqual((known, source),

@@ -20,7 +20,6 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.ledger import names
 from nfv_sched.simulator.cloud_file import loader
 from nfv_sched.simulator import engine
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import record
 from nfv_sched.simulator import start
 from nfv_sched.tests.unit.simulator import base
@@ -173,7 +172,7 @@ class RecordTest(base.SimulatorTestCase):
             between
         """
         with self.simulation(self.text(before + after)) as simulation:
-            steps = simulation.state.cloud.steps
+            steps = simulation.state.scenario.steps
             for step in steps[:len(before)]:
                 simulation.step(step)
             taken = record.cloud(simulation.state)
@@ -187,10 +186,9 @@ class RecordTest(base.SimulatorTestCase):
     def continued(self, taken, after, seed):
         """Run steps from a snapshot."""
         taken = codec.decode(snapshot.Cloud, codec.encode(taken))
-        cloud = loader.loads_steps(
-            self.text(after, NAMES), 'steps.yaml', layout.cloud(taken),
-            layout.ways_to_say(taken))
-        with start.started(taken, seed=seed, cloud=cloud) as state:
+        scenario = loader.loads_steps(
+            self.text(after, NAMES), 'steps.yaml', taken)
+        with start.started(taken, seed=seed, scenario=scenario) as state:
             simulation = engine.Simulation(state)
             simulation.run()
             return self.outcomes(simulation), self.end(simulation)

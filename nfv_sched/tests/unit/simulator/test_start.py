@@ -18,9 +18,9 @@ from nfv_sched.simulator import actions
 from nfv_sched.simulator.cloud_file import loader
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import engine
-from nfv_sched.simulator import layout
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import record
+from nfv_sched.simulator import scenario
 from nfv_sched.simulator import start
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.simulator import base
@@ -78,11 +78,9 @@ class StartTest(base.SimulatorTestCase):
         :param text: YAML of the steps, and what they need
         :returns: (what was done, or why not) of each, and the state
         """
-        base_cloud = layout.cloud(found)
         with_steps = loader.loads_steps(
-            text, 'steps.yaml', base_cloud, layout.ways_to_say(found),
-            nova_api.extra_spec_problem)
-        with start.started(found, cloud=with_steps) as state:
+            text, 'steps.yaml', found, nova_api.extra_spec_problem)
+        with start.started(found, scenario=with_steps) as state:
             result = engine.Simulation(state).run()
         return [each.reason or each.host for each in result.outcomes], state
 
@@ -202,7 +200,7 @@ class StartTest(base.SimulatorTestCase):
         self.assertEqual(
             [UUIDS[0], f'twin-{UUIDS[1][:8]}', UUIDS[2], 'lone',
              f'twin-{UUIDS[0][:8]}'],
-            [layout.names(servers)[each.uuid] for each in servers])
+            [scenario.unique_names(servers)[each.uuid] for each in servers])
         found = cloud(servers=servers[1:4] + (server(5, 'twin'),))
         for way in ('lone', UUIDS[3], UUIDS[1], f'twin-{UUIDS[1][:8]}',
                     UUIDS[2]):

@@ -130,7 +130,7 @@ def after(steps: list):
     :returns: (the snapshot, the simulation)
     """
     with simulation(steps) as found:
-        for step in found.state.cloud.steps:
+        for step in found.state.scenario.steps:
             found.step(step)
         found.state.network.refresh(found.state.owners())
         return record.cloud(found.state), found

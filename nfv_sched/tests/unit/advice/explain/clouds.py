@@ -17,8 +17,7 @@ import random
 import yaml
 
 from nfv_sched.advice.explain import request
-from nfv_sched.cloud import snapshot
-from nfv_sched.simulator.cloud_file import model
+from nfv_sched.simulator import scenario
 
 NETWORKS = {
     'flat': {'physical_network': 'physnet0'},
@@ -108,14 +107,13 @@ def flavor(rng: random.Random) -> dict:
             'extra_specs': specs, 'validate': False}
 
 
-def asked(rng: random.Random, found: model.Cloud) -> request.Asked:
+def asked(rng: random.Random, found: scenario.Scenario) -> request.Asked:
     """What a server of one of the flavors of a cloud asks for."""
-    spec = found.flavors[rng.choice(sorted(found.flavors))]
+    flavors = {each.name: each for each in found.cloud.flavors}
+    name = rng.choice(sorted(flavors))
     count = rng.choice((1, 1, 1, 2))
     return request.Asked(
-        flavor=snapshot.Flavor(
-            name=spec.name, vcpus=spec.vcpus, memory=spec.memory,
-            disk=spec.disk, extra_specs=spec.extra_specs),
+        flavor=flavors[name],
         ports=tuple((found.networks[name], ()) for name in rng.choice(
             ((), ('flat',), ('tun',), ('vf',), ('flat', 'vf'))
             if count == 1 else ((), ('flat',), ('tun',)))),

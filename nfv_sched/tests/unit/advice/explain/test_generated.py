@@ -85,16 +85,18 @@ class GeneratedTest(base.SimulatorTestCase):
         found['steps'] = [*found['steps'], step]
         with self.simulation(clouds.text(found)) as simulation:
             state = simulation.state
-            cloud = state.cloud
-            state.cloud = dataclasses.replace(cloud, steps=cloud.steps[:-1])
+            scenario = state.scenario
+            state.scenario = dataclasses.replace(
+                scenario, steps=scenario.steps[:-1])
             simulation.run()
             for name in change.enabled:
                 host = state.hosts[name]
-                host.group = dataclasses.replace(host.group, disabled=False)
+                host.record = dataclasses.replace(host.record, enabled=True)
                 traits = state.placement.providers[host.uuid].traits
                 state.placement.set_traits(
                     host.uuid, traits - {compute.DISABLED})
-            state.cloud = dataclasses.replace(cloud, steps=cloud.steps[-1:])
+            state.scenario = dataclasses.replace(
+                scenario, steps=scenario.steps[-1:])
             return engine.Simulation(state).run()
 
     def check(self, number: int) -> None:
@@ -103,7 +105,7 @@ class GeneratedTest(base.SimulatorTestCase):
         with self.simulation(clouds.text(found)) as simulation:
             simulation.run()
             state = simulation.state
-            asked = clouds.asked(rng, state.cloud)
+            asked = clouds.asked(rng, state.scenario)
             before = self.books(simulation)
             said = explanation.explain(state, 'it', asked)
             self.assertEqual(before, self.books(simulation))

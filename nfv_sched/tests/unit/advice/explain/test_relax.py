@@ -17,7 +17,6 @@ import testtools
 from nfv_sched.advice.explain import relax
 from nfv_sched.advice.explain import request
 from nfv_sched.cloud import snapshot
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.tests.unit.simulator import base
 
 
@@ -83,7 +82,8 @@ flavors:
             wanted.with_specs(specs)))
 
     def test_ports(self):
-        data, mgmt = model.Network(name='data'), model.Network(name='mgmt')
+        data, mgmt = (snapshot.Network(id=name, name=name)
+                      for name in ('data', 'mgmt'))
         changes = self.changes(dataclasses.replace(asked(), ports=(
             (data, ()), (mgmt, ()), (data, ()))))
         self.assertEqual([mgmt], [network for network, _groups in changes[

@@ -52,7 +52,7 @@ class SubjectTest(base.SimulatorTestCase):
                     cloud, state, name))
             self.assertEqual(server.host, what.present)
             self.assertEqual(['flat'], [
-                network.physical_network and 'flat'
+                network.physnet and 'flat'
                 for network, _groups in what.asked.ports])
             there = [host for host in found.hosts if host.present]
             self.assertEqual([server.host], [host.name for host in there])
@@ -76,9 +76,9 @@ class SubjectTest(base.SimulatorTestCase):
                 self.found, state, 'plain', networks=[
                     'far,physnet=', 'near,physnet=p1,vnic-type=direct'])
         far, near = (network for network, _groups in what.asked.ports)
-        self.assertTrue(far.tunneled)
+        self.assertIsNone(far.physnet)
         self.assertEqual(('p1', 'direct'),
-                         (near.physical_network, near.vnic_type))
+                         (near.physnet, near.vnic_type))
 
     def test_errors(self):
         with start.started(self.found) as state:
