@@ -29,9 +29,9 @@ warnings.simplefilter('ignore')
 from nfv_sched.advice.explain import explanation  # noqa: E402
 from nfv_sched.advice.explain import request  # noqa: E402
 from nfv_sched.cloud import snapshot  # noqa: E402
+from nfv_sched.simulator.cloud_file import loader  # noqa: E402
 from nfv_sched.simulator import configuration  # noqa: E402
 from nfv_sched.simulator import engine  # noqa: E402
-from nfv_sched.simulator.cloud_file import loader  # noqa: E402
 from nfv_sched.simulator import nova_api  # noqa: E402
 from nfv_sched.simulator import state as states  # noqa: E402
 

@@ -88,13 +88,16 @@ class Figures:
         """
         lacking = interfaces.lacking()
         if lacking is not None:
+            ports = {uuid: self.unbound[uuid] for uuid in lacking.ports
+                     if uuid in self.unbound}
+            groups = [
+                *lacking.groups, *lacking.projects,
+                *(uuid for port in ports.values()
+                  for uuid in port.security_groups)]
             interfaces.more = usage.Supplement(
-                ports={uuid: self.unbound[uuid] for uuid in lacking.ports
-                       if uuid in self.unbound},
-                rules={
-                    **dict.fromkeys(lacking.projects, 0),
-                    **{uuid: group.rules if (group := self.groups.get(uuid))
-                       else 0 for uuid in lacking.groups}},
+                ports=ports,
+                rules={uuid: self.groups[uuid].rules
+                       if uuid in self.groups else 0 for uuid in groups},
                 default_groups={project: project
                                 for project in lacking.projects},
                 networks=dict.fromkeys(lacking.networks, True))

@@ -253,7 +253,7 @@ def places_of(
 def network_of(port: snapshot.Port) -> snapshot.Network:
     """Return the network of a port; its vNIC type is that of the port."""
     return snapshot.Network(
-        id=port.network, name=port.network_name or port.network,
+        id=port.network, name=port.network or 'unknown',
         physnet=port.physnet, vnic_type=port.vnic_type)
 
 

@@ -219,7 +219,8 @@ def _text(asked: request.Asked) -> str:
               for key, value in sorted(flavor.extra_specs.items())]
     parts += [f'image {key}={value}'
               for key, value in sorted(asked.image.items())]
-    parts += [f'network {network.name}' for network, _ in asked.ports]
+    parts += [f'network {request.network_label(network)}'
+              for network, _ in asked.ports]
     if asked.zone:
         parts.append(f'zone {asked.zone}')
     if asked.group:

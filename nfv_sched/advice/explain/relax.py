@@ -326,7 +326,7 @@ def _without_others(asked: request.Asked) -> Iterator[Change]:
     for network, count in counts.items():
         ports = 'a port' if count == 1 else f'the {count} ports'
         yield Change(
-            f'without {ports} on {network.name}', _WITHOUT,
+            f'without {ports} on {request.network_label(network)}', _WITHOUT,
             dataclasses.replace(asked, ports=tuple(
                 port for port in asked.ports if port[0] != network)))
     for name in asked.image:

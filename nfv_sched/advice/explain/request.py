@@ -24,6 +24,16 @@ from nfv_sched.simulator import scenario
 from nfv_sched.simulator import state as states
 
 
+def network_label(network: snapshot.Network) -> str:
+    """Return the name of a network for people, with the type of its ports.
+
+    :param network: with the vNIC type of ports that are asked for on it
+    """
+    if network.vnic_type in (None, scenario.NORMAL):
+        return network.name
+    return f'{network.name}/{network.vnic_type}'
+
+
 class RequestError(Exception):
     """Nothing can be explained about such a request; says why."""
 

@@ -108,8 +108,8 @@ def networks_of(cloud: snapshot.Cloud) -> dict[str, snapshot.Network]:
     for port in scenarios.ports_of(cloud):
         kind = '' if port.vnic_type == scenarios.NORMAL else (
             f'/{port.vnic_type}')
-        networks.setdefault(f'{port.network or "unknown"}{kind}',
-                            scenarios.network_of(port))
+        network = scenarios.network_of(port)
+        networks.setdefault(f'{network.name}{kind}', network)
     return networks
 
 

@@ -7,6 +7,7 @@ from nfv_sched.advice import binding as bindings
 from nfv_sched.advice import capacity
 from nfv_sched.advice import ports
 from nfv_sched.cloud import snapshot
+from nfv_sched.simulator import scenario
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice import clouds
 
@@ -56,12 +57,9 @@ class ServersTest(base.TestCase):
         """Those that most of them have; of two, the one with more."""
         few, many = (server(NORMAL, name=name, rules=rules)
                      for name, rules in (('a', 2), ('b', 9)))
-        self.assertEqual((('(9 rules)',),), tuple(
-            groups for _network, groups in ports.of_servers(
-                (few, many)).plugs))
-        self.assertEqual((('(2 rules)',),), tuple(
-            groups for _network, groups in ports.of_servers(
-                (few, many, few)).plugs))
+        for rules, servers in ((9, (few, many)), (2, (few, many, few))):
+            (_network, groups), = ports.of_servers(servers).plugs
+            self.assertEqual([rules], [group.rules for group in groups])
 
     def test_servers_that_do_not_count(self):
         failed = server(state='error')
@@ -188,13 +186,15 @@ class NetworksTest(base.TestCase):
             server(NORMAL, NORMAL, name='b', rules=5)))
 
         def groups(*args):
-            return ports.of_networks(cloud, *args).plugs[0][1]
+            return [group.rules for group in ports.of_networks(
+                cloud, *args).plugs[0][1]]
 
-        self.assertEqual(('(5 rules)',), groups([getattr(uuids, 'net-None')]))
-        self.assertEqual(('(2 rules)',), groups(['new,physnet=']))
-        self.assertEqual(('web',), groups(['new,physnet='], ('web',)))
+        web = scenario.SecurityGroup(uuids.web, 7)
+        self.assertEqual([5], groups([getattr(uuids, 'net-None')]))
+        self.assertEqual([2], groups(['new,physnet=']))
+        self.assertEqual([7], groups(['new,physnet='], (web,)))
         cloud = self.cloud
-        self.assertEqual((), groups(['new,physnet=']))
+        self.assertEqual([], groups(['new,physnet=']))
 
     def test_like(self):
         self.assertEqual('1 normal, 1 normal@data',
