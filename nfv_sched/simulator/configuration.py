@@ -39,7 +39,6 @@ from nfv_sched import conf
 from nfv_sched import extensions
 from nfv_sched import policy
 from nfv_sched import rules
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import scenario as scenarios
@@ -137,7 +136,7 @@ def _read(config_files: Sequence[str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def defaults(config_files: Sequence[str] = ()) -> Iterator[model.Defaults]:
+def defaults(config_files: Sequence[str] = ()) -> Iterator[scenarios.Defaults]:
     """Within this context, Nova's configuration has nfv-sched enabled.
 
     Afterwards it is as before, also after an error.
@@ -155,7 +154,7 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[model.Defaults]:
         if config_files:
             stack.enter_context(_read(config_files))
         _set_defaults(stack)
-        yield model.Defaults(
+        yield scenarios.Defaults(
             switch_label=CONF.nfv_sched.vswitch_label,
             node_prefix=CONF.nfv_sched.node_label_prefix,
             cpu_ratio=CONF.initial_cpu_allocation_ratio,

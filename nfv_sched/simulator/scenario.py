@@ -11,7 +11,6 @@ import os_traits
 
 from nfv_sched.cloud import occupied
 from nfv_sched.cloud import snapshot
-from nfv_sched.network import usage
 from nfv_sched.rules import base
 from nfv_sched.rules import place as rule_place
 from nfv_sched.simulator import actions
@@ -27,8 +26,6 @@ CELL = 'cell1'
 #: Traits that Nova's libvirt driver always reports.
 DRIVER_TRAITS = frozenset((os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY,))
 
-_SWITCH_LABEL = 'nfv_vswitch'
-_NODE_PREFIX = 'nfv_node'
 # Chosen by the user who asks, not by the cloud.
 _OPTIONS_OF_USER = {('nfv_sched', 'expose_reasons')}
 
@@ -84,6 +81,30 @@ class HostServices(ty.NamedTuple):
     router_ports: int = 1
     other_ports: int = 0
     other_rules: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """Values of Nova's configuration for hosts of which nothing else is said.
+
+    :ivar switch_label: label of NUMA nodes with a virtual switch
+    :ivar node_prefix: prefix of the labels of single NUMA nodes
+    :ivar cpu_ratio: shared vCPUs per shared CPU
+    :ivar ram_ratio: memory overcommitment
+    :ivar disk_ratio: disk overcommitment
+    :ivar zone: availability zone of hosts whose aggregates have none
+    """
+
+    switch_label: str = 'nfv_vswitch'
+    node_prefix: str = 'nfv_node'
+    cpu_ratio: float = 4.0
+    ram_ratio: float = 1.0
+    disk_ratio: float = 1.0
+    zone: str = 'nova'
+
+
+#: Those of Nova and nfv-sched.
+DEFAULTS = Defaults()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,8 +248,9 @@ def label_names(cloud: snapshot.Cloud) -> base.Names:
     Files that are not from a reader of Nova's databases may lack them.
     """
     options = cloud.options.get('nfv_sched', {})
-    return base.Names(options.get('vswitch_label') or _SWITCH_LABEL,
-                      options.get('node_label_prefix') or _NODE_PREFIX)
+    return base.Names(
+        options.get('vswitch_label') or DEFAULTS.switch_label,
+        options.get('node_label_prefix') or DEFAULTS.node_prefix)
 
 
 def places_of(

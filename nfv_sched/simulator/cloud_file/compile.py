@@ -22,7 +22,7 @@ _NO_USE = {'num_instances': '0', 'io_workload': '0', 'failed_builds': '0'}
 
 def scenario(cloud: model.Cloud, steps: Sequence[actions.Step], path: str,
              settings: Iterable[scenarios.Setting],
-             defaults: model.Defaults) -> scenarios.Scenario:
+             defaults: scenarios.Defaults) -> scenarios.Scenario:
     """Return the snapshot that a cloud file means, and its steps.
 
     :param cloud: the contents, with ``groups``

@@ -26,6 +26,7 @@ from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import schema
 from nfv_sched.simulator.cloud_file import topology
 from nfv_sched.simulator.cloud_file import values
+from nfv_sched.simulator import scenario as scenarios
 
 _MAX_HOSTS = 100_000
 _DEFAULT_NODES = 2
@@ -42,7 +43,7 @@ class Hosts:
     """
 
     def __init__(self, cloud: model.Cloud, found: problems.Problems,
-                 defaults: model.Defaults):
+                 defaults: scenarios.Defaults):
         self._cloud = cloud
         self._found = found
         self._defaults = defaults

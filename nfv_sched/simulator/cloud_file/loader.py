@@ -44,7 +44,7 @@ class _Loader:
     :param check_extra_spec: as for :func:`loads`
     """
 
-    def __init__(self, found: problems.Problems, defaults: model.Defaults,
+    def __init__(self, found: problems.Problems, defaults: scenarios.Defaults,
                  check_extra_spec: Callable[[str, str], str | None]):
         self._found = found
         self._defaults = defaults
@@ -214,7 +214,7 @@ def _accept(name: str, value: str) -> str | None:
 
 
 def loads(text: str, path: str = '<text>',
-          defaults: model.Defaults = model.Defaults(),
+          defaults: scenarios.Defaults = scenarios.DEFAULTS,
           check_extra_spec: Callable[[str, str], str | None] = _accept,
           ) -> scenarios.Scenario:
     """Read a cloud and its steps from YAML text.
@@ -243,11 +243,11 @@ def loads_steps(text: str, path: str, cloud: snapshot.Cloud,
     :raises InputError: if anything is wrong with the text
     """
     data, marks = cloud_text.parse(text, path)
-    return _Loader(problems.Problems(path, marks), model.Defaults(),
+    return _Loader(problems.Problems(path, marks), scenarios.DEFAULTS,
                    check_extra_spec).load_steps(data, cloud)
 
 
-def load(path: str, defaults: model.Defaults = model.Defaults(),
+def load(path: str, defaults: scenarios.Defaults = scenarios.DEFAULTS,
          check_extra_spec: Callable[[str, str], str | None] = _accept,
          ) -> scenarios.Scenario:
     """Read a cloud and its steps from a YAML file.

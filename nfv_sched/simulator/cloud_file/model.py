@@ -286,26 +286,6 @@ class ServerGroup:
     max_server_per_host: values.Positive | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Defaults:
-    """Defaults of the configuration for the hosts of a file.
-
-    :ivar switch_label: label of NUMA nodes with a virtual switch
-    :ivar node_prefix: prefix of the labels of single NUMA nodes
-    :ivar cpu_ratio: shared vCPUs per shared CPU
-    :ivar ram_ratio: memory overcommitment
-    :ivar disk_ratio: disk overcommitment
-    :ivar zone: availability zone of hosts whose aggregates have none
-    """
-
-    switch_label: str = 'nfv_vswitch'
-    node_prefix: str = 'nfv_node'
-    cpu_ratio: float = 4.0
-    ram_ratio: float = 1.0
-    disk_ratio: float = 1.0
-    zone: str = 'nova'
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
     """The contents of a file of steps, for a cloud that is there already.

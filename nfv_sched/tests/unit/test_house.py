@@ -71,6 +71,20 @@ THREAD_POLICY = ['cloud/occupied.py', 'simulator/restore_servers.py']
 #: What is free -> what it is worked out from.
 FREE = {('total', 'used'), ('dedicated', 'pinned'), ('pcpuset', 'pinned_cpus')}
 
+#: The package that reads cloud files, and what others may use of it: whose
+#: contents are a snapshot and steps by then.
+CLOUD_FILE = 'simulator/cloud_file/'
+CLOUD_FILE_USES = {
+    # Opens files, and reports what is wrong with them.
+    '': {'loader', 'problems', 'text'},
+    # The types of steps are those of the file.
+    'simulator/actions.py': {'schema', 'values'},
+    # Sizes are written as in a cloud file.
+    'cmd/flavor_file.py': {'values'},
+}
+#: Parts of texts and names that are the package's own.
+CLOUD_FILE_WORDS = re.compile(r'HostGroup|\brules\)')
+
 #: Requirements that no module of the product imports: pbr makes the version.
 UNIMPORTED = {'pbr'}
 
@@ -272,6 +286,27 @@ def is_part(node: ast.AST, names) -> bool:
         or is_part(node.value, names))
 
 
+def cloud_file_words(root: pathlib.Path) -> list[str]:
+    """Return what modules know of the vocabulary of a cloud file."""
+    package = f'nfv_sched.{CLOUD_FILE[:-1].replace("/", ".")}'
+    found = []
+    for path, source in modules(root):
+        if path.startswith(('tests/', CLOUD_FILE)):
+            continue
+        allowed = CLOUD_FILE_USES[''] | CLOUD_FILE_USES.get(path, set())
+        for name in imported(source):
+            below = name.removeprefix(f'{package}.')
+            if is_below(name, [package]) and (
+                    below.partition('.')[0] not in allowed):
+                found.append(f'{path}: {name}')
+        for node in ast.walk(source):
+            word = {ast.Name: 'id', ast.Attribute: 'attr',
+                    ast.Constant: 'value'}.get(type(node))
+            if word and CLOUD_FILE_WORDS.search(str(getattr(node, word))):
+                found.append(f'{path}:{node.lineno}')
+    return found
+
+
 def entry_points(root: pathlib.Path) -> dict[str, dict[str, str]]:
     """Group of entry points -> name -> what it is, by ``setup.cfg``.
 
@@ -416,6 +451,10 @@ class HouseTest(base.TestCase):
         """What Nova may change is behind an adapter."""
         self.assertEqual([], beyond_adapters(ROOT))
 
+    def test_words_of_a_cloud_file(self):
+        """A cloud file is a snapshot and steps for all who do not read it."""
+        self.assertEqual([], cloud_file_words(ROOT))
+
     def test_what_the_numa_filters_do_without(self):
         """They work where Neutron's client cannot be imported."""
         code = ('import sys; import nfv_sched.filters.nfv_topology, '
@@ -532,6 +571,25 @@ class ChecksTest(base.TestCase):
                      'from nova.objects import fields'):
             self.assertEqual(
                 [], beyond_adapters(self.root(filters__odd=text)), text)
+
+    def test_cloud_file_words(self):
+        package = 'nfv_sched.simulator.cloud_file'
+        for text in (
+                f'from {package} import model', f'import {package}.model',
+                f'from {package}.model import HostGroup',
+                f'def late():\n    from {package} import compile',
+                'host: model.HostGroup', "name = f'({count} rules)'",
+                "name = '(5 rules)'"):
+            self.assertTrue(cloud_file_words(self.root(
+                advice__odd=text)), text)
+            self.assertEqual([], cloud_file_words(self.root(
+                simulator__cloud_file__odd=text, tests__odd=text)), text)
+        for text in (f'from {package} import loader',
+                     f'from {package} import problems',
+                     'from nfv_sched.simulator import scenario',
+                     "text = '5 rules'"):
+            self.assertEqual(
+                [], cloud_file_words(self.root(advice__odd=text)), text)
 
     def test_single(self):
         for own, plugin, found in (

@@ -17,10 +17,10 @@ import pathlib
 import tempfile
 
 from nfv_sched.simulator.cloud_file import loader
-from nfv_sched.simulator.cloud_file import model
 from nfv_sched.simulator.cloud_file import problems
 from nfv_sched.simulator.cloud_file import values
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import scenario
 from nfv_sched.tests.unit.simulator import base
 
 # Line numbers below count on this.
@@ -213,7 +213,7 @@ class LoaderTestCase(base.SimulatorTestCase):
     def problems(self, text: str) -> str:
         error = self.assertRaises(
             problems.InputError, loader.loads, text, 'cloud.yaml',
-            model.Defaults(), nova_api.extra_spec_problem)
+            scenario.DEFAULTS, nova_api.extra_spec_problem)
         for problem in error.problems:
             self.assertNotIn('\n', problem)
         return str(error)
