@@ -24,7 +24,6 @@ import typing as ty
 
 from nova import exception
 from nova import objects
-from nova.objects import fields
 import os_resource_classes as orc
 import os_traits
 from oslo_utils import timeutils
@@ -35,9 +34,6 @@ from nfv_sched.simulator import nova_api
 from nfv_sched.simulator import placement
 from nfv_sched.simulator import scenario
 
-#: What a host that is given no more can run.
-X86_64 = ((fields.Architecture.X86_64, fields.HVType.KVM,
-           fields.VMMode.HVM),)
 HYPERTHREADING = os_traits.HW_CPU_HYPERTHREADING
 DISABLED = os_traits.COMPUTE_STATUS_DISABLED
 _NO_PLACES: Mapping[str, Sequence[int]] = {}
@@ -80,7 +76,7 @@ def compute_node(number: int, record: snapshot.Host,
         stats=dict(record.stats), numa_topology=topology_json,
         supported_hv_specs=[
             objects.HVSpec.from_list(list(each))
-            for each in record.supported or X86_64],
+            for each in record.supported or scenario.X86_64],
         pci_device_pools=None, cpu_allocation_ratio=record.cpu_ratio,
         ram_allocation_ratio=record.memory_ratio,
         disk_allocation_ratio=record.disk_ratio, mapped=1,

@@ -23,6 +23,9 @@ NetworkService = ty.Literal['ovs', 'ovn', 'none']
 
 #: Cell of a host of which none is known.
 CELL = 'cell1'
+#: Virtual machines of a host of which nothing else is known: architecture,
+#: hypervisor and mode.
+X86_64 = (('x86_64', 'kvm', 'hvm'),)
 #: Traits that Nova's libvirt driver always reports.
 DRIVER_TRAITS = frozenset((os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY,))
 

@@ -15,8 +15,6 @@ from nfv_sched.simulator.cloud_file import pci
 from nfv_sched.simulator import scenario as scenarios
 
 _HYPERVISOR_VERSION = 8002000
-#: What a host that is given no more can run.
-_X86_64 = (('x86_64', 'kvm', 'hvm'),)
 _NO_USE = {'num_instances': '0', 'io_workload': '0', 'failed_builds': '0'}
 
 
@@ -33,6 +31,7 @@ def scenario(cloud: model.Cloud, steps: Sequence[actions.Step], path: str,
     of_host = scenarios.aggregates_by_host(aggregates)
     zone = cloud.options.get('DEFAULT', {}).get(
         'default_availability_zone', defaults.zone)
+    ours = cloud.options.get('nfv_sched', {})
     networks = {name: _network(network)
                 for name, network in cloud.networks.items()}
     groups = {name: _server_group(group)
@@ -49,10 +48,10 @@ def scenario(cloud: model.Cloud, steps: Sequence[actions.Step], path: str,
     return scenarios.Scenario(
         cloud=snapshot.Cloud(
             taken='', source=path, options={
-                **cloud.options, 'nfv_sched': {
-                    'vswitch_label': defaults.switch_label,
-                    'node_label_prefix': defaults.node_prefix,
-                    **cloud.options.get('nfv_sched', {})}},
+                **cloud.options, 'nfv_sched': {**ours, 'vswitch_label': str(
+                    ours.get('vswitch_label', defaults.switch_label)),
+                    'node_label_prefix': str(ours.get(
+                        'node_label_prefix', defaults.node_prefix))}},
             hosts=tuple(hosts), flavors=tuple(_flavors(cloud)),
             aggregates=aggregates, groups=tuple(groups.values()), moves=(),
             consumers={}, networks=tuple(networks.values()),
@@ -179,7 +178,7 @@ def _host(name: str, group: model.HostGroup,
         zone=scenarios.zone_of(aggregates, name, zone),
         aggregates=tuple([each.name for each in aggregates
                           if each.uuid in in_aggregates]),
-        hypervisor_version=_HYPERVISOR_VERSION, supported=_X86_64,
+        hypervisor_version=_HYPERVISOR_VERSION, supported=scenarios.X86_64,
         cpu_info=json.dumps({'arch': 'x86_64'}), stats=_NO_USE,
         # With vcpu_pin_set the same CPUs are shared and dedicated.
         vcpus=sum(len(node.shared | node.dedicated) for node in group.nodes),

@@ -7,6 +7,7 @@ from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
 from nfv_sched.cloud import sound
 from nfv_sched.simulator.cloud_file import loader
+from nfv_sched.simulator import engine
 from nfv_sched.simulator import examples
 from nfv_sched.simulator import record
 from nfv_sched.simulator import scenario
@@ -155,3 +156,20 @@ class StepsOfSnapshotTest(base.SimulatorTestCase):
                 for port in server.ports])
             load, = state.loads().values()
             self.assertEqual(5, load.usage.rules)
+
+    def test_detach(self):
+        """By either name of a network."""
+        lan = scenario.stable_uuid('network', 'lan')
+        cloud = snapshots.cloud([snapshots.host()], [snapshots.server(
+            ports=tuple([snapshot.Port(id=uuid, network=lan)
+                         for uuid in (uuids.one, uuids.two, uuids.three)]))])
+        steps = loader.loads_steps(
+            'networks: {lan: {tunneled: true}}\nsteps:\n'
+            f'- {{detach: vm, network: {lan}}}\n'
+            '- {detach: vm, network: lan}\n', 'steps.yaml', cloud)
+        with start.started(cloud, scenario=steps) as state:
+            result = engine.Simulation(state).run()
+            self.assertEqual([True, True],
+                             [each.ok for each in result.outcomes])
+            self.assertEqual([uuids.one], [
+                port.id for port in state.servers['vm'].ports])
