@@ -81,16 +81,12 @@ def cloud(state: states.State) -> snapshot.Cloud:
 def _host(state: states.State, host: compute.ComputeHost,
           load: network.Load) -> snapshot.Host:
     node, before = host.node, host.record
-    aggregates = state.scenario.cloud.aggregates
     used = load.usage
     return snapshot.Host(
         name=host.name, hypervisor=node.hypervisor_hostname, uuid=node.uuid,
         cell=before.cell, enabled=before.enabled, mapped=before.mapped,
         disabled_reason=before.disabled_reason, up=not host.down,
-        zone=scenarios.zone_of(aggregates, host.name,
-                               nova_api.CONF.default_availability_zone),
-        aggregates=tuple([each.name for each in aggregates
-                          if host.name in each.hosts]),
+        zone=before.zone, aggregates=before.aggregates,
         hypervisor_type=node.hypervisor_type,
         hypervisor_version=node.hypervisor_version,
         supported=tuple(tuple(each.to_list())

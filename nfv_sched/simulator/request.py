@@ -149,11 +149,13 @@ def _zone(state: states.State, wanted: Wanted) -> str | None:
     if wanted.stored:
         return wanted.zone
     zone = wanted.zone or nova_api.CONF.default_schedule_zone
-    if zone and not wanted.force and not any(
-            scenario.zone_of(state.scenario.cloud.aggregates, name,
-                             nova_api.CONF.default_availability_zone) == zone
-            for name, host in state.hosts.items() if host.record.enabled):
-        raise servers.Refused(f'there is no availability zone {zone!r}')
+    if zone and not wanted.force:
+        zones = scenario.zones_of(state.scenario.cloud.aggregates)
+        default = nova_api.CONF.default_availability_zone
+        if not any(zones.get(name, default) == zone
+                   for name, host in state.hosts.items()
+                   if host.record.enabled):
+            raise servers.Refused(f'there is no availability zone {zone!r}')
     return zone
 
 

@@ -2,7 +2,7 @@
 """A snapshot with what a simulation adds to it: steps, and names for them."""
 
 import collections
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 import dataclasses
 import typing as ty
 import uuid
@@ -29,6 +29,7 @@ X86_64 = (('x86_64', 'kvm', 'hvm'),)
 #: Traits that Nova's libvirt driver always reports.
 DRIVER_TRAITS = frozenset((os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY,))
 
+_UNKNOWN = 'unknown'
 # Chosen by the user who asks, not by the cloud.
 _OPTIONS_OF_USER = {('nfv_sched', 'expose_reasons')}
 
@@ -169,7 +170,10 @@ class Scenario:
 def of_snapshot(cloud: snapshot.Cloud) -> Scenario:
     """Return the scenario of a snapshot, without steps."""
     return Scenario(
-        cloud=cloud,
+        cloud=dataclasses.replace(cloud, aggregates=tuple([
+            each if each.uuid else dataclasses.replace(
+                each, uuid=stable_uuid('aggregate', each.name))
+            for each in cloud.aggregates])),
         settings=tuple([
             Setting(group=section, name=name, value=value)
             for section, options in cloud.options.items()
@@ -278,7 +282,8 @@ def places_of(
 def network_of(port: snapshot.Port) -> snapshot.Network:
     """Return the network of a port; its vNIC type is that of the port."""
     return snapshot.Network(
-        id=port.network, name=port.network or 'unknown',
+        id=port.network or stable_uuid('network', _UNKNOWN),
+        name=port.network or _UNKNOWN,
         physnet=port.physnet, vnic_type=port.vnic_type)
 
 
@@ -321,13 +326,15 @@ def aggregates_by_host(
     return uuids
 
 
-def zone_of(aggregates: Sequence[snapshot.Aggregate], host: str,
-            default: str) -> str:
-    """Return the availability zone of a host.
+def zones_of(aggregates: Iterable[snapshot.Aggregate]) -> dict[str, str]:
+    """Return the availability zone of each host that an aggregate gives one.
 
-    :param host: name of the host
-    :param default: zone of hosts whose aggregates have none
+    :returns: by name of the host; the first aggregate counts
     """
-    zones = (aggregate.metadata.get('availability_zone')
-             for aggregate in aggregates if host in aggregate.hosts)
-    return next(filter(None, zones), default)
+    zones: dict[str, str] = {}
+    for aggregate in aggregates:
+        zone = aggregate.metadata.get('availability_zone')
+        if zone:
+            for name in aggregate.hosts:
+                zones.setdefault(name, zone)
+    return zones

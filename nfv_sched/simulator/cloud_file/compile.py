@@ -29,8 +29,13 @@ def scenario(cloud: model.Cloud, steps: Sequence[actions.Step], path: str,
     """
     aggregates = tuple(map(_aggregate, cloud.aggregates))
     of_host = scenarios.aggregates_by_host(aggregates)
-    zone = cloud.options.get('DEFAULT', {}).get(
-        'default_availability_zone', defaults.zone)
+    titles: dict[str, list[str]] = {}
+    for aggregate in aggregates:
+        for name in aggregate.hosts:
+            titles.setdefault(name, []).append(aggregate.name)
+    zones = scenarios.zones_of(aggregates)
+    zone = str(cloud.options.get('DEFAULT', {}).get(
+        'default_availability_zone', defaults.zone))
     ours = cloud.options.get('nfv_sched', {})
     networks = {name: _network(network)
                 for name, network in cloud.networks.items()}
@@ -39,9 +44,11 @@ def scenario(cloud: model.Cloud, steps: Sequence[actions.Step], path: str,
     service = _network_service(cloud)
     hosts, services, places, alike = [], {}, {}, {}
     for group in cloud.groups:
+        template = _template(group, service)
         for name in group.names:
-            hosts.append(_host(name, group, service, of_host.get(name, ()),
-                               aggregates, zone))
+            hosts.append(_host(
+                name, template, frozenset(of_host.get(name, ())),
+                zones.get(name, zone), tuple(titles.get(name, ()))))
             services[name] = _services(group)
             places[name] = group.places
             alike[name] = group.name
@@ -159,25 +166,14 @@ def _server_group(group: model.ServerGroup) -> snapshot.Group:
 # Hosts
 
 
-def _host(name: str, group: model.HostGroup,
-          service: scenarios.NetworkService, in_aggregates: Iterable[str],
-          aggregates: Sequence[snapshot.Aggregate],
-          zone: str) -> snapshot.Host:
-    """Return an empty host.
-
-    :param in_aggregates: UUIDs of its aggregates
-    :param aggregates: all aggregates
-    :param zone: availability zone of hosts whose aggregates have none
-    """
-    uuid = scenarios.stable_uuid('host', name)
+def _template(group: model.HostGroup,
+              service: scenarios.NetworkService) -> snapshot.Host:
+    """Return an empty host of a group, without what is its own."""
     services = _services(group)
     memory = sum(node.memory for node in group.nodes)
     return snapshot.Host(
-        name=name, hypervisor=name, uuid=uuid, cell=scenarios.CELL,
+        name='', hypervisor='', uuid='', cell=scenarios.CELL,
         enabled=not group.disabled,
-        zone=scenarios.zone_of(aggregates, name, zone),
-        aggregates=tuple([each.name for each in aggregates
-                          if each.uuid in in_aggregates]),
         hypervisor_version=_HYPERVISOR_VERSION, supported=scenarios.X86_64,
         cpu_info=json.dumps({'arch': 'x86_64'}), stats=_NO_USE,
         # With vcpu_pin_set the same CPUs are shared and dedicated.
@@ -188,13 +184,28 @@ def _host(name: str, group: model.HostGroup,
         disk_ratio=group.disk_allocation_ratio, nodes=group.nodes,
         devices=group.devices,
         providers=(snapshot.Provider(
-            uuid=uuid, name=name, inventories=_inventories(group, memory),
-            traits=_traits(group), aggregates=frozenset(in_aggregates)),),
+            uuid='', name='', inventories=_inventories(group, memory),
+            traits=_traits(group)),),
         network=snapshot.HostNetwork(
             vswitch_ports=(services.dhcp_servers + services.other_ports +
                            services.routers * services.router_ports),
             security_rules=0, routers=services.routers,
             dhcp_servers=None if service == 'ovn' else services.dhcp_servers))
+
+
+def _host(name: str, template: snapshot.Host, in_aggregates: frozenset[str],
+          zone: str, titles: tuple[str, ...]) -> snapshot.Host:
+    """Return a host of a group.
+
+    :param in_aggregates: UUIDs of its aggregates
+    :param titles: names of its aggregates
+    """
+    uuid = scenarios.stable_uuid('host', name)
+    root, = template.providers
+    return dataclasses.replace(
+        template, name=name, hypervisor=name, uuid=uuid, zone=zone,
+        aggregates=titles, providers=(dataclasses.replace(
+            root, uuid=uuid, name=name, aggregates=in_aggregates),))
 
 
 def _inventories(group: model.HostGroup,
