@@ -52,7 +52,7 @@ def hosts(scenario: scenarios.Scenario) -> Iterator[
     without_placement = not any(host.providers for host in cloud.hosts)
     # Else a host without provider is one that Placement does not know.
     unread = cloud.unread(snapshot.MissingKind.PROVIDERS)
-    totals = occupied.totals(cloud)
+    totals = functools.cache(lambda: occupied.totals(cloud))
     factory = _Factory(scenario)
     for number, record in enumerate(scenarios.hosts_of(cloud), 1):
         wrong = list(_problems(record))
@@ -70,7 +70,8 @@ def hosts(scenario: scenarios.Scenario) -> Iterator[
             providers = list(_providers(record))
         elif without_placement or record.uuid in unread:
             root = host.provider(
-                occupied.reserved_memory(record, totals[record.name].memory),
+                occupied.reserved_memory(
+                    record, totals()[record.name].memory),
                 aggregates.get(record.name, set()))
             providers = [root, *_devices_in_placement(host)]
         else:

@@ -64,7 +64,7 @@ def restore(state: states.State, found: snapshot.Cloud) -> None:
 
 
 def _server(state: states.State, name: str, found: snapshot.Server,
-            networks: Mapping[tuple[str, str | None], snapshot.Network]
+            networks: dict[tuple[str, str | None], snapshot.Network]
             ) -> servers.Server:
     host = state.hosts.get(found.host) if found.host else None
     status = STATUSES.get(found.state, found.state.upper())
@@ -76,11 +76,22 @@ def _server(state: states.State, name: str, found: snapshot.Server,
         cell=host.record.cell if host else None,
         reason=found.fault or None, image=found.image,
         ports=[network.Port(
-            port.id, networks.get((port.network, port.vnic_type)) or
-            scenarios.network_of(port),
+            port.id, _network(port, networks),
             scenarios.security_groups_of(port.rules))
             for port in found.ports or ()],
         work_out=functools.partial(_work_out, state, found))
+
+
+def _network(
+    port: snapshot.Port,
+    networks: dict[tuple[str, str | None], snapshot.Network],
+) -> snapshot.Network:
+    """Return the network of a port; all ports on it share one."""
+    network = networks.get((port.network, port.vnic_type))
+    if network is None:
+        network = networks[port.network, port.vnic_type] = (
+            scenarios.network_of(port))
+    return network
 
 
 def _allocate(state: states.State, server: servers.Server,

@@ -4,6 +4,7 @@
 import collections
 from collections.abc import Iterable, Mapping
 import dataclasses
+import functools
 import typing as ty
 import uuid
 
@@ -55,6 +56,7 @@ class SecurityGroup:
     rules: int
 
 
+@functools.lru_cache(maxsize=1024)
 def security_groups_of(rules: int | None) -> tuple[SecurityGroup, ...]:
     """Return security groups with so many rules in sum.
 
