@@ -38,6 +38,7 @@ _END = 'Not from nfv-sched\n'
 _CALLS = {
     'Reason': slice(1, 4),
     'RequestError': slice(1, 2),
+    'Fault': slice(1, 2),
     '_allowed': slice(0, 1),  # of filters/network.py
 }
 # Too little of a text is constant for it to say which entry is about it.
@@ -71,9 +72,6 @@ def _texts(tree):
         if name in _CALLS:
             yield from _in_order(
                 [_constants(arg) for arg in node.args[_CALLS[name]]])
-        elif name == 'append' and getattr(
-                node.func.value, 'id', '') == 'errors':
-            yield from _constants(node.args[0])
 
 
 def _reasons():
