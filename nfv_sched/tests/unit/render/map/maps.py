@@ -63,7 +63,7 @@ def odd():
         snapshot.Host(name='plain', hypervisor='plain', uuid='p', up=False),
     ], [
         snapshots.server('alone', {0: [1]}, 'full', fields=dict(
-            thread_policy='isolate')),
+            cpu_policy='dedicated', thread_policy='isolate')),
         snapshots.server('emulated', {0: [2]}, 'full', fields=dict(
             reserved=frozenset([18]))),
         snapshots.server('one', {0: [3]}, 'full'),
