@@ -208,6 +208,11 @@ def _nearest(hosts: tuple[values.Host, ...]) -> tuple[str, ...]:
     return tuple(host.name for host in order[:NEAREST])
 
 
+# Length of one part of a request for people: the longest extra spec that the
+# API takes is shown whole.
+_PART = 600
+
+
 def _text(asked: request.Asked) -> str:
     """What is asked for, for people."""
     flavor = asked.flavor
@@ -227,4 +232,4 @@ def _text(asked: request.Asked) -> str:
         parts.append(f'server group {asked.group}')
     parts += [f'hint {key}={",".join(value)}'
               for key, value in sorted(asked.hints.items())]
-    return ', '.join(parts)
+    return ', '.join(words.short(part, _PART) for part in parts)

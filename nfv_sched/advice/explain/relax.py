@@ -173,7 +173,7 @@ def _try(state: states.State, change: Change) -> values.Relaxation | None:
     if result.reason is not None:
         return None
     return values.Relaxation(
-        text=change.text, hosts=len(result.passed),
+        text=words.short(change.text), hosts=len(result.passed),
         host=result.places[0].host)
 
 

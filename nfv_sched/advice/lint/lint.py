@@ -41,6 +41,7 @@ from nfv_sched import policy as nfv_policy
 from nfv_sched import request as nfv_request
 from nfv_sched import rules as nfv_rules
 from nfv_sched.rules import base
+from nfv_sched import text
 
 #: All rules.
 RULES = (
@@ -90,6 +91,9 @@ _LAST = ('no host', 'no host by rules')
 _ONCE = ('value refused', 'key refused', 'contradictions',
          'refused by Nova', *_LAST)
 
+# The longest key that the API takes.
+_LONGEST_KEY = 255
+
 # Images of the kinds that a flavor can be made for: memory encryption takes
 # UEFI, and of some models firmware without a state.
 _IMAGES = ({'hw_firmware_type': 'uefi'},
@@ -132,12 +136,13 @@ def findings(subject: values.Subject) -> list[Found]:
         if len(subject.flavor.extra_specs) > nfv_policy.MOST_SPECS and found:
             break
         for each in dict.fromkeys(rule.find(subject)):
-            if rule.name in _ONCE and each.key in errors:
+            key = text.short(each.key, _LONGEST_KEY)
+            if rule.name in _ONCE and key in errors:
                 continue
             found.append(Found(
                 flavor=subject.flavor.name, rule=rule.name,
-                severity=each.severity, key=each.key, finding=each.text,
-                do=each.do))
+                severity=each.severity, key=key,
+                finding=text.short(each.text), do=text.short(each.do)))
     return sorted(found, key=lambda each: values.SEVERITIES.index(
         each.severity))
 

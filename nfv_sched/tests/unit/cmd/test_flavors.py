@@ -167,6 +167,22 @@ class LintTest(base.CommandTestCase):
         self.assertEqual((code, ''), (found, err))
         return out
 
+    def test_long_extra_specs(self):
+        """Neither command prints them whole."""
+        good = next(each for each in CLOUD.flavors if each.name == 'good')
+        for key, value in (('nfv:vswitch_numa_affinity', 'x' * 100_000),
+                           ('trait:CUSTOM_' + 'X' * 100_000, 'required'),
+                           ('foo' * 50_000, 'x' * 100_000)):
+            cloud = dataclasses.replace(CLOUD, flavors=(dataclasses.replace(
+                good, extra_specs={**good.extra_specs, key: value}),))
+            file.save(cloud, self.file)
+            for command in (('flavor', 'lint'), ('explain', 'flavor')):
+                for form in ('table', 'json'):
+                    code, out, err = self.run_command(
+                        *command, 'good', '--from', self.file, '-f', form)
+                    self.assertEqual((3, ''), (code, err))
+                    self.assertLess(len(out), 10_000)
+
     def findings(self, *args, code=0):
         document = json.loads(self.lint(*args, '-f', 'json', code=code))
         return [(each['flavor'], each['severity'], each['rule'])

@@ -128,7 +128,7 @@ CASES = {
         broken(E, 'hw:gr\xf6\xdfe', {'hw:gr\xf6\xdfe': '1'}),
         broken(E, 'a/b', {'a/b': '1'}),
         broken(E, '', {'': '1'}),
-        broken(E, 'x' * 256, {'x' * 256: '1'}),
+        broken(E, 'x' * 127, {'x' * 256: '1'}),
         broken(E, 'mine:x', {'mine:x': 'x' * 256}),
         fine({'mine:x': 'x' * 255, 'x' * 255: '', 'a b-c.d_e:F': '1'})),
     'value refused': (
