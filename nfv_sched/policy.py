@@ -20,8 +20,11 @@ decided here.
 from collections.abc import Mapping
 import dataclasses
 import difflib
+import functools
 import re
 import typing as ty
+
+from nfv_sched import extensions
 
 STRICT = 'strict'
 PREFER = 'prefer'
@@ -131,11 +134,18 @@ def _shown_key(key: str) -> str:
     return key if _PLAIN_KEY.fullmatch(key) else shown(key)
 
 
+@functools.cache
+def keys() -> frozenset[str]:
+    """The extra specs that the rules read; see ``Rule.keys``."""
+    declared = (getattr(cls, 'keys', ())
+                for cls in extensions.classes('nfv_sched.rules'))
+    return frozenset().union(
+        *(each for each in declared if isinstance(each, tuple)))
+
+
 def _known_keys() -> dict[str, str]:
     """The keys that exist, up to their first dot -> the key for messages."""
-    from nfv_sched import rules  # it imports this module
-    return {known[:known.find('.') + 1] or known: known
-            for known in rules.keys()}
+    return {known[:known.find('.') + 1] or known: known for known in keys()}
 
 
 def _nearest(key: str, known: Mapping[str, str]) -> str | None:

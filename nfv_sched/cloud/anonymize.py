@@ -22,6 +22,7 @@ import typing as ty
 import uuid
 
 from nfv_sched.cloud import snapshot
+from nfv_sched import conf
 from nfv_sched.ledger import names as ledger_names
 from nfv_sched.rules import base
 from nfv_sched.rules import place
@@ -123,9 +124,18 @@ class _Anonymizer:
 
     def __init__(self, cloud: snapshot.Cloud):
         # Imports Nova, which takes seconds.
+        from nfv_sched import filters
+        from nfv_sched.nova import scheduler
         from nfv_sched.nova import vocabulary
+        from nfv_sched import weights
+        conf.register_opts(scheduler.CONF)
         self._vocabulary = vocabulary
-        self._keep = vocabulary.words()
+        self._keep = vocabulary.words().union(
+            (ledger_names.PORTS, ledger_names.RULES, ledger_names.TRAIT,
+             place.VSWITCH),
+            # Aggregates override some of them.
+            vocabulary.options('nfv_sched'),
+            vocabulary.classes(filters, weights))
         self._cloud = cloud
         options = cloud.options.get('nfv_sched', {})
         self._labels = base.Names(

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words that Nova, Placement and nfv-sched define, and that name nobody."""
+"""Words that Nova and Placement define, and that name nobody."""
 
 import functools
 import importlib
 import inspect
 import pkgutil
 import re
+import types
 
 from nova.api.validation.extra_specs import validators
 from nova.compute import task_states
@@ -18,14 +19,7 @@ from nova.scheduler import weights
 import os_resource_classes
 import os_traits
 
-from nfv_sched import conf as nfv_conf
-from nfv_sched import filters as nfv_filters
-from nfv_sched.ledger import names as ledger_names
 from nfv_sched.nova import scheduler
-from nfv_sched.rules import place
-from nfv_sched import weights as nfv_weights
-
-nfv_conf.register_opts(scheduler.CONF)
 
 # Of values and keys that are in no list that can be read from Nova.
 _OTHERS = """
@@ -77,8 +71,6 @@ def words() -> frozenset[str]:
     for trait in os_traits.get_traits():
         # As libvirt calls features of CPUs.
         names.update(trait.lower().split('_'))
-    names.update((ledger_names.PORTS, ledger_names.RULES, ledger_names.TRAIT,
-                  place.VSWITCH))
     for module in (vm_states, task_states, network_model):
         names.update(value for name, value in vars(module).items()
                      if name.isupper() and isinstance(value, str))
@@ -89,22 +81,20 @@ def words() -> frozenset[str]:
     # As drivers report them.
     names.update(map(str.upper, fields.HVType.ALL))
     names.update(image_meta.ImageMetaProps.fields)
-    # Aggregates override some of them.
-    names.update(options('nfv_sched'))
     validators.load_validators()
     for key, validator in validators.VALIDATORS.items():
         if key.startswith(('hw', 'os:', 'quota:', 'pci_', 'accel:', 'group_',
                            'capabilities:', 'aggregate_', 'nfv:', 'hide_')):
             names.update(re.findall(r'[\w-]+', re.sub(r'\{.*?\}', '', key)))
             names.update(map(str, validator.value.get('enum', ())))
-    names.update(_classes())
+    names.update(classes(filters, weights))
     return frozenset(names)
 
 
-def _classes() -> set[str]:
+def classes(*packages: types.ModuleType) -> set[str]:
     """Return the names of filters, weighers and of their modules."""
     names = set()
-    for package in (filters, weights, nfv_filters, nfv_weights):
+    for package in packages:
         for info in pkgutil.iter_modules(package.__path__):
             module = importlib.import_module(
                 f'{package.__name__}.{info.name}')

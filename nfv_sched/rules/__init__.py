@@ -63,9 +63,3 @@ def faults(extra_specs: Mapping[str, ty.Any]) -> list[policy.Fault]:
     for cls in classes():
         found += cls.faults(extra_specs)
     return found
-
-
-@functools.cache
-def keys() -> frozenset[str]:
-    """The extra specs that the rules read; see ``base.Rule.keys``."""
-    return frozenset(key for cls in classes() for key in cls.keys)

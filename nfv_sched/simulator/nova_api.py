@@ -58,8 +58,6 @@ with warnings.catch_warnings():
     from nova import servicegroup
     from nova.virt import hardware
     from nova import weights
-    import os_resource_classes
-    import os_traits
     import oslo_messaging as messaging
     from oslo_serialization import jsonutils
 
@@ -100,13 +98,6 @@ claim_resources = scheduler_utils.claim_resources
 _PCIStatus = objects.fields.PciDeviceStatus
 # Of PCI devices that the host does not have any more.
 _LOST = (_PCIStatus.REMOVED, _PCIStatus.DELETED)
-
-#: What Placement knows from the beginning.
-STANDARD_TRAITS = frozenset(os_traits.get_traits())
-STANDARD_CLASSES = frozenset(os_resource_classes.STANDARDS)
-
-#: Microversion of Placement for the allocation requests.
-ALLOCATION_REQUEST_VERSION = '1.36'
 
 # Request filters that ask a service.
 _ONLINE_REQUEST_FILTERS = frozenset((

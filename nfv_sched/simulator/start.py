@@ -23,6 +23,7 @@ from nfv_sched.simulator.cloud_file import text as cloud_text
 from nfv_sched.simulator import configuration
 from nfv_sched.simulator import network
 from nfv_sched.simulator import nova_api
+from nfv_sched.simulator import placement
 from nfv_sched.simulator import restore_servers
 from nfv_sched.simulator import scenario as scenarios
 from nfv_sched.simulator import state as states
@@ -93,10 +94,10 @@ def restored(cloud: snapshot.Cloud,
         # the snapshot, asks by itself are not missing.
         state.placement.set_names(
             None if cloud.traits is None else cloud.traits.union(
-                name for name in nova_api.STANDARD_TRAITS
+                name for name in placement.STANDARD_TRAITS
                 if name.startswith('COMPUTE_')),
             None if cloud.resource_classes is None else
-            cloud.resource_classes | nova_api.STANDARD_CLASSES)
+            cloud.resource_classes | placement.STANDARD_CLASSES)
         restore_servers.restore(state, cloud)
     except (ValueError, exception.NovaException) as e:
         # Nova's objects have enumerations, of hypervisors and the like.

@@ -55,8 +55,8 @@ class State:
         self.context = nova_api.admin_context()
         self.placement = placement.Placement()
         if scenario.new_hosts:
-            self.placement.set_names(nova_api.STANDARD_TRAITS,
-                                     nova_api.STANDARD_CLASSES)
+            self.placement.set_names(placement.STANDARD_TRAITS,
+                                     placement.STANDARD_CLASSES)
         self.hosts: dict[str, compute.ComputeHost] = {}
         self.servers: dict[str, servers.Server] = {}
         self.groups: dict[str, list[str]] = {}

@@ -9,6 +9,9 @@ Allocations = model.Allocations
 Inventory = resource_provider.Inventory
 Placement = model.Placement
 Provider = resource_provider.Provider
+STANDARD_CLASSES = model.STANDARD_CLASSES
+STANDARD_TRAITS = model.STANDARD_TRAITS
+
 Query = queries.Query
 Unknown = queries.Unknown
 allocations_of = model.allocations_of

@@ -24,8 +24,9 @@ import types
 import typing as ty
 
 from nova import exception
+import os_resource_classes
+import os_traits
 
-from nfv_sched.simulator import nova_api
 from nfv_sched.simulator.placement import queries
 from nfv_sched.simulator.placement import requirements
 from nfv_sched.simulator.placement import resource_provider
@@ -39,6 +40,13 @@ Unknown = queries.Unknown
 
 #: UUID of a provider -> resource class -> amount.
 Allocations = Mapping[str, Mapping[str, int]]
+
+#: Names that every Placement knows.
+STANDARD_TRAITS = frozenset(os_traits.get_traits())
+STANDARD_CLASSES = frozenset(os_resource_classes.STANDARDS)
+
+#: Microversion for the allocation requests.
+ALLOCATION_REQUEST_VERSION = '1.36'
 
 # Most candidates of one host if the query has no limit.
 _MANY = 1000
@@ -195,7 +203,7 @@ class Placement:
             for provider in self._trees[root]:
                 summaries[provider.uuid] = provider.summary()
         self.queries.append((query, len(answer)))
-        return requests, summaries, nova_api.ALLOCATION_REQUEST_VERSION
+        return requests, summaries, ALLOCATION_REQUEST_VERSION
 
     def claim_resources(self, context: ty.Any, consumer_uuid: str,
                         alloc_request: Mapping, project_id: str,
@@ -308,7 +316,7 @@ class Placement:
         return tuple([
             Unknown(queries.TRAIT, name) for name in sorted(
                 forbidden - self._carried(queries.TRAIT)
-                - nova_api.STANDARD_TRAITS)])
+                - STANDARD_TRAITS)])
 
     def _carried(self, kind: str) -> set[str]:
         """Return the traits, or resource classes, of all providers."""

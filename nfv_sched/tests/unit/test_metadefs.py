@@ -27,7 +27,6 @@ from nfv_sched import conf
 from nfv_sched import metadefs
 from nfv_sched.network import limits
 from nfv_sched import policy
-from nfv_sched import rules
 from nfv_sched.tests import base
 from nfv_sched import validators as nfv_validators
 from nfv_sched.weights import all_weighers
@@ -107,7 +106,7 @@ class TestFlavors(base.TestCase):
         """None is missing, and none is there that Nova would refuse."""
         all_ends = {'': [''], 'N': ['0', '1', '2', '3'],
                     'PLACE': ['vswitch', 'osd']}
-        for known in rules.keys():
+        for known in policy.keys():
             dot = known.find('.') + 1
             key, ends = known, all_ends['']
             if dot:

@@ -15,7 +15,6 @@ from nova.api.validation.extra_specs import validators
 from nova import exception
 
 from nfv_sched import policy
-from nfv_sched import rules
 from nfv_sched.tests import base
 from nfv_sched import validators as nfv_validators
 
@@ -74,7 +73,7 @@ class TestValidators(base.TestCase):
         """What the API takes the scheduler knows, and no more."""
         names = {v.name.partition('{')[0]
                  for v in nfv_validators.register()}
-        known = {key[:key.find('.') + 1] or key for key in rules.keys()}
+        known = {key[:key.find('.') + 1] or key for key in policy.keys()}
         self.assertEqual(known, {
             name for name in names if name.startswith(policy.NAMESPACE)})
         for key in ('nfv:vswitch_affinity', 'nfv:numa_node', 'nfv:nonsense'):

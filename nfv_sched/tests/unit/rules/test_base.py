@@ -116,7 +116,7 @@ class TestFound(tests_base.TestCase):
         self.assertEqual({
             'nfv:vswitch_numa_affinity', 'nfv:pci_numa_affinity',
             'nfv:shared_vcpu', 'nfv:numa_node.N', 'nfv:numa_affinity.PLACE',
-            'nfv:numa_anti_affinity.PLACE'}, rules.keys())
+            'nfv:numa_anti_affinity.PLACE'}, policy.keys())
 
     def test_of(self):
         self.assertEqual((), rules.of(asked({})))
