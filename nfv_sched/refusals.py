@@ -24,7 +24,6 @@ from nova import exception
 from oslo_context import context as oslo_context
 from oslo_log import log as logging
 
-from nfv_sched.cloud import snapshot
 from nfv_sched import conf
 from nfv_sched.journal import entry
 from nfv_sched.journal import writer
@@ -149,11 +148,11 @@ def _entry(seconds, request_id, server, before, request, flavor, name, passes,
             for (each, reason), hosts in found.items()))
 
 
-def _flavor(flavor) -> snapshot.Flavor | None:
+def _flavor(flavor) -> entry.RefusedFlavor | None:
     """What the journal keeps of a ``nova.objects.Flavor``."""
     if flavor is None:
         return None
-    return snapshot.Flavor(
+    return entry.RefusedFlavor(
         name=fields.get(flavor, 'name') or '',
         id=fields.get(flavor, 'flavorid') or '',
         vcpus=fields.get(flavor, 'vcpus') or 0,

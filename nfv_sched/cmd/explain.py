@@ -22,11 +22,11 @@ from oslo_utils import uuidutils
 
 from nfv_sched.advice import by_api
 from nfv_sched.advice import journal
-from nfv_sched.cloud import codec
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import journal as cmd_journal
 from nfv_sched.cmd import source
+from nfv_sched.journal import entry
 from nfv_sched.render import journal as journal_render
 from nfv_sched.simulator import progress
 
@@ -249,7 +249,7 @@ examples:
             return 0
         if parsed_args.formatter in cli.DOCUMENTS:
             self.app.stdout.write(cli.document(
-                list(map(codec.encode, self._refusals)),
+                list(map(entry.encode, self._refusals)),
                 parsed_args.formatter))
             return 0
         return cli.Lister.produce_output(

@@ -12,14 +12,13 @@
 """An entry of the journal, as a value and as a line of JSON."""
 
 from collections.abc import Iterable
+from collections.abc import Mapping
 import dataclasses
+import functools
 import hashlib
 import json
+import types
 import typing as ty
-
-from nfv_sched.cloud import codec
-from nfv_sched.cloud import snapshot
-from nfv_sched import files
 
 #: Of the format. Changes when older tools would misread it; they refuse the
 #: entries that have keys unknown to them.
@@ -83,6 +82,20 @@ class Earlier:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedFlavor:
+    """The flavor of a refused server.
+
+    :ivar memory: MiB
+    """
+
+    name: str
+    id: str = ''
+    vcpus: int
+    memory: int
+    extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """A server for which a filter of nfv-sched removed the last host.
 
@@ -113,7 +126,7 @@ class Refusal:
     before: tuple[str, ...] = ()
     project: str = ''
     move: bool = False
-    flavor: snapshot.Flavor | None = None
+    flavor: RefusedFlavor | None = None
     filter: str
     passes: tuple[Pass, ...] = ()
     reasons: tuple[Reason, ...] = ()
@@ -145,6 +158,25 @@ class Lost:
 _KINDS: dict[str, type] = {'refusal': Refusal, 'lost': Lost}
 
 
+def encode(value: ty.Any) -> ty.Any:
+    """Return an entry as data for JSON, without what has its default.
+
+    :param value: an entry, or the value of a field of one
+    """
+    if dataclasses.is_dataclass(value):
+        data = {}
+        for field in dataclasses.fields(value):
+            content = getattr(value, field.name)
+            if content not in (field.default, {}):
+                data[field.name] = encode(content)
+        return data
+    if isinstance(value, tuple):
+        return [encode(each) for each in value]
+    if isinstance(value, Mapping):
+        return dict(sorted(value.items()))
+    return value
+
+
 def line(value: Refusal | Lost) -> bytes:
     """The line of an entry, with its end.
 
@@ -152,7 +184,7 @@ def line(value: Refusal | Lost) -> bytes:
     """
     name, = [name for name, kind in _KINDS.items() if isinstance(value, kind)]
     return json.dumps(
-        {'version': VERSION, name: codec.encode(value)},
+        {'version': VERSION, name: encode(value)},
         separators=(',', ':')).encode() + b'\n'
 
 
@@ -246,7 +278,34 @@ def parse(text: bytes) -> Refusal | Lost:
     if len(data) != 1 or not data.keys() <= _KINDS.keys():
         raise LineError('no entry that is known')
     (name, value), = data.items()
-    try:
-        return codec.decode(_KINDS[name], value)
-    except (codec.WrongError, files.LimitError) as exc:
-        raise LineError(str(exc)) from exc
+    return _decode(_KINDS[name], value)
+
+
+def _decode(hint: ty.Any, data: ty.Any) -> ty.Any:
+    """Return a value of a type for JSON data.
+
+    nova-scheduler copies entries, so this needs no library that only tools
+    have.
+
+    :raises LineError: if the data does not fit the type
+    """
+    if isinstance(hint, types.UnionType):  # a type, or None
+        return None if data is None else _decode(ty.get_args(hint)[0], data)
+    kind, args = ty.get_origin(hint) or hint, ty.get_args(hint)
+    if kind is tuple and isinstance(data, list):
+        return tuple([_decode(args[0], each) for each in data])
+    if kind is Mapping and isinstance(data, dict):
+        return {key: _decode(args[1], each) for key, each in data.items()}
+    if dataclasses.is_dataclass(kind) and isinstance(data, dict):
+        hints = _hints(kind)
+        try:
+            return kind(**{name: _decode(hints[name], each)
+                           for name, each in data.items()})
+        except (KeyError, TypeError) as exc:  # unknown, missing
+            raise LineError(f'no entry that is known: {exc}') from exc
+    if type(data) is not kind or kind is int and not 0 <= data < 1 << 63:
+        raise LineError(f'no entry that is known: not of type {hint}')
+    return data
+
+
+_hints = functools.cache(ty.get_type_hints)

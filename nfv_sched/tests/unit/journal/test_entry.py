@@ -16,10 +16,9 @@ import json
 
 import testtools
 
-from nfv_sched.cloud import snapshot
 from nfv_sched.journal import entry
 
-FLAVOR = snapshot.Flavor(
+FLAVOR = entry.RefusedFlavor(
     name='fw', id='7', vcpus=4, memory=4096,
     extra_specs={'hw:cpu_policy': 'dedicated', 'odd\nkey': '\udc80"'})
 
@@ -72,13 +71,24 @@ class LineTest(testtools.TestCase):
                 b'{"version": 1, "other": {}}', b'{"version": 1}',
                 b'{"version": 1, "refusal": {}}',
                 b'{"version": 1, "refusal": []}',
-                line.replace(b'"hosts":2', b'"hosts":"2"')):
+                line.replace(b'"hosts":2', b'"hosts":"2"'),
+                line.replace(b'"hosts":2', b'"hosts":2.0'),
+                line.replace(b'"hosts":2', b'"hosts":true'),
+                line.replace(b'"hosts":2', b'"hosts":-2'),
+                line.replace(b'"hosts":2', b'"hosts":2,"more":2'),
+                line.replace(b'"hosts":2,', b''),
+                line.replace(b'"vcpus":4', b'"vcpus":null'),
+                line.replace(b'"dedicated"', b'1'),
+                line.replace(b'"before":["uuid-0"]', b'"before":"uuid-0"')):
+            self.assertNotEqual(line, text)
             self.assertRaises(entry.LineError, entry.parse, text)
 
     def test_older_release(self):
         """A refusal that is not joined has no key that it does not know."""
         line = (
             b'{"version":1,"refusal":{"time":"t","server":"s","project":"p",'
+            b'"flavor":{"name":"f","id":"7","vcpus":4,"memory":1024,'
+            b'"extra_specs":{"a":"b","c":"d"}},'
             b'"filter":"F","reasons":[{"filter":"F","policy":"p","need":"n",'
             b'"hosts":["h"]}]}}\n')
         value = entry.parse(line)

@@ -15,12 +15,11 @@ import textwrap
 
 import testtools
 
-from nfv_sched.cloud import snapshot
 from nfv_sched.journal import entry
 from nfv_sched.render import journal
 from nfv_sched.tests.unit.journal import test_entry
 
-FLAVOR = snapshot.Flavor(
+FLAVOR = entry.RefusedFlavor(
     name='fw', vcpus=4, memory=4096,
     extra_specs={'nfv:b': '1', 'hw:cpu_policy': 'mixed'})
 
