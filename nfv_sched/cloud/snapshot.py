@@ -25,7 +25,9 @@ import dataclasses
 import enum
 import typing as ty
 
-from nfv_sched.cloud import codec
+import pydantic
+
+from nfv_sched import cpu_spec
 
 #: Of the format.
 VERSION = 2
@@ -44,12 +46,12 @@ EVACUATION = 'evacuation'
 ALLOCATED_TAGS = frozenset(('rp_uuids', 'parent_ifname'))
 
 # What numbers in a file may be, where it is not 0 or more.
-_Positive = ty.Annotated[int, range(1, 1 << 63)]
-_Signed = ty.Annotated[int, range(-1 << 63, 1 << 63)]
-_VCPUs = ty.Annotated[int, range(codec.MOST_CPUS)]
+_Positive = ty.Annotated[int, pydantic.Field(ge=1)]
+_Signed = ty.Annotated[int, pydantic.Field(ge=-1 << 63)]
+_VCPUs = ty.Annotated[int, pydantic.Field(le=cpu_spec.MOST_CPUS - 1)]
 # As Nova's databases have them.
-_Name = ty.Annotated[str, 255]
-_Devices = ty.Annotated[int, range(1, 1025)]
+_Name = ty.Annotated[str, pydantic.Field(max_length=255)]
+_Devices = ty.Annotated[int, pydantic.Field(ge=1, le=1024)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

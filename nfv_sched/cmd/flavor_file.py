@@ -24,10 +24,10 @@ import typing as ty
 
 from oslo_utils import units
 
-from nfv_sched.cloud import codec
 from nfv_sched.cloud import names
 from nfv_sched.cloud import snapshot
 from nfv_sched.cmd import source
+from nfv_sched import cpu_spec
 from nfv_sched import files
 from nfv_sched import policy
 
@@ -183,7 +183,7 @@ def _flavor(data: Mapping[str, ty.Any], name: str | None,
     specs = fields['extra_specs']
     return snapshot.Flavor(
         name=name, id=str(fields['id'] or ''),
-        vcpus=_number(fields['vcpus'], where, 'vcpus', 1, codec.MOST_CPUS),
+        vcpus=_number(fields['vcpus'], where, 'vcpus', 1, cpu_spec.MOST_CPUS),
         memory=_size(fields['memory'], where),
         disk=_size(fields['disk'], where, 'disk'),
         ephemeral=_size(fields['ephemeral'], where, 'ephemeral'),

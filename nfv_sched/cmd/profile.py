@@ -23,6 +23,7 @@ from nfv_sched.advice.profile import profile
 from nfv_sched.cmd import cli
 from nfv_sched.cmd import formats
 from nfv_sched.cmd import source
+from nfv_sched import cpu_spec
 from nfv_sched.machine import facts
 from nfv_sched.machine import read
 from nfv_sched.machine import values
@@ -112,7 +113,7 @@ def _switch_cores(text: str) -> int | dict[int, int]:
         if not colon:
             raise argparse.ArgumentTypeError(
                 f'{part!r} is not NODE:CORES, such as 0:2')
-        number = _whole(node, 0, facts.MOST_CPUS, 'NUMA node')
+        number = _whole(node, 0, cpu_spec.MOST_CPUS, 'NUMA node')
         if number in found:
             raise argparse.ArgumentTypeError(
                 f'NUMA node {number} is there twice')
@@ -378,7 +379,7 @@ def _add_guests(group: ty.Any) -> None:
         help=f'MB in a GB (default: {ceph.mb_per_gb})')
     group.add_argument(
         '--ceph-node', metavar='NODE',
-        type=lambda text: _whole(text, 0, facts.MOST_CPUS, 'NUMA node'),
+        type=lambda text: _whole(text, 0, cpu_spec.MOST_CPUS, 'NUMA node'),
         help='NUMA node of the OSDs (default: all)')
     group.add_argument(
         '--guest-gb', metavar='GB',

@@ -20,10 +20,9 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 
+from nfv_sched import cpu_spec
 from nfv_sched.machine import values
 
-#: More CPUs than that are an error in a file.
-MOST_CPUS = 1 << 16
 #: More NUMA nodes than that, no Linux has.
 MOST_NODES = 1 << 10
 #: More sibling threads of a core than that are an error, too.
@@ -174,7 +173,8 @@ def expect_threads(threads: Collection[int]) -> None:
             f'a core cannot have {len(threads)} sibling threads')
 
 
-def _expect_number(number: int, what: str, most: int = MOST_CPUS) -> None:
+def _expect_number(number: int, what: str,
+                   most: int = cpu_spec.MOST_CPUS) -> None:
     if not 0 <= number < most:
         raise values.MachineError(f'{what} {number} is out of range')
 

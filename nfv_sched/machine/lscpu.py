@@ -23,7 +23,7 @@ from collections.abc import Sequence
 import re
 import typing as ty
 
-from nfv_sched.cloud import codec
+from nfv_sched import cpu_spec
 from nfv_sched.machine import facts
 from nfv_sched.machine import values
 
@@ -175,7 +175,7 @@ def _fields(entries: ty.Any) -> Iterator[tuple[str, str]]:
 
 def _cpus(text: str) -> frozenset[int]:
     try:
-        return codec.cpus(text)
+        return cpu_spec.parse(text)
     except ValueError:
         raise values.MachineError(
             f'{text[:40]!r} is no list of CPUs') from None

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import os
 import re
 
-from nfv_sched.cloud import codec
+from nfv_sched import cpu_spec
 from nfv_sched.machine import facts
 from nfv_sched.machine import values
 
@@ -94,7 +94,7 @@ def _cpus(*path: str) -> frozenset[int]:
     """The CPUs in a file."""
     text = _text(*path)
     try:
-        return codec.cpus(text)
+        return cpu_spec.parse(text)
     except ValueError:
         raise values.MachineError(
             f'{os.path.join(*path)}: {text[:40]!r} is no list of CPUs'

@@ -25,7 +25,7 @@ from nova.virt import hardware
 from oslo_config import cfg
 from oslo_utils import strutils
 
-from nfv_sched.cloud import codec
+from nfv_sched import cpu_spec
 from nfv_sched import files
 from nfv_sched.machine import settings
 from nfv_sched.nova import flavors
@@ -86,7 +86,7 @@ def _cpus(text: str | None) -> frozenset[int]:
     :raises ValueError: if it has numbers that no CPU has: Nova would fill the
         memory with all up to them
     """
-    if text and flavors.cpu_count(text) > codec.MOST_CPUS:
+    if text and flavors.cpu_count(text) > cpu_spec.MOST_CPUS:
         raise ValueError(f'{text[:40]!r} has CPUs that no host has')
     return frozenset(hardware.parse_cpu_spec(text)) if text else frozenset()
 

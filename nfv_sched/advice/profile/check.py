@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import dataclasses
 
 from nfv_sched.advice.profile import profile
-from nfv_sched.cloud import codec
+from nfv_sched import cpu_spec
 from nfv_sched.machine import settings
 from nfv_sched.rules import base
 from nfv_sched.rules import place
@@ -86,8 +86,8 @@ def differences(has: settings.Settings, wants: settings.Settings,
         ('[compute] cpu_dedicated_set', has.dedicated, wants.dedicated),
     ):
         if one != other:
-            yield Difference(name, codec.cpu_list(one) or _NOT_SET,
-                             codec.cpu_list(other) or _NOT_SET)
+            yield Difference(name, cpu_spec.to_text(one) or _NOT_SET,
+                             cpu_spec.to_text(other) or _NOT_SET)
     if has.reserved_memory != wants.reserved_memory:
         yield Difference('reserved_host_memory_mb', str(has.reserved_memory),
                          str(wants.reserved_memory))

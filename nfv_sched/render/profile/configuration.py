@@ -19,7 +19,7 @@ from nfv_sched.advice.profile import check
 from nfv_sched.advice.profile import choices
 from nfv_sched.advice.profile import cpus
 from nfv_sched.advice.profile import profile as profiles
-from nfv_sched.cloud import codec
+from nfv_sched import cpu_spec
 
 _NAMES = {size: name for name, size in choices.PAGE_SIZES.items()}
 #: As TripleO had it, for each size of pages in KiB.
@@ -56,7 +56,7 @@ def _nova_conf(profile: profiles.Profile) -> Iterator[str]:
     for name, numbers in (('cpu_shared_set', settings.shared),
                           ('cpu_dedicated_set', settings.dedicated)):
         if numbers:
-            yield f'{name} = {codec.cpu_list(numbers)}'
+            yield f'{name} = {cpu_spec.to_text(numbers)}'
     yield ''
     yield '[neutron]'
     yield '# Add the physical networks that are there already.'
@@ -99,7 +99,7 @@ def kernel_arguments(profile: profiles.Profile) -> list[str]:
         found.append('intel_iommu=on')
     found.append('iommu=pt')
     if profile.isolated:
-        isolated = codec.cpu_list(profile.isolated)
+        isolated = cpu_spec.to_text(profile.isolated)
         found += [f'isolcpus={isolated}', f'nohz_full={isolated}',
                   f'rcu_nocbs={isolated}']
     return found
@@ -154,7 +154,7 @@ def tuned(profile: profiles.Profile) -> str:
     if not profile.isolated:
         return '# No CPU is isolated.\n# tuned-adm profile virtual-host\n'
     return ('# /etc/tuned/cpu-partitioning-variables.conf\n'
-            f'isolated_cores={codec.cpu_list(profile.isolated)}\n'
+            f'isolated_cores={cpu_spec.to_text(profile.isolated)}\n'
             '# Then: tuned-adm profile cpu-partitioning\n')
 
 
@@ -203,8 +203,8 @@ def variables(profile: profiles.Profile) -> dict[str, ty.Any]:
     """
     settings = profile.settings
     return {
-        'nfv_cpu_shared_set': codec.cpu_list(settings.shared),
-        'nfv_cpu_dedicated_set': codec.cpu_list(settings.dedicated),
+        'nfv_cpu_shared_set': cpu_spec.to_text(settings.shared),
+        'nfv_cpu_dedicated_set': cpu_spec.to_text(settings.dedicated),
         'nfv_reserved_host_memory_mb': settings.reserved_memory,
         'nfv_reserved_huge_pages':
             check.reserved_pages(settings.reserved_pages),
@@ -213,9 +213,9 @@ def variables(profile: profiles.Profile) -> dict[str, ty.Any]:
             {'name': name, 'numa_nodes': sorted(nodes)}
             for name, nodes in settings.physnets.items()],
         'nfv_kernel_arguments': ' '.join(kernel_arguments(profile)),
-        'nfv_isolated_cores': codec.cpu_list(profile.isolated),
-        'nfv_platform_cpus': codec.cpu_list(profile.cpus(cpus.PLATFORM)),
-        'nfv_ceph_cpus': codec.cpu_list(profile.cpus(cpus.CEPH)),
+        'nfv_isolated_cores': cpu_spec.to_text(profile.isolated),
+        'nfv_platform_cpus': cpu_spec.to_text(profile.cpus(cpus.PLATFORM)),
+        'nfv_ceph_cpus': cpu_spec.to_text(profile.cpus(cpus.CEPH)),
         'nfv_huge_pages': [
             {'node': node, 'size_kib': size, 'count': count}
             for size in profile.page_sizes

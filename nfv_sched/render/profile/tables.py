@@ -20,7 +20,7 @@ from nfv_sched.advice.profile import check
 from nfv_sched.advice.profile import choices
 from nfv_sched.advice.profile import cpus
 from nfv_sched.advice.profile import profile as profiles
-from nfv_sched.cloud import codec
+from nfv_sched import cpu_spec
 from nfv_sched.render.profile import configuration
 from nfv_sched.render import tables
 
@@ -46,7 +46,7 @@ def text(profile: profiles.Profile) -> str:
 def _by_node(profile: profiles.Profile) -> Iterator[Sequence[str]]:
     for function in cpus.FUNCTIONS:
         if profile.cpus(function):
-            yield (function, *(codec.cpu_list(node.cpus[function]) or _NONE
+            yield (function, *(cpu_spec.to_text(node.cpus[function]) or _NONE
                                for node in profile.nodes))
     yield ('memory kept', *(_mib(node.memory.kept)
                             for node in profile.nodes))
@@ -73,7 +73,7 @@ def _settings(profile: profiles.Profile) -> Iterator[str]:
     for name, numbers in (('cpu_shared_set', settings.shared),
                           ('cpu_dedicated_set', settings.dedicated)):
         if numbers:
-            yield f'[compute] {name} = {codec.cpu_list(numbers)}'
+            yield f'[compute] {name} = {cpu_spec.to_text(numbers)}'
     yield f'reserved_host_memory_mb = {settings.reserved_memory}'
     for value in check.reserved_pages(settings.reserved_pages):
         yield f'reserved_huge_pages = {value}'
@@ -106,7 +106,7 @@ def rows(profile: profiles.Profile) -> list[Sequence[ty.Any]]:
     found = []
     for node in profile.nodes:
         for function in cpus.FUNCTIONS:
-            numbers = codec.cpu_list(node.cpus[function])
+            numbers = cpu_spec.to_text(node.cpus[function])
             kept = (node.memory.kept or '') if (
                 function == cpus.PLATFORM) else ''
             pages = ' '.join(
@@ -129,7 +129,7 @@ def document(profile: profiles.Profile) -> dict[str, ty.Any]:
         'nodes': [{
             'number': node.number,
             'usable': node.usable,
-            'cpus': {function: codec.cpu_list(numbers)
+            'cpus': {function: cpu_spec.to_text(numbers)
                      for function, numbers in node.cpus.items()},
             'kept_memory_mib': node.memory.kept,
             'switch_memory_mib': node.memory.switch,
@@ -140,8 +140,8 @@ def document(profile: profiles.Profile) -> dict[str, ty.Any]:
                 for size, count in sorted(node.memory.pages.items())],
         } for node in profile.nodes],
         'nova': {
-            'cpu_shared_set': codec.cpu_list(settings.shared),
-            'cpu_dedicated_set': codec.cpu_list(settings.dedicated),
+            'cpu_shared_set': cpu_spec.to_text(settings.shared),
+            'cpu_dedicated_set': cpu_spec.to_text(settings.dedicated),
             'reserved_host_memory_mb': settings.reserved_memory,
             'reserved_huge_pages':
                 check.reserved_pages(settings.reserved_pages),
@@ -151,7 +151,7 @@ def document(profile: profiles.Profile) -> dict[str, ty.Any]:
         },
         'platform_memory_mib': profile.platform_memory,
         'kernel_arguments': configuration.kernel_arguments(profile),
-        'isolated_cores': codec.cpu_list(profile.isolated),
+        'isolated_cores': cpu_spec.to_text(profile.isolated),
         'ovs_other_config': configuration.ovs_options(profile),
         'osd_memory_mib': profile.ceph.osd_memory,
         'vcpus_per_osd': profile.vcpus_per_osd,

@@ -17,7 +17,7 @@ import typing as ty
 
 from oslo_utils import units
 
-from nfv_sched.cloud import codec
+from nfv_sched import cpu_spec
 from nfv_sched import policy
 from nfv_sched.simulator.cloud_file import schema
 
@@ -67,13 +67,13 @@ def parse_cpus(value: int | str) -> frozenset[int]:
             raise ValueError(
                 f'{policy.shown(text)} is not a CPU set such as 0-3,8')
         first, last = int(match[2]), int(match[3] or match[2])
-        if last < first or last >= codec.MOST_CPUS:
+        if last < first or last >= cpu_spec.MOST_CPUS:
             raise ValueError(
                 f'{policy.shown(part.strip())} is not a range of CPUs')
         # Spans may overlap, but need not.
         count += last - first + 1
-        if count > codec.MOST_CPUS:
-            raise ValueError(f'more than {codec.MOST_CPUS} CPUs')
+        if count > cpu_spec.MOST_CPUS:
+            raise ValueError(f'more than {cpu_spec.MOST_CPUS} CPUs')
         (out if match[1] else cpus).update(range(first, last + 1))
     return frozenset(cpus - out)
 

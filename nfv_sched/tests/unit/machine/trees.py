@@ -13,7 +13,7 @@
 
 import os
 
-from nfv_sched.cloud import codec
+from nfv_sched import cpu_spec
 
 
 def write(root, path, text):
@@ -36,13 +36,13 @@ def machine(root, nodes, offline=(), nics=(), sizes=(2048, 1048576),
     online = {cpu for _memory, cores in nodes.values() for core in cores
               for cpu in core}
     cpus = 'devices/system/cpu'
-    write(root, f'{cpus}/online', codec.cpu_list(online))
-    write(root, f'{cpus}/present', codec.cpu_list(online | set(offline)))
+    write(root, f'{cpus}/online', cpu_spec.to_text(online))
+    write(root, f'{cpus}/present', cpu_spec.to_text(online | set(offline)))
     if modalias:
         write(root, f'{cpus}/modalias', modalias)
     for socket, (number, (memory, cores)) in enumerate(nodes.items()):
         node = f'devices/system/node/node{number}'
-        write(root, f'{node}/cpulist', codec.cpu_list(
+        write(root, f'{node}/cpulist', cpu_spec.to_text(
             cpu for core in cores for cpu in core))
         write(root, f'{node}/meminfo',
               f'Node {number} MemTotal:  {memory * 1024} kB\n'
@@ -54,7 +54,7 @@ def machine(root, nodes, offline=(), nics=(), sizes=(2048, 1048576),
             for cpu in core:
                 folder = f'{cpus}/cpu{cpu}/topology'
                 write(root, f'{folder}/thread_siblings_list',
-                      codec.cpu_list(core))
+                      cpu_spec.to_text(core))
                 write(root, f'{folder}/physical_package_id', socket)
     os.makedirs(os.path.join(root, 'bus/pci/devices'), exist_ok=True)
     for address, names, node in nics:

@@ -15,7 +15,7 @@ from nfv_sched.advice.profile import ceph
 from nfv_sched.advice.profile import choices
 from nfv_sched.advice.profile import cpus
 from nfv_sched.advice.profile import memory
-from nfv_sched.cloud import codec
+from nfv_sched import cpu_spec
 from nfv_sched.render.profile import configuration
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.advice.profile import machines
@@ -26,7 +26,7 @@ _1G = 1048576
 
 def lists(profile):
     """Node -> function -> CPUs, of functions that there are."""
-    return [{function: codec.cpu_list(numbers)
+    return [{function: cpu_spec.to_text(numbers)
              for function, numbers in node.cpus.items() if numbers}
             for node in profile.nodes]
 
@@ -48,9 +48,9 @@ class HCGTest(base.TestCase):
         self.assertEqual([119, 125], [node.memory.guest_pages(_1G)
                                       for node in found.nodes])
         settings = found.settings
-        self.assertEqual('3,14,31,42', codec.cpu_list(settings.shared))
+        self.assertEqual('3,14,31,42', cpu_spec.to_text(settings.shared))
         self.assertEqual('4-13,15-27,32-41,43-55',
-                         codec.cpu_list(settings.dedicated))
+                         cpu_spec.to_text(settings.dedicated))
         self.assertEqual(12288, settings.reserved_memory)
         self.assertEqual({(0, _1G): 1, (1, _1G): 1}, settings.reserved_pages)
         self.assertEqual({'nfv_vswitch': {0}, 'nfv_node0': {0},
@@ -132,11 +132,11 @@ class TripleOTest(base.TestCase):
              'guests': '3-13,31-41'},
             {'platform': '14,42', 'switch': '15,43',
              'guests': '16-27,44-55'}], lists(found))
-        self.assertEqual('0,14,28,42', codec.cpu_list(found.settings.shared))
+        self.assertEqual('0,14,28,42', cpu_spec.to_text(found.settings.shared))
         self.assertEqual('3-13,16-27,31-41,44-55',
-                         codec.cpu_list(found.settings.dedicated))
+                         cpu_spec.to_text(found.settings.dedicated))
         self.assertEqual('1-13,15-27,29-41,43-55',
-                         codec.cpu_list(found.isolated))
+                         cpu_spec.to_text(found.isolated))
         self.assertEqual('3072,1024',
                          configuration.ovs_options(found)['dpdk-socket-mem'])
         self.assertEqual(4096, found.platform_memory)
@@ -169,7 +169,7 @@ class TripleOTest(base.TestCase):
 
     def test_own_shared_cores(self):
         found = machines.derive(layout=choices.EVERY_NODE, shared=True)
-        self.assertEqual('3,16,31,44', codec.cpu_list(found.settings.shared))
+        self.assertEqual('3,16,31,44', cpu_spec.to_text(found.settings.shared))
 
 
 class HyperConvergedTest(base.TestCase):
@@ -199,7 +199,7 @@ class HyperConvergedTest(base.TestCase):
             self.assertEqual(expected, [
                 found.ceph.guests, found.ceph.vcpus,
                 found.settings.reserved_memory, found.settings.cpu_ratio])
-            self.assertEqual('0-55', codec.cpu_list(found.settings.shared))
+            self.assertEqual('0-55', cpu_spec.to_text(found.settings.shared))
             self.assertEqual(frozenset(), found.settings.dedicated)
 
     def test_measured(self):

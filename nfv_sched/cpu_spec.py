@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parse and write lists of CPUs such as ``0-3,8``."""
+
+from collections.abc import Iterable
+
+#: CPUs of a host, and vCPUs, that can be told from one another.
+MOST_CPUS = 1 << 16
+
+
+def to_text(numbers: Iterable[int]) -> str:
+    """Return a list of CPUs.
+
+    :param numbers: 0 or more each, in any order
+    """
+    spans: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1] = spans[-1][0], number
+        else:
+            spans.append((number, number))
+    return ','.join(str(last) if first == last else f'{first}-{last}'
+                    for first, last in spans)
+
+
+def parse(text: str) -> frozenset[int]:
+    """Return the numbers in a list of CPUs.
+
+    :raises ValueError: if the text is not such a list, or has more than
+        ``MOST_CPUS``
+    """
+    cpus: set[int] = set()
+    count = 0
+    for part in text.split(',') if text else ():
+        first, dash, last = part.partition('-')
+        start = int(first)
+        end = int(last) if dash else start
+        if not 0 <= start <= end < MOST_CPUS:
+            raise ValueError(f'{part[:40]!r} is not a span of CPUs')
+        # Spans may overlap, but need not.
+        count += end - start + 1
+        if count > MOST_CPUS:
+            raise ValueError(f'more than {MOST_CPUS} CPUs')
+        cpus.update(range(start, end + 1))
+    return frozenset(cpus)
