@@ -93,7 +93,7 @@ def main() -> int:
             simulation.run()
             began = time.monotonic()
             found = explanation.explain(
-                simulation.state, 'large', request.Asked(
+                simulation.state, 'large', request.ExplainedRequest(
                     flavor=FLAVOR,
                     ports=((scenario.networks['vf'], ()),)),
                 relax_seconds=args.try_seconds)

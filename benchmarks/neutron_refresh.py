@@ -255,7 +255,7 @@ def measure(count, groups, size):
                 check(snapshot, count, groups)
                 pause = max(
                     neutron.CONF.nfv_sched.neutron_refresh_interval - wall,
-                    neutron.Refresher(
+                    neutron.NeutronRefresher(
                         neutron.CONF, recent.Memory()).rest(wall))
                 print(ROW % (
                     count, groups * RULES, name, requests,

@@ -42,7 +42,7 @@ _HALVES = re.compile(rb'\\u[dD][89a-fA-F]')
 _size = DEFAULT << 20
 
 
-class LimitError(ValueError):
+class FileLimitError(ValueError):
     """A file is beyond a limit; says which, and how to raise it."""
 
 
@@ -76,10 +76,10 @@ def max_yaml_items() -> int:
     return max_yaml_size() // _BYTES_PER_YAML_ITEM
 
 
-def beyond(what: str) -> LimitError:
+def beyond(what: str) -> FileLimitError:
     """Return the error for a file of more than, say, ``100 items``."""
-    return LimitError(f'has more than {what}; {OPTION} raises the limit, '
-                      f'now {_size >> 20} MiB')
+    return FileLimitError(f'has more than {what}; {OPTION} raises the limit, '
+                          f'now {_size >> 20} MiB')
 
 
 def read(path: str, size: int | None = None) -> bytes:
@@ -153,15 +153,15 @@ def check(data: ty.Any) -> None:
                 below.extend(each)
             elif isinstance(each, str):
                 if len(each) > MAX_TEXT:
-                    raise LimitError(
+                    raise FileLimitError(
                         f'has a text of more than {MAX_TEXT} characters')
             elif isinstance(each, int) and each.bit_length() > MAX_DIGITS * 3:
-                raise LimitError(
+                raise FileLimitError(
                     f'has a number of more than {MAX_DIGITS} digits')
         if not below:
             return
         level = below
-    raise LimitError(f'nested too deeply: more than {MAX_DEPTH} levels')
+    raise FileLimitError(f'nested too deeply: more than {MAX_DEPTH} levels')
 
 
 def _finite(text: str) -> float:

@@ -40,7 +40,7 @@ _READ_ERRORS = (urllib3.exceptions.HTTPError, http.client.HTTPException,
                 OSError, ValueError, zlib.error)
 
 
-class LimitError(requests.exceptions.RequestException):
+class HTTPLimitError(requests.exceptions.RequestException):
     """An answer that is too long, too slow, malformed or redirected away."""
 
 
@@ -78,7 +78,7 @@ def reason(error: BaseException) -> str:
     :param error: exception of keystoneauth1, or one that it did not expect
     """
     if isinstance(error, ks_exceptions.UnknownConnectionError) and isinstance(
-            error.original, LimitError):
+            error.original, HTTPLimitError):
         return str(error.original)  # without the URL
     if isinstance(error, MALFORMED) and not isinstance(error, OSError):
         return (f'malformed URL or answer: {error.__class__.__name__}: '
@@ -207,9 +207,9 @@ class _Adapter(ks_session.TCPKeepAliveAdapter):
             if isinstance(exc, requests.exceptions.RequestException):
                 raise
             if time.monotonic() >= _current.deadline:
-                raise LimitError(f'the answer was not complete after '
-                                 f'{seconds:g} s') from exc
-            raise LimitError(f'the answer is malformed: {exc}') from exc
+                raise HTTPLimitError(f'the answer was not complete after '
+                                     f'{seconds:g} s') from exc
+            raise HTTPLimitError(f'the answer is malformed: {exc}') from exc
         finally:
             _current.deadline = math.inf
         try:
@@ -236,8 +236,8 @@ def _check_redirect(request: requests.PreparedRequest,
     except ValueError:
         same = False
     if not same:
-        raise LimitError(f'{response.status_code} {response.reason}: '
-                         'redirected to another server')
+        raise HTTPLimitError(f'{response.status_code} {response.reason}: '
+                             'redirected to another server')
 
 
 def _origin(url: str) -> tuple[str | None, str | None, int | None]:
@@ -270,10 +270,10 @@ def _body(response: requests.Response) -> bytes:
             raise _too_long()
     # urllib3 before 2.0 does not check it.
     if response.raw.length_remaining:
-        raise LimitError('the answer is incomplete: '
-                         f'{response.raw.length_remaining} bytes are missing')
+        raise HTTPLimitError('the answer is incomplete: '
+                             f'{response.raw.length_remaining} bytes are missing')
     if decompress is not None and received and not decompress.eof:
-        raise LimitError('the answer is incomplete: its end is missing')
+        raise HTTPLimitError('the answer is incomplete: its end is missing')
     return b''.join(chunks)
 
 
@@ -288,9 +288,9 @@ def _decompressor(encoding: str) -> ty.Any:
         return None
     if encoding in ('gzip', 'x-gzip', 'deflate'):
         return zlib.decompressobj(zlib.MAX_WBITS | 32)
-    raise LimitError('the answer has a content encoding that was not '
-                     'requested')
+    raise HTTPLimitError('the answer has a content encoding that was not '
+                         'requested')
 
 
-def _too_long() -> LimitError:
-    return LimitError(f'the answer is longer than {ANSWER_BYTES} bytes')
+def _too_long() -> HTTPLimitError:
+    return HTTPLimitError(f'the answer is longer than {ANSWER_BYTES} bytes')

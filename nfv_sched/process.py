@@ -58,7 +58,7 @@ class Process:
         self.refusals: collections.deque[LoggedRefusal] = collections.deque(
             maxlen=20)
         self.ledger = reader.Latest()
-        self.journal = writer.Journal()
+        self.journal = writer.JournalWriter()
         self.network: sources.Sources | None = None
 
     def network_sources(

@@ -74,8 +74,8 @@ class Request:
     """
 
     policy: nfv_policy.NFVPolicy
-    guest: topology.Guest | None
-    pristine: topology.Guest | None
+    guest: topology.GuestTopology | None
+    pristine: topology.GuestTopology | None
     rules: tuple[base.Rule, ...]
     physnets: frozenset[str]
     tunneled: bool
@@ -85,7 +85,7 @@ class Request:
     demands: tuple[pci.Demand, ...]
     network_metadata: ty.Any
     error: reasons.Reason | None
-    nics: tuple[network_demand.NIC, ...]
+    nics: tuple[network_demand.RequestedNIC, ...]
     security_groups: tuple[str, ...]
     project: str | None
     plain: bool
@@ -131,7 +131,7 @@ class RequestNote:
     :ivar terms: value of ``ran`` -> ``decide.Terms``
     :ivar decisions: (``id`` of the terms, whether rules lower the CPU ratio
         of the host, its shape) -> ``decide.Decision``; and shape of the PCI
-        devices of a host -> ``pci.Devices``
+        devices of a host -> ``pci.CandidateDevices``
     :ivar instance: UUID of the server that is being placed
     :ivar before: UUIDs of the servers of the request that filters have looked
         at before it
@@ -161,7 +161,7 @@ class RequestNote:
         self.settings: DecisionOptions | None = None
         self.ran: tuple[str, ...] = ()
         self.terms: dict[tuple[str, ...], decide.Terms] = {}
-        self.decisions: dict[Hashable, decide.Decision | pci.Devices] = {}
+        self.decisions: dict[Hashable, decide.Decision | pci.CandidateDevices] = {}
         self.instance: str | None = None
         self.before: tuple[str, ...] = ()
         self.asked: float | None = None
@@ -171,7 +171,7 @@ class RequestNote:
         self.sources: sources.Sources | None = None
         self._key: tuple = ()
         self._extra_specs: dict = {}
-        self._pristine: topology.Guest | None = None
+        self._pristine: topology.GuestTopology | None = None
         self._parts: dict[type, object] = {}
 
     def part(self, kind: type[Part]) -> Part | None:
@@ -324,16 +324,16 @@ class _Properties:
         return default if value is None else value
 
 
-def _nics(networks: list, is_move: bool) -> tuple[network_demand.NIC, ...]:
+def _nics(networks: list, is_move: bool) -> tuple[network_demand.RequestedNIC, ...]:
     """The network interfaces of a request.
 
     For a new server whose request names no networks Nova picks one of the
     project's: ``AUTO_NETWORK``.
     """
     if not networks and not is_move:
-        return (network_demand.NIC(network_demand.AUTO_NETWORK),)
+        return (network_demand.RequestedNIC(network_demand.AUTO_NETWORK),)
     return tuple([
-        network_demand.NIC(*(fields.get(network, name) for name in (
+        network_demand.RequestedNIC(*(fields.get(network, name) for name in (
             'network_id', 'port_id', 'pci_request_id', 'device_profile')))
         for network in networks])
 

@@ -103,11 +103,11 @@ class Binding(ty.NamedTuple):
 class _Case(ty.NamedTuple):
     """One more guest, a host, and its allocation ratios."""
 
-    wanted: rooms.Wanted
-    room: rooms.Room
+    wanted: rooms.GuestRequest
+    room: rooms.FreeResources
     ratios: fit.Ratios
 
-    def fits(self, trials: 'Sequence[_Trial]' = ()) -> bool:
+    def fits(self, trials: 'Sequence[_BindingTrial]' = ()) -> bool:
         """Whether the guest fits without some things in its way."""
         case = self
         for trial in trials:
@@ -115,7 +115,7 @@ class _Case(ty.NamedTuple):
         return rooms.place(*case) is not None
 
 
-class _Trial(ty.NamedTuple):
+class _BindingTrial(ty.NamedTuple):
     """One thing that may be in the way of one more guest.
 
     :ivar without: the same guest and host without it
@@ -127,7 +127,7 @@ class _Trial(ty.NamedTuple):
     narrows: bool = False
 
 
-def of(wanted: rooms.Wanted, room: rooms.Room,
+def of(wanted: rooms.GuestRequest, room: rooms.FreeResources,
        ratios: fit.Ratios) -> tuple[Binding, ...]:
     """What of NUMA nodes, devices and policies keeps a guest off a host.
 
@@ -155,7 +155,7 @@ def of(wanted: rooms.Wanted, room: rooms.Room,
             trial.binding._replace(text=trial.binding.text + together)
             for trial in alone])
     if room.host is not None and request.guest is not None:
-        empty = _Case(_without_devices(wanted), rooms.Room(
+        empty = _Case(_without_devices(wanted), rooms.FreeResources(
             occupancy.empty(room.host), room.devices), ratios)
         if not empty.fits():
             return (Binding(
@@ -165,7 +165,7 @@ def of(wanted: rooms.Wanted, room: rooms.Room,
         BindingKind.SEVERAL, _lacking(case, trials), alone=False),)
 
 
-def _too_small(case: _Case, guest: topology.Guest,
+def _too_small(case: _Case, guest: topology.GuestTopology,
                host: topology.HostTopology) -> str:
     """What a host without other guests lacks."""
     cells, host_cells = len(guest.cells), len(host.cells)
@@ -174,7 +174,7 @@ def _too_small(case: _Case, guest: topology.Guest,
     return _lacking(case, list(_trials(case, empty=True)))
 
 
-def _confining(case: _Case, trials: list[_Trial]) -> str:
+def _confining(case: _Case, trials: list[_BindingTrial]) -> str:
     """Return which things together keep a guest from what is free.
 
     :returns: empty if it does not fit without them, either
@@ -187,12 +187,12 @@ def _confining(case: _Case, trials: list[_Trial]) -> str:
     return f'; {labels} rule out the rest'
 
 
-def _lacking(case: _Case, trials: list[_Trial]) -> str:
+def _lacking(case: _Case, trials: list[_BindingTrial]) -> str:
     """As few things as must be more for a guest to fit, as text."""
     return '; '.join(trial.binding.text for trial in _fewest(case, trials))
 
 
-def _fewest(case: _Case, trials: list[_Trial]) -> list[_Trial]:
+def _fewest(case: _Case, trials: list[_BindingTrial]) -> list[_BindingTrial]:
     """Return as few things as must be more for a guest to fit.
 
     Of things of which one is enough it is the first, but policies and networks
@@ -206,7 +206,7 @@ def _fewest(case: _Case, trials: list[_Trial]) -> list[_Trial]:
     return left
 
 
-def _trials(case: _Case, empty: bool = False) -> Iterator[_Trial]:
+def _trials(case: _Case, empty: bool = False) -> Iterator[_BindingTrial]:
     """Each thing that may be in the way of a guest.
 
     :param empty: whether the host has no other guests, so that what it has
@@ -223,7 +223,7 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_Trial]:
     if request.demands:
         yield _of_devices(wanted, room)
     if wanted.limited and (request.physnets or request.tunneled):
-        yield _Trial(
+        yield _BindingTrial(
             Binding(BindingKind.NETWORKS_NEAR,
                     'NUMA nodes near the networks needed'),
             lambda case: case._replace(wanted=_asking(
@@ -231,13 +231,13 @@ def _trials(case: _Case, empty: bool = False) -> Iterator[_Trial]:
                 tunnel_uncertain=False)), True)
 
 
-def _of_rules(wanted: rooms.Wanted) -> Iterator[_Trial]:
+def _of_rules(wanted: rooms.GuestRequest) -> Iterator[_BindingTrial]:
     """Each policy of the guest."""
     terms = wanted.terms
     if terms is None:
         return
     for rule in dict.fromkeys((*terms.rules, *terms.refusing)):
-        yield _Trial(
+        yield _BindingTrial(
             Binding(BindingKind.POLICY,
                     f'{rule.text} is not kept otherwise', rule.text),
             functools.partial(_without_rule, rule), True)
@@ -263,9 +263,9 @@ class _Cells(ty.NamedTuple):
 
 
 def _of_cells(
-    guest: topology.Guest, host: topology.HostTopology, ratios: fit.Ratios,
+    guest: topology.GuestTopology, host: topology.HostTopology, ratios: fit.Ratios,
     enough: _Cells,
-) -> Iterator[_Trial]:
+) -> Iterator[_BindingTrial]:
     """What the guest's NUMA nodes may lack."""
     cells, host_cells = guest.cells, host.cells
     free = [len(cell.free_cpus) for cell in host_cells]
@@ -276,34 +276,34 @@ def _of_cells(
     if any(dedicated):
         need = f'{_sum(dedicated)} pCPUs'
         if policy:
-            yield _Trial(Binding(
+            yield _BindingTrial(Binding(
                 BindingKind.THREADS, f'{need} with thread policy {policy} on '
                 f'{nodes} needed, {_sum(free)} free'), _any_threads, True)
         kind, name = BindingKind.CPUS, ''
         if sum(free) >= sum(dedicated):
             kind, name = BindingKind.CPUS_ON_NODES, nodes
-        yield _Trial(Binding(
+        yield _BindingTrial(Binding(
             kind, f'{need} on {nodes} needed, {_sum(free)} free', name),
-            enough.cpus)
+                   enough.cpus)
     size = cells[0].pagesize
     memory = Binding(BindingKind.MEMORY, '')
     if size:
         memory = Binding(
             BindingKind.PAGES, '', _PAGES.get(size) or f'{size} KiB')
     have = [fit.memory_free(cell, cells[0]) for cell in host_cells]
-    yield _Trial(memory._replace(
+    yield _BindingTrial(memory._replace(
         text=f'{_sum([cell.memory for cell in cells])} MiB of {memory.label} '
         f'on {nodes} needed, {_sum(have)} free'), enough.memory)
     shared = [cell.shared for cell in cells]
     if any(shared):
         have = [int(cell.shared * min(ratios.cpu, 1e6)) - cell.cpu_usage
                 for cell in host_cells]
-        yield _Trial(Binding(
+        yield _BindingTrial(Binding(
             BindingKind.SHARED_CPUS, f'{_sum(shared)} shared vCPUs on '
             f'{nodes} needed, {_sum(have)} free'), enough.shared)
 
 
-def _of_devices(wanted: rooms.Wanted, room: rooms.Room) -> _Trial:
+def _of_devices(wanted: rooms.GuestRequest, room: rooms.FreeResources) -> _BindingTrial:
     """The guest's PCI devices."""
     demands = wanted.request.demands
     devices = rooms.devices_of(wanted, room, None)
@@ -316,13 +316,13 @@ def _of_devices(wanted: rooms.Wanted, room: rooms.Room) -> _Trial:
         have = ' and '.join(
             str(devices.devices.free(number))
             for number in range(len(demands)))
-    return _Trial(
+    return _BindingTrial(
         Binding(kind, f'{need} needed, {have} free on the host',
                 demands[0].noun),
         lambda case: case._replace(wanted=_without_devices(case.wanted)))
 
 
-def _without_devices(wanted: rooms.Wanted) -> rooms.Wanted:
+def _without_devices(wanted: rooms.GuestRequest) -> rooms.GuestRequest:
     """The guest without PCI devices, and policies that concern them."""
     terms = wanted.terms
     if terms is not None:
@@ -335,7 +335,7 @@ def _sum(numbers: Sequence[int]) -> str:
     return ' + '.join(str(max(number, 0)) for number in numbers)
 
 
-def _asking(wanted: rooms.Wanted, **changes: ty.Any) -> rooms.Wanted:
+def _asking(wanted: rooms.GuestRequest, **changes: ty.Any) -> rooms.GuestRequest:
     """A guest whose request differs."""
     return dataclasses.replace(wanted, request=dataclasses.replace(
         wanted.request, **changes))
@@ -377,7 +377,7 @@ def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
 def _freed(case: _Case, **resources: bool) -> _Case:
     """Return the guest on a host with some resources free."""
     room = case.room
-    return case._replace(room=rooms.Room(
+    return case._replace(room=rooms.FreeResources(
         occupancy.freed(room.host, **resources), room.devices))
 
 

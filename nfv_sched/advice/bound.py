@@ -84,7 +84,7 @@ def bounds(
 
 
 def _bound(counting: capacity.Counting, flavor: snapshot.Flavor,
-           hosts: Sequence[capacity.Host]) -> Bound:
+           hosts: Sequence[capacity.CountedHost]) -> Bound:
     try:
         grants = counting.guest(by_api.without_devices(flavor)).grants
     except servers.Refused as exc:

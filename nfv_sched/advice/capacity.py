@@ -216,7 +216,7 @@ def counting_on(
             keep_ledgers=not empty)
 
 
-class Host(ty.NamedTuple):
+class CountedHost(ty.NamedTuple):
     """A host, as it is read once for all flavors.
 
     :ivar state: ``nova.scheduler.host_manager.HostState``
@@ -226,7 +226,7 @@ class Host(ty.NamedTuple):
 
     name: str
     state: ty.Any
-    room: rooms.Room
+    room: rooms.FreeResources
     root: str
 
 
@@ -277,7 +277,7 @@ class Counting:
                        state.manager.get_host_states_by_uuids(
                            state.context, None, None)]
 
-    def _read(self, host_state) -> Host:
+    def _read(self, host_state) -> CountedHost:
         host = self._state.hosts[host_state.host]
         devices = None
         if host_state.pci_stats is not None:
@@ -287,14 +287,14 @@ class Counting:
                 devices = pci_pools.PCIPools.read(
                     host.pci_tracker.stats.pools,
                     host.pci_tracker.occupied())
-        room = rooms.Room(
+        room = rooms.FreeResources(
             topology.host_topology(host_state.numa_topology), devices)
         try:
             room.key  # reads all of the record
         except topology.OddTopologyError:
             # As filters do, no guest with NUMA nodes is put there.
-            room = rooms.Room(None, devices)
-        return Host(host.name, host_state, room, host_state.uuid)
+            room = rooms.FreeResources(None, devices)
+        return CountedHost(host.name, host_state, room, host_state.uuid)
 
     def of(self, flavor: snapshot.Flavor,
            hosts: Collection[str] | None = None,
@@ -323,7 +323,7 @@ class Counting:
             ports=ports, uncounted=uncounted(flavor),
             unverified=guest.grants.unverified)
 
-    def hosts(self, names: Collection[str] | None = None) -> list[Host]:
+    def hosts(self, names: Collection[str] | None = None) -> list[CountedHost]:
         """The hosts.
 
         :param names: of those that count; None for all
@@ -332,7 +332,7 @@ class Counting:
                 if names is None or host.name in names]
 
     def guest(self, flavor: snapshot.Flavor,
-              image: Mapping[str, str] = NO_IMAGE) -> 'Guest':
+              image: Mapping[str, str] = NO_IMAGE) -> 'CountedGuest':
         """A guest of a flavor.
 
         :param image: properties of the image, that Nova can read
@@ -341,7 +341,7 @@ class Counting:
         """
         return self.guest_of(self._spec(flavor, image))
 
-    def guest_of(self, spec: objects.RequestSpec) -> 'Guest':
+    def guest_of(self, spec: objects.RequestSpec) -> 'CountedGuest':
         """A guest of a request.
 
         :param spec: the request; changed
@@ -349,7 +349,7 @@ class Counting:
         """
         if nova_scheduler.CONF.nfv_sched.ledger == 'placement':
             network_visit.placement_answered(spec, self._summaries)
-        return Guest(self._state, spec, self._filters, self._limits)
+        return CountedGuest(self._state, spec, self._filters, self._limits)
 
     @functools.cached_property
     def _summaries(self) -> Mapping[str, Mapping]:
@@ -362,8 +362,8 @@ class Counting:
 
         :raises servers.Refused: if Nova's API does not take the flavor
         """
-        server = servers.Server(flavor.name, flavor.name,
-                                project=self._project or nova_api.PROJECT)
+        server = servers.SimulatedServer(flavor.name, flavor.name,
+                                         project=self._project or nova_api.PROJECT)
         server.image_meta = nova_api.image_meta(image)
         ports = self._ports_of(flavor)
         server.ports = sim_request.requested_ports(
@@ -407,7 +407,7 @@ def _of_filter(name: str, text: str, is_mapped: bool = True) -> Binding:
         kind, text, name if kind is BindingKind.FILTER else '')
 
 
-class Guest:
+class CountedGuest:
     """One more guest of a flavor, and where it may go.
 
     :param filters: the filters of Nova and others that are asked
@@ -433,14 +433,14 @@ class Guest:
         note.sources = state.network.sources
         note.begin(0, spec)
         request = self._request = note.read(spec)
-        self.wanted = rooms.Wanted(
+        self.wanted = rooms.GuestRequest(
             request, terms.deciding(note, request),
             terms.limits_claim(note, request),
             terms.settings(note).sorting)
         self._counter = rooms.Counter(self.wanted)
         self._known: dict[ty.Hashable, tuple[Binding, ...]] = {}
 
-    def count(self, hosts: Sequence[Host]) -> dict[str, HostCapacity]:
+    def count(self, hosts: Sequence[CountedHost]) -> dict[str, HostCapacity]:
         """How many guests fit each host, by name of the host."""
         refusals = self.refusals([(host, occupancy.NOTHING) for host in hosts])
         found = {}
@@ -459,7 +459,7 @@ class Guest:
         return found
 
     def _bind_filters(self, counts: dict[str, HostCapacity],
-                      hosts: Sequence[Host]) -> None:
+                      hosts: Sequence[CountedHost]) -> None:
         """Add the filters that refuse one more guest on full hosts."""
         refusals = self.refusals([
             (host, self._more(counts[host.name].fits)) for host in hosts])
@@ -470,7 +470,7 @@ class Guest:
                     each._replace(alone=False) for each in (
                         *refusals[host.name], *counted.binding)))
 
-    def _count(self, host: Host,
+    def _count(self, host: CountedHost,
                refusals: Sequence[Binding]) -> HostCapacity:
         """Count the guests on one host.
 
@@ -523,7 +523,7 @@ class Guest:
                 and lack.name == _HYPERTHREADING and guest is not None
                 and (guest.isolates or guest.requires_siblings))
 
-    def _binding(self, room: rooms.Room,
+    def _binding(self, room: rooms.FreeResources,
                  ratios: fit.Ratios) -> tuple[Binding, ...]:
         """What of NUMA nodes and devices binds; once for like hosts."""
         key = (room.key, ratios)
@@ -533,7 +533,7 @@ class Guest:
                 self.wanted, room, ratios)
         return found
 
-    def _count_granted(self, host: Host, ratios: fit.Ratios,
+    def _count_granted(self, host: CountedHost, ratios: fit.Ratios,
                        limit: float) -> rooms.Count:
         """Count where Placement says which devices a guest gets."""
         scratch = self.grants.start(host.root)
@@ -551,7 +551,7 @@ class Guest:
             fits += 1
         return rooms.Count(fits, False, room)
 
-    def ratios(self, host: Host) -> fit.Ratios:
+    def ratios(self, host: CountedHost) -> fit.Ratios:
         """The allocation ratios of a host, lowered by the rules."""
         state = host.state
         cpu, ram = state.cpu_allocation_ratio, state.ram_allocation_ratio
@@ -566,7 +566,7 @@ class Guest:
     # -- filters
 
     def refusals(
-        self, hosts: Sequence[tuple[Host, occupancy.Amounts]],
+        self, hosts: Sequence[tuple[CountedHost, occupancy.Amounts]],
     ) -> dict[str, list[Binding]]:
         """The filters that refuse each host, by name of the host.
 
@@ -596,7 +596,7 @@ class Guest:
     def _more(self, guests: int) -> occupancy.Amounts:
         return occupancy.NOTHING.plus(occupancy.amounts(self.spec), guests)
 
-    def _fewer(self, host: Host, counted: HostCapacity) -> HostCapacity:
+    def _fewer(self, host: CountedHost, counted: HostCapacity) -> HostCapacity:
         """The count on a host that a filter refuses before it is full."""
         low, high = 1, counted.fits - 1  # number of guests it surely takes
         refusals: list[Binding] = []
@@ -620,7 +620,7 @@ class Guest:
                 for each in self._limits if each.concerns(self._request)}
 
     def limits_of(
-        self, host: Host, more: Mapping[str, int] = _NO_MORE,
+        self, host: CountedHost, more: Mapping[str, int] = _NO_MORE,
         used: placement.Placement | None = None,
     ) -> list[tuple[int, Binding]]:
         """How many guests each limit of ports and rules allows.
@@ -664,14 +664,14 @@ class Guest:
         return found
 
     @staticmethod
-    def _in_ledger(host: Host, resource_class: str,
+    def _in_ledger(host: CountedHost, resource_class: str,
                    used: placement.Placement) -> int | None:
         """What the ledger of a host has left; None if it has none."""
         provider = ledger_of(host, resource_class, used)
         return None if provider is None else provider.free(resource_class)
 
 
-def ledger_of(host: Host, resource_class: str, used: placement.Placement,
+def ledger_of(host: CountedHost, resource_class: str, used: placement.Placement,
               ) -> placement.Provider | None:
     """The resource provider of a host with its ledger, if it counts.
 

@@ -42,7 +42,7 @@ class Gain(ty.NamedTuple):
     guests: Mapping[str, int]
 
 
-def gain(cloud: snapshot.Cloud, plans: Sequence[rebalance.Plan],
+def gain(cloud: snapshot.Cloud, plans: Sequence[rebalance.RebalancePlan],
          update: ty.Callable[[int, int], None] = lambda done, total: None,
          ) -> Gain:
     """What the moves of plans leave for guests.
@@ -74,7 +74,7 @@ def gain(cloud: snapshot.Cloud, plans: Sequence[rebalance.Plan],
 
 
 def after(cloud: snapshot.Cloud,
-          plans: Iterable[rebalance.Plan]) -> snapshot.Cloud:
+          plans: Iterable[rebalance.RebalancePlan]) -> snapshot.Cloud:
     """A cloud as it is after the moves of plans.
 
     :param cloud: the cloud that the plans are for

@@ -28,11 +28,11 @@ BindingKind = binding.BindingKind
 MANY = 10 ** 6
 
 _KINDS = {
-    requirements.Kind.TRAIT: BindingKind.TRAIT,
-    requirements.Kind.FORBIDDEN_TRAIT: BindingKind.TRAIT,
-    requirements.Kind.AGGREGATE: BindingKind.AGGREGATE,
-    requirements.Kind.FORBIDDEN_AGGREGATE: BindingKind.ISOLATED_AGGREGATE,
-    requirements.Kind.RESOURCE: BindingKind.RESOURCE_CLASS,
+    requirements.RequirementKind.TRAIT: BindingKind.TRAIT,
+    requirements.RequirementKind.FORBIDDEN_TRAIT: BindingKind.TRAIT,
+    requirements.RequirementKind.AGGREGATE: BindingKind.AGGREGATE,
+    requirements.RequirementKind.FORBIDDEN_AGGREGATE: BindingKind.ISOLATED_AGGREGATE,
+    requirements.RequirementKind.RESOURCE: BindingKind.RESOURCE_CLASS,
 }
 _NAMED = (BindingKind.TRAIT, BindingKind.RESOURCE_CLASS)
 
@@ -226,7 +226,7 @@ class Grants:
 
     @staticmethod
     def _missing(tree: requirements.Tree,
-                 query: placement.Query) -> list[requirements.Missing]:
+                 query: placement.Query) -> list[requirements.UnmetRequirement]:
         """Return what a host misses, but devices of granular groups."""
         missing = [each for requirement in query.host_requirements
                    if (each := requirement.missing(tree))]
@@ -236,7 +236,7 @@ class Grants:
         return sorted(missing, key=lambda each: each.kind)
 
 
-def _binding(missing: requirements.Missing) -> Binding:
+def _binding(missing: requirements.UnmetRequirement) -> Binding:
     """Return what binds if a host misses something of Placement."""
     kind = _KINDS.get(missing.kind, BindingKind.PLACEMENT)
     return Binding(kind, sentences.shortage(missing),

@@ -40,21 +40,21 @@ class Footprint(ty.NamedTuple):
     allocations: Mapping[str, Mapping[str, int]]
 
 
-class Guest:
+class MovableGuest:
     """Servers that hosts treat alike, or new ones of a flavor.
 
     :param counted: one of them as :mod:`nfv_sched.advice.capacity` counts it
     :param fixed: whether live migration cannot move its PCI devices
     """
 
-    def __init__(self, counted: capacity.Guest, fixed: bool = False):
+    def __init__(self, counted: capacity.CountedGuest, fixed: bool = False):
         self.counted = counted
         self.fixed = fixed
         self.needs = counted.needs
         self._refused: dict[tuple[str, occupancy.Amounts], bool] = {}
 
     def refused(self, position: 'Position',
-                others: Iterable[capacity.Host] = ()) -> bool:
+                others: Iterable[capacity.CountedHost] = ()) -> bool:
         """Whether a filter that is not counted refuses a host.
 
         :param others: asked together with it, which is quicker
@@ -84,8 +84,8 @@ class Position:
     :ivar left: UUIDs of the servers that were here before and have left
     """
 
-    host: capacity.Host
-    room: rooms.Room
+    host: capacity.CountedHost
+    room: rooms.FreeResources
     used: placement.Placement
     load: occupancy.Amounts = occupancy.NOTHING
     carried: Mapping[str, int] = dataclasses.field(
@@ -100,14 +100,14 @@ class Position:
         return (self.room.key, self.load, tuple(sorted(self.carried.items())),
                 frozenset(self.came), self.left)
 
-    def put(self, guest: Guest, uuid: str | None = None,
+    def put(self, guest: MovableGuest, uuid: str | None = None,
             degrees: Mapping[str, float] = _NOTHING,
-            others: Iterable[capacity.Host] = ()) -> 'Position | None':
+            others: Iterable[capacity.CountedHost] = ()) -> 'Position | None':
         """Return the host with one more server.
 
         :param uuid: UUID of the server; None for a new one
         :param degrees: how far each policy must be kept at least
-        :param others: see :meth:`Guest.refused`
+        :param others: see :meth:`MovableGuest.refused`
         :returns: None if the host does not take it
         """
         counted, host = guest.counted, self.host
@@ -133,7 +133,7 @@ class Position:
                 **self.came, uuid: footprint})
 
     def _allocations(
-        self, guest: Guest, candidate: Mapping[str, ty.Any],
+        self, guest: MovableGuest, candidate: Mapping[str, ty.Any],
     ) -> dict[str, dict[str, int]]:
         """Return what a server allocates, with the ledger of the host."""
         allocations = placement.allocations_of(candidate)
@@ -158,12 +158,12 @@ class Position:
             left = left | {uuid}
         host, devices = self.room.host, self.room.devices
         return self._changed(
-            footprint, -1, rooms.Room(
+            footprint, -1, rooms.FreeResources(
                 host and occupancy.give_back(host, footprint.shares),
                 devices and devices.give_back(footprint.devices)),
             came=came, left=left)
 
-    def _changed(self, footprint: Footprint, sign: int, room: rooms.Room,
+    def _changed(self, footprint: Footprint, sign: int, room: rooms.FreeResources,
                  **changes: ty.Any) -> 'Position':
         used = self.used.copy(self.host.root)
         (used.take if sign > 0 else used.give)(footprint.allocations)
@@ -174,7 +174,7 @@ class Position:
             **changes)
 
 
-def of_host(host: capacity.Host, found: placement.Placement) -> Position:
+def of_host(host: capacity.CountedHost, found: placement.Placement) -> Position:
     """Return a host without changes."""
     return Position(host=host, room=host.room,
                     used=found.copy(host.root))

@@ -34,7 +34,7 @@ class JournalError(Exception):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Journal:
+class JournalContent:
     """The content of a journal.
 
     :ivar refusals: by time, the oldest first; those that are joined in the
@@ -51,7 +51,7 @@ class Journal:
     unread: tuple[str, ...] = ()
 
 
-def read(directory: str, server: str | None = None) -> Journal:
+def read(directory: str, server: str | None = None) -> JournalContent:
     """Read a journal, which others may be writing.
 
     :param directory: of the journal
@@ -101,14 +101,14 @@ def read(directory: str, server: str | None = None) -> Journal:
         copies.pop(_identity(refusal), None)
     refusals += copies.values()
     refusals.sort(key=lambda refusal: refusal.time)
-    return Journal(tuple(refusals), lost, removed, tuple(unread))
+    return JournalContent(tuple(refusals), lost, removed, tuple(unread))
 
 
 def _identity(refusal: entry.Refusal) -> tuple[str, str, str]:
     return refusal.time, refusal.server, refusal.request
 
 
-def policy_of(reason: entry.Reason) -> str:
+def policy_of(reason: entry.RefusalReason) -> str:
     """What refused, without values, numbers and names of places.
 
     :param reason: why hosts were refused

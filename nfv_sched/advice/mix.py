@@ -53,7 +53,7 @@ def times(
     with capacity.counting_on(cloud, empty, ports, project) as counting:
         # Large ones first: small ones fit into what they leave.
         kinds = sorted(
-            [(host_changes.Guest(_guest(counting, flavor, image)), count)
+            [(host_changes.MovableGuest(_guest(counting, flavor, image)), count)
              for flavor, count in mix],
             key=lambda kind: -kind[0].counted.spec.vcpus)
         filling = _Filling(
@@ -68,7 +68,7 @@ def times(
 
 
 def _guest(counting: capacity.Counting, flavor: snapshot.Flavor,
-           image: Mapping[str, str]) -> capacity.Guest:
+           image: Mapping[str, str]) -> capacity.CountedGuest:
     try:
         return counting.guest(flavor, image)
     except servers.Refused as exc:
@@ -81,9 +81,9 @@ class _Filling:
     def __init__(self, hosts: Iterable[host_changes.Position]):
         self._hosts = list(hosts)
         #: Guest -> the first host that may still take it.
-        self._next: dict[host_changes.Guest, int] = {}
+        self._next: dict[host_changes.MovableGuest, int] = {}
 
-    def put(self, guest: host_changes.Guest) -> bool:
+    def put(self, guest: host_changes.MovableGuest) -> bool:
         """Put a guest on the first host that takes it; whether one does."""
         for number in range(self._next.get(guest, 0), len(self._hosts)):
             self._next[guest] = number

@@ -51,7 +51,7 @@ class PlanError(Exception):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Load:
+class AgentLoad:
     """What an agent carries.
 
     :ivar agent: the agent
@@ -65,7 +65,7 @@ class Load:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Move:
+class ServiceMove:
     """A network or router that one agent gives to another.
 
     :ivar service: the network or router
@@ -98,7 +98,7 @@ class Stay:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class RebalancePlan:
     """Moves between the agents of a kind.
 
     :ivar kind: ``dhcp``, ``router``, or ``ovn``: then there are no moves
@@ -115,13 +115,13 @@ class Plan:
     kind: str
     threshold: int
     by_ports: bool
-    before: tuple[Load, ...]
-    after: tuple[Load, ...]
-    moves: tuple[Move, ...] = ()
+    before: tuple[AgentLoad, ...]
+    after: tuple[AgentLoad, ...]
+    moves: tuple[ServiceMove, ...] = ()
     stays: tuple[Stay, ...] = ()
     left_out: tuple[snapshot.NetworkService, ...] = ()
 
-    def spread(self, loads: Iterable[Load]) -> tuple[int, int]:
+    def spread(self, loads: Iterable[AgentLoad]) -> tuple[int, int]:
         """The most and the fewest that agents in use carry; 0 without any.
 
         :param loads: :attr:`before` or :attr:`after`
@@ -182,7 +182,7 @@ def plans(
         snapshot.DHCP, snapshot.ROUTER), *,
     threshold: int = THRESHOLD, by_ports: bool = False,
     room: Mapping[str, int] | None = None,
-) -> list[Plan]:
+) -> list[RebalancePlan]:
     """The plans for a cloud, each tried step by step.
 
     :param cloud: the cloud, whose agents were read
@@ -252,7 +252,7 @@ class _Planner:
         self._fit: dict[tuple, bool] = {}
         self._gone: set[tuple[str, str]] = set()
         self._stuck: set[str] = set()
-        self._moves: list[Move] = []
+        self._moves: list[ServiceMove] = []
 
     def _ports_of(self, agent: snapshot.NetworkAgent) -> int:
         return sum(self._known[each].ports for each in agent.serves
@@ -267,7 +267,7 @@ class _Planner:
                 found.setdefault(_needs(service), set()).add(name)
         return found
 
-    def plan(self, kind: str) -> Plan:
+    def plan(self, kind: str) -> RebalancePlan:
         """The plan.
 
         :param kind: of the agents
@@ -280,15 +280,15 @@ class _Planner:
                 pass
             stays += self._remaining()
         served = {name for agent in self._agents for name in agent.serves}
-        return Plan(
+        return RebalancePlan(
             kind, self._threshold, self._by_ports, before, self._loads(),
             tuple(self._moves), tuple(stays), tuple(
                 each for name, each in sorted(self._known.items())
                 if name in served and not movable(each)))
 
-    def _loads(self) -> tuple[Load, ...]:
-        return tuple(Load(agent, len(self._carried[agent.id]),
-                          self._ports[agent.id]) for agent in self._agents)
+    def _loads(self) -> tuple[AgentLoad, ...]:
+        return tuple(AgentLoad(agent, len(self._carried[agent.id]),
+                               self._ports[agent.id]) for agent in self._agents)
 
     # Measures
 
@@ -404,7 +404,7 @@ class _Planner:
         self._gone.add((name, source.id))
         self._change(source, service, -1)
         self._change(target, service, 1)
-        self._moves.append(Move(
+        self._moves.append(ServiceMove(
             service, source, target, self._order[-1].measure,
             self._order[0].measure))
         # Others may have something for the one that has less now.
@@ -488,14 +488,14 @@ def _needs(service: snapshot.NetworkService) -> tuple:
 # Trying it
 
 
-def check(plan: Plan) -> None:
+def check(plan: RebalancePlan) -> None:
     """Try a plan step by step, as Neutron would be told to.
 
     :param plan: the plan
     :raises PlanError: if a step cannot be made at its time, is of no use, or
         the agents do not end as the plan says
     """
-    trial = _Trial(plan)
+    trial = _RebalanceTrial(plan)
     for number, move in enumerate(plan.moves, 1):
         wrong = trial.wrong(move)
         if wrong is not None:
@@ -507,21 +507,21 @@ def check(plan: Plan) -> None:
         raise PlanError(f'{plan.kind}: the agents end in another way')
 
 
-class _Trial:
+class _RebalanceTrial:
     """What agents carry while a plan is tried."""
 
-    def __init__(self, plan: Plan):
+    def __init__(self, plan: RebalancePlan):
         self._plan = plan
         self._loads = {load.agent.id: load for load in plan.before}
         self._has = {(name, load.agent.id) for load in plan.before
                      for name in load.agent.serves}
         self._moved: set[tuple[str, str]] = set()
 
-    def loads(self) -> tuple[Load, ...]:
+    def loads(self) -> tuple[AgentLoad, ...]:
         """What each agent carries now."""
         return tuple(self._loads.values())
 
-    def wrong(self, move: Move) -> str | None:
+    def wrong(self, move: ServiceMove) -> str | None:
         """Why a move cannot be made now, or is of no use."""
         name = move.service.id
         source, target = self._loads[move.source.id], self._loads[
@@ -543,7 +543,7 @@ class _Trial:
                 return 'it does not help'
         return None
 
-    def make(self, move: Move) -> None:
+    def make(self, move: ServiceMove) -> None:
         """Make a move."""
         name, ports = move.service.id, move.service.ports
         for agent, sign in ((move.source, -1), (move.target, 1)):

@@ -43,7 +43,7 @@ NO_RATIOS = decide.UNLIMITED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Room:
+class FreeResources:
     """What a host has left.
 
     :ivar host: its NUMA nodes; None if it reports none
@@ -61,7 +61,7 @@ class Room:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class GuestRequest:
     """A guest, and how the scheduler decides about it.
 
     :ivar request: what it asks for
@@ -99,7 +99,7 @@ class Wanted:
                     self.terms.rules or self.terms.refusing)))
 
 
-def place(wanted: Wanted, room: Room, ratios: fit.Ratios) -> Room | None:
+def place(wanted: GuestRequest, room: FreeResources, ratios: fit.Ratios) -> FreeResources | None:
     """Put a guest on a host, if Placement does not choose its devices.
 
     :param room: what the host has left; not changed
@@ -121,14 +121,14 @@ class Placed(ty.NamedTuple):
     """
 
     candidate: Mapping[str, ty.Any]
-    room: Room
+    room: FreeResources
     degrees: Mapping[str, float]
     shares: tuple[occupancy.Share, ...]
     devices: tuple[int, ...]
 
 
 def place_first(
-    wanted: Wanted, room: Room, ratios: fit.Ratios,
+    wanted: GuestRequest, room: FreeResources, ratios: fit.Ratios,
     candidates: Sequence[Mapping[str, ty.Any]],
 ) -> Placed | None:
     """Put a guest on a host by one of its allocation candidates.
@@ -156,7 +156,7 @@ _ANY_DEVICES: Sequence[Mapping[str, ty.Any]] = ({},)
 
 
 def _decide(
-    wanted: Wanted, room: Room, ratios: fit.Ratios, mapping: Mapping | None,
+    wanted: GuestRequest, room: FreeResources, ratios: fit.Ratios, mapping: Mapping | None,
 ) -> tuple[numa_decide.Decision, numa_evaluation.Evaluation | None]:
     """Return what the filters decide, and where the guest fits.
 
@@ -194,7 +194,7 @@ def _decide(
     return decision, evaluation
 
 
-def _evaluation(wanted: Wanted, room: Room, host: topology.HostTopology,
+def _evaluation(wanted: GuestRequest, room: FreeResources, host: topology.HostTopology,
                 ratios: fit.Ratios) -> numa_evaluation.Evaluation:
     """Return where the guest, which has a NUMA topology, fits on a host."""
     request = wanted.request
@@ -205,7 +205,7 @@ def _evaluation(wanted: Wanted, room: Room, host: topology.HostTopology,
 
 
 def _claim(
-    wanted: Wanted, room: Room, candidate: Mapping[str, ty.Any],
+    wanted: GuestRequest, room: FreeResources, candidate: Mapping[str, ty.Any],
     decision: numa_decide.Decision,
     evaluation: numa_evaluation.Evaluation | None,
 ) -> Placed | None:
@@ -240,11 +240,11 @@ def _claim(
         return None
     pools, numbers = served
     return Placed(
-        candidate, Room(host, pools), decision.degrees, shares, numbers)
+        candidate, FreeResources(host, pools), decision.degrees, shares, numbers)
 
 
-def devices_of(wanted: Wanted, room: Room,
-               mapping: Mapping | None) -> pci.Devices | None:
+def devices_of(wanted: GuestRequest, room: FreeResources,
+               mapping: Mapping | None) -> pci.CandidateDevices | None:
     """The free PCI devices of a host that a guest may have.
 
     :param mapping: mappings of the allocation candidate; None or empty without
@@ -253,7 +253,7 @@ def devices_of(wanted: Wanted, room: Room,
     """
     if not wanted.request.demands or room.devices is None:
         return None
-    return pci.Devices(pci.HostDevices(
+    return pci.CandidateDevices(pci.HostDevices(
         room.devices.pools, wanted.request.demands,
         room.host or _NO_NODES), mapping)
 
@@ -269,7 +269,7 @@ class Count(ty.NamedTuple):
 
     fits: int
     more: bool
-    left: Room
+    left: FreeResources
 
 
 class _Chain:
@@ -304,11 +304,11 @@ class Counter:
     :param wanted: the guest
     """
 
-    def __init__(self, wanted: Wanted):
+    def __init__(self, wanted: GuestRequest):
         self.wanted = wanted
         self._known: dict[Hashable, _Chain] = {}
 
-    def count(self, room: Room, ratios: fit.Ratios,
+    def count(self, room: FreeResources, ratios: fit.Ratios,
               limit: int = NO_LIMIT) -> Count:
         """How many guests a host takes.
 
@@ -335,7 +335,7 @@ class Counter:
         return Count(chain.fits, False, chain.left)
 
     def _count_cells(
-        self, host: topology.HostTopology, room: Room, ratios: fit.Ratios,
+        self, host: topology.HostTopology, room: FreeResources, ratios: fit.Ratios,
         limit: int,
     ) -> Count:
         """Count a guest with one NUMA node: each host NUMA node for itself."""
@@ -349,7 +349,7 @@ class Counter:
             left += chain.left.cells
         if fits > limit:
             return Count(limit, True, room)
-        return Count(fits, False, Room(
+        return Count(fits, False, FreeResources(
             host.changed(tuple(left)), room.devices))
 
     def _put(self, host: topology.HostTopology,
@@ -361,7 +361,7 @@ class Counter:
                      ratios):
             return None
         return occupancy.take(host, occupancy.claimed_shares(
-            guest, host, numa_evaluation.Claimed(
+            guest, host, numa_evaluation.ClaimChoice(
                 (0,), (cell.pagesize,), (0,))))
 
     def _chain(self, key: Hashable, start) -> _Chain:

@@ -37,7 +37,7 @@ _PINNED = ('dedicated', 'mixed')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class TranslatedKey:
     """What a key becomes.
 
     :ivar key: the key; :data:`NO_KEY` for what was so by default
@@ -71,7 +71,7 @@ class Translated:
 
     name: str
     where: str
-    lines: tuple[Line, ...]
+    lines: tuple[TranslatedKey, ...]
     extra_specs: Mapping[str, str]
     set: Mapping[str, str]
     unset: tuple[str, ...]
@@ -92,7 +92,7 @@ def flavor(found: snapshot.Flavor) -> Translated:
              for key, value in found.extra_specs.items()]
     extra_specs = _merged(lines)
     if _needs_node(extra_specs):
-        line = Line(
+        line = TranslatedKey(
             key=NO_KEY, value='', becomes={'hw:numa_nodes': '1'},
             kind=translations.COMBINATION,
             do='a guest had one NUMA node by default; policies need one')
@@ -130,7 +130,7 @@ def image(name: str, properties: Mapping[str, str]) -> Translated:
 
 
 def _line(where: str, key: str, value: str,
-          specs: Mapping[str, str]) -> Line:
+          specs: Mapping[str, str]) -> TranslatedKey:
     found = translations.of(where, key)
     # The table stands for several keys in one line; Nova knows all of them.
     known = where != translations.FLAVOR or (
@@ -138,25 +138,25 @@ def _line(where: str, key: str, value: str,
     if found is not None and (known or found.kind != translations.SAME):
         becomes = translations.becomes(found, key, value, specs)
         if found.is_harmless(value):
-            return Line(key=key, value=value, kind=found.kind,
-                        becomes=becomes, do=HARMLESS)
+            return TranslatedKey(key=key, value=value, kind=found.kind,
+                                 becomes=becomes, do=HARMLESS)
         other = _contradicted(key, becomes, specs)
         if other is not None:
-            return Line(
+            return TranslatedKey(
                 key=key, value=value, kind=found.kind, becomes={}, lost=True,
                 do=f'{other}={specs[other]} contradicts it, and stays: '
                    'correct it if this is what was meant')
-        return Line(
+        return TranslatedKey(
             key=key, value=value, kind=found.kind, becomes=becomes,
             do=translations.advice(found, value, specs),
             lost=found.kind in translations.LOST or not becomes)
     if known:
         # What is wrong with a value, "flavor lint" says.
-        return Line(key=key, value=value, becomes={key: value},
-                    kind=translations.SAME)
-    return Line(key=key, value=value, becomes={}, kind=UNKNOWN, lost=True,
-                do='Nova knows no such key; "nfv-sched flavor lint" says '
-                   'whether it is like another')
+        return TranslatedKey(key=key, value=value, becomes={key: value},
+                             kind=translations.SAME)
+    return TranslatedKey(key=key, value=value, becomes={}, kind=UNKNOWN, lost=True,
+                         do='Nova knows no such key; "nfv-sched flavor lint" says '
+                            'whether it is like another')
 
 
 def _contradicted(key: str, becomes: Mapping[str, str],
@@ -175,8 +175,8 @@ def _contradicted(key: str, becomes: Mapping[str, str],
     return None
 
 
-def _told_what_floats(line: Line, found: snapshot.Flavor,
-                      after: Mapping[str, str]) -> Line:
+def _told_what_floats(line: TranslatedKey, found: snapshot.Flavor,
+                      after: Mapping[str, str]) -> TranslatedKey:
     """The line, lost if other vCPUs than the shared one would float, too.
 
     :param line: the line of a key
@@ -204,7 +204,7 @@ def _is_known(key: str) -> bool:
     return any(spec.is_of(key) for spec in flavors.specs())
 
 
-def _merged(lines: list[Line]) -> dict[str, str]:
+def _merged(lines: list[TranslatedKey]) -> dict[str, str]:
     """All keys and values; those of combinations count most."""
     found: dict[str, str] = {}
     for line in sorted(lines, key=lambda line: line.kind ==
@@ -220,7 +220,7 @@ def _needs_node(specs: Mapping[str, str]) -> bool:
         specs.get('hw:cpu_policy') in _PINNED)
 
 
-def _translated(name: str, where: str, lines: list[Line],
+def _translated(name: str, where: str, lines: list[TranslatedKey],
                 after: Mapping[str, str],
                 before: Mapping[str, str]) -> Translated:
     return Translated(

@@ -31,7 +31,7 @@ from nfv_sched import text
 _BARE_METAL = 'ironic'
 
 
-class UnreadError(Exception):
+class ComputesUnreadError(Exception):
     """The compute nodes cannot be read from Nova's database."""
 
 
@@ -49,7 +49,7 @@ class Computes:
         """
         nodes, failures = self._all()
         if failures and not nodes:
-            raise UnreadError(f'{"; ".join(map(text.brief, failures))}.')
+            raise ComputesUnreadError(f'{"; ".join(map(text.brief, failures))}.')
         return sorted(
             (node for node in nodes
              if node.hypervisor_type.lower() != _BARE_METAL),
@@ -66,14 +66,14 @@ class Computes:
 
     def _all(self) -> tuple[list, list[str]]:
         if self._error is not None:
-            raise UnreadError(self._error)
+            raise ComputesUnreadError(self._error)
         if self._read is None:
             try:
                 self._read = database.compute_nodes()
             except Exception as exc:
                 self._error = ('see [api_database] connection: '
                                f'{text.brief(exc)}.')
-                raise UnreadError(self._error) from exc
+                raise ComputesUnreadError(self._error) from exc
         return self._read
 
 
@@ -118,7 +118,7 @@ def labels(conf, computes: Computes) -> upgradecheck.Result:
     try:
         nodes = computes.nodes()
         found = computes.unread()
-    except UnreadError as exc:
+    except ComputesUnreadError as exc:
         return findings.unread('Labels', str(exc))
     if not nodes:
         return findings.conclude(
@@ -218,7 +218,7 @@ def aggregates(computes: Computes) -> upgradecheck.Result:
     """
     try:
         nodes = computes.nodes()
-    except UnreadError as exc:
+    except ComputesUnreadError as exc:
         return findings.unread('The metadata of aggregates', str(exc))
     known = {aggregate.id: aggregate for node in nodes
              for aggregate in node.aggregates}
@@ -267,7 +267,7 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
     try:
         views = _views(computes.nodes())
         found = computes.unread()
-    except UnreadError as exc:
+    except ComputesUnreadError as exc:
         return findings.unread(option, str(exc))
     legacy = [host for host, view in views.items()
               if any(cell.dedicated and cell.legacy for cell in view.cells)]

@@ -43,7 +43,7 @@ _TUNNELS = frozenset({'geneve', 'gre', 'vxlan'})
 _MAPPINGS = ('bridge_mappings', 'interface_mappings', 'bridge-mappings')
 
 
-class Found(ty.NamedTuple):
+class NetworkAgents(ty.NamedTuple):
     """What was read.
 
     :ivar agents: by kind, host and ID
@@ -57,7 +57,7 @@ class Found(ty.NamedTuple):
 
 
 def read(reader: neutron.Reader,
-         progress: Callable[[str, int, int], None]) -> Found:
+         progress: Callable[[str, int, int], None]) -> NetworkAgents:
     """Read the agents and what they serve.
 
     :param reader: a connection to Neutron
@@ -73,7 +73,7 @@ def read(reader: neutron.Reader,
 
 
 def _read(reader: neutron.Reader,
-          progress: Callable[[str, int, int], None]) -> Found:
+          progress: Callable[[str, int, int], None]) -> NetworkAgents:
     rows = list(reader.items('agents', _AGENT_FIELDS, paged=False,
                              optional=True))
     if len({row['id'] for row in rows}) < len(rows):
@@ -85,7 +85,7 @@ def _read(reader: neutron.Reader,
     networks = tuple([_listed(row) for _uuid, row
                       in sorted(rows_of_networks.items())])
     if not wanted:
-        return Found((), (), networks)
+        return NetworkAgents((), (), networks)
     switches = _switches(rows)
     served: dict[str, list[dict]] = {}
     for done, row in enumerate(wanted):
@@ -98,7 +98,7 @@ def _read(reader: neutron.Reader,
                 optional=True, key=key))
     progress('network agents', len(wanted), len(wanted))
     ports = _ports(reader)
-    return Found(
+    return NetworkAgents(
         tuple(sorted(
             (_agent(row, switches, _ids(row, served, ports))
              for row in wanted),

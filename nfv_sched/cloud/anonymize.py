@@ -73,7 +73,7 @@ _ZONES = ('default_schedule_zone', 'default_availability_zone')
 Field = tuple[type, str]
 
 
-class Result(ty.NamedTuple):
+class AnonymizedCloud(ty.NamedTuple):
     """A cloud whose names were replaced.
 
     :ivar replaced: field -> number of texts with words that no list has, in
@@ -92,13 +92,13 @@ def anonymize(cloud: snapshot.Cloud) -> snapshot.Cloud:
     return replace(cloud).cloud
 
 
-def replace(cloud: snapshot.Cloud) -> Result:
+def replace(cloud: snapshot.Cloud) -> AnonymizedCloud:
     """Replace them as :func:`anonymize`, and count the free texts."""
     anonymizer = _Anonymizer(cloud)
-    return Result(anonymizer.cloud(), anonymizer.replaced)
+    return AnonymizedCloud(anonymizer.cloud(), anonymizer.replaced)
 
 
-class _Names:
+class _NewNames:
     """New names for old ones: a word and a number, drawn at random."""
 
     def __init__(self, word: str, known: Iterable[str],
@@ -148,7 +148,7 @@ class _Anonymizer:
         self._variants: collections.Counter[str] = collections.Counter()
         self._texts: dict[str, str] = {}
         hosts, servers = cloud.hosts, cloud.servers
-        self._host = _Names('host', [
+        self._host = _NewNames('host', [
             *(host.name for host in hosts),
             *(server.host for server in servers if server.host),
             *(name for move in cloud.moves or ()
@@ -156,14 +156,14 @@ class _Anonymizer:
             *(agent.host for agent in cloud.network_agents or ()),
             *(name for each in (*cloud.aggregates, *cloud.missing)
               for name in each.hosts)])
-        self._hypervisor = _Names(
+        self._hypervisor = _NewNames(
             'node', (host.hypervisor for host in hosts))
-        self._cell = _Names(
+        self._cell = _NewNames(
             'cell', (each.cell for each in (
                 *hosts, *servers, *cloud.missing)),
             ('', 'cell0'))
         defaults = cloud.options.get('DEFAULT', {})
-        self._zone = _Names(
+        self._zone = _NewNames(
             'zone', [*(host.zone for host in hosts),
                      *(server.zone for server in servers if server.zone),
                      *(agent.zone for agent in cloud.network_agents or ()),
@@ -172,23 +172,23 @@ class _Anonymizer:
                      *(defaults[name] for name in _ZONES
                        if defaults.get(name))],
             ('', 'nova'))
-        self._server = _Names('server', (server.name for server in servers))
-        self._flavor = _Names('flavor', [
+        self._server = _NewNames('server', (server.name for server in servers))
+        self._flavor = _NewNames('flavor', [
             *(flavor.name for flavor in cloud.flavors),
             *(server.flavor.name for server in servers),
             *(name for aggregate in cloud.aggregates
               for name in _split(aggregate.metadata.get(_FLAVORS, '')))])
-        self._aggregate = _Names('aggregate', [
+        self._aggregate = _NewNames('aggregate', [
             *(aggregate.name for aggregate in cloud.aggregates),
             *(name for host in hosts for name in host.aggregates)])
-        self._group = _Names('group', (group.name for group in cloud.groups))
-        self._network = _Names('network', [
+        self._group = _NewNames('group', (group.name for group in cloud.groups))
+        self._network = _NewNames('network', [
             *(network.name for network in cloud.networks or ()),
             *(port.network_name for server in servers
               for port in server.ports or ())])
-        self._service = _Names(
+        self._service = _NewNames(
             'service', (each.name for each in cloud.network_services))
-        self._physnet = _Names('physnet', (
+        self._physnet = _NewNames('physnet', (
             name for name in self._all_physnets()
             if not self._is_label(name)))
         self._traits = {

@@ -515,7 +515,7 @@ def _places(connection: sdk_connection.Connection, computes: list[str],
 
 
 def _agents(connection: sdk_connection.Connection,
-            progress: _Progress) -> agents.Found:
+            progress: _Progress) -> agents.NetworkAgents:
     try:
         found = agents.read(
             neutron.Reader(network=connection.network), progress)

@@ -100,7 +100,7 @@ def decode(kind: type, data: ty.Any) -> ty.Any:
 
     :param data: what :mod:`json` has read
     :raises WrongError: if the data does not fit the dataclass
-    :raises nfv_sched.files.LimitError: if its lists of CPUs have too many
+    :raises nfv_sched.files.FileLimitError: if its lists of CPUs have too many
         numbers altogether
     """
     try:
@@ -178,7 +178,7 @@ def _check_keys(names: frozenset[str], data: ty.Any) -> ty.Any:
 def _check_any(data: ty.Any) -> ty.Any:
     try:
         files.check(data)
-    except files.LimitError as exc:
+    except files.FileLimitError as exc:
         raise ValueError(str(exc)) from None
     return data
 
@@ -188,7 +188,7 @@ def _read_cpus(data: ty.Any, info: core_schema.ValidationInfo
     try:
         if isinstance(data, str):
             return info.context[data]
-    except files.LimitError:
+    except files.FileLimitError:
         raise
     except ValueError:
         pass
@@ -211,7 +211,7 @@ def _exception(error: ty.Any) -> ValueError:
         *path, _key = path
     if kind == 'value_error':
         cause = context['error']
-        if isinstance(cause, files.LimitError):
+        if isinstance(cause, files.FileLimitError):
             return cause
         message = str(cause)
     elif kind == 'unknown_key':

@@ -95,7 +95,7 @@ def load(path: str) -> snapshot.Cloud:
     """
     try:
         data = files.parse_json(files.read(path))
-    except files.LimitError as exc:
+    except files.FileLimitError as exc:
         raise FileError(f'{path}: {exc}') from exc
     except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
         raise FileError(f'{path}: cut off or damaged: {exc}') from exc
@@ -120,7 +120,7 @@ def load(path: str) -> snapshot.Cloud:
         cloud = codec.decode(snapshot.Cloud, content)
         sound.check_names(cloud)
         sound.check(cloud)
-    except (codec.WrongError, files.LimitError) as exc:
+    except (codec.WrongError, files.FileLimitError) as exc:
         raise FileError(f'{path}: {exc}') from exc
     # Errors, as an older release may have written them.
     missing = [

@@ -356,27 +356,27 @@ def _servers(cells: records.Cells, groups, devices, missing: _Missing,
         with _left_out(missing, _Kind.SERVER, uuids=(uuid,)):
             servers.append(_server(
                 row, flavor, group_of.get(uuid),
-                asked.get(uuid, _Asked(None, {})),
+                asked.get(uuid, _SpecHints(None, {})),
                 devices.get((uuid, row.columns.host), ())))
     return servers
 
 
-class _Asked(ty.NamedTuple):
+class _SpecHints(ty.NamedTuple):
     """What a request spec has besides flavor and image."""
 
     zone: str | None
     hints: dict[str, tuple[str, ...]]
 
 
-def _asked(spec: Mapping) -> _Asked:
-    return _Asked(spec.get('availability_zone'), {
+def _asked(spec: Mapping) -> _SpecHints:
+    return _SpecHints(spec.get('availability_zone'), {
         name: tuple(map(str, values if isinstance(values, list)
                         else [values]))
         for name, values in (spec.get('scheduler_hints') or {}).items()})
 
 
 def _server(row: records.ServerRow, flavor, group: str | None,
-            asked: _Asked, devices: Iterable[str]) -> _Server:
+            asked: _SpecHints, devices: Iterable[str]) -> _Server:
     columns = row.columns
     topology = records.plain(columns.numa_topology)
     value = snapshot.Server(
@@ -543,7 +543,7 @@ def _read_neutron(conf, missing: _Missing,
 
 
 def _read_agents(conf, missing: _Missing,
-                 progress: records.Progress) -> agents.Found | None:
+                 progress: records.Progress) -> agents.NetworkAgents | None:
     try:
         with contextlib.closing(neutron.Reader(conf)) as reader:
             return agents.read(reader, progress)

@@ -63,7 +63,7 @@ _CONFIRM = 90.0
 _MOST = 3600.0
 
 
-class Audit(source.Looking, cli.Lister):
+class AuditCloud(source.Looking, cli.Lister):
     """Find what is not as it was promised, or recorded in two ways."""
 
     epilog = _EPILOG
@@ -133,7 +133,7 @@ class Audit(source.Looking, cli.Lister):
     def _findings(
         self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
         kinds: Collection[str],
-    ) -> 'list[values.Finding]':
+    ) -> 'list[values.AuditFinding]':
         from nfv_sched.advice.audit import audit
         from nfv_sched.advice.audit import site
         chosen = {host.uuid for host in source.hosts(
@@ -141,7 +141,7 @@ class Audit(source.Looking, cli.Lister):
         self._hosts = sum(
             host.uuid in chosen for host in site.readable(cloud))
         if not site.names_unread(cloud):
-            raise source.UnreadError('\n'.join([
+            raise source.CloudUnreadError('\n'.join([
                 'no host can be checked: the file does not say which of them '
                 'were read completely', *self._missing]))
         with progress.shown() as update:
@@ -151,7 +151,7 @@ class Audit(source.Looking, cli.Lister):
                 if found.kind in kinds]
 
 
-def _rows(found: 'list[values.Finding]') -> list[tuple[str, ...]]:
+def _rows(found: 'list[values.AuditFinding]') -> list[tuple[str, ...]]:
     return [(each.host, each.name, each.server, each.kind,
              each.text, each.since,
              each.advice) for each in found]

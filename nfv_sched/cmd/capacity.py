@@ -199,7 +199,7 @@ class _Capacity(source.Looking, cli.Lister):
                     f'{name} was not read; if not, Nova takes no server\n')
 
 
-class List(_Capacity):
+class ListCapacity(_Capacity):
     """Show how many more guests of each flavor fit, and what binds."""
 
     epilog = _LIST_EPILOG
@@ -331,7 +331,7 @@ class List(_Capacity):
         return columns, [row]
 
 
-class Show(_Capacity):
+class ShowCapacity(_Capacity):
     """Show how many more guests of a flavor each host takes, and why no more.
 
     "Free pCPUs" are the free and all CPUs for pinned guests of each NUMA node.

@@ -49,7 +49,7 @@ line is wrong; 3 if no moves were found that make room for so many.
 """
 
 
-class Plan(planning.Plan):
+class PlanDefrag(planning.PlanCommand):
     """Plan the few live migrations that make room for more of a flavor."""
 
     simulates = True

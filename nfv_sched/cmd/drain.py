@@ -49,7 +49,7 @@ come back: by a resize that is not confirmed, or a move under way.
 """
 
 
-class Plan(planning.Plan):
+class PlanDrain(planning.PlanCommand):
     """Plan how a host is emptied: each guest live, cold or not at all."""
 
     simulates = True

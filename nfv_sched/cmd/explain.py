@@ -139,7 +139,7 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
                 self._found = self._explain(
                     state, self.subject(found, state, parsed_args),
                     parsed_args)
-        except request.RequestError as exc:
+        except request.ExplainError as exc:
             raise source.NotThereError(str(exc)) from exc
         self._hosts = source.chosen(
             [host.name for host in self._found.hosts], parsed_args.patterns,
@@ -181,7 +181,7 @@ class _Explain(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
         return super().produce_output(parsed_args, column_names, data)
 
 
-class Server(_Explain):
+class ExplainServer(_Explain):
     """Explain where a server fits, and why not elsewhere.
 
     A server that was refused is asked for again, by what Nova has stored of
@@ -222,7 +222,7 @@ examples:
         try:
             read = journal.read(directory, self._uuid(parsed_args))
         except journal.JournalError as exc:
-            raise source.UnreadError(str(exc)) from exc
+            raise source.CloudUnreadError(str(exc)) from exc
         self._missing += read.unread
         self._refusals = read.refusals
         if not read.refusals:
@@ -264,7 +264,7 @@ examples:
                               parsed_args.networks)
 
 
-class Flavor(_Explain):
+class ExplainFlavor(_Explain):
     """Explain where new servers of a flavor fit, and why not elsewhere."""
 
     for_filters = {**_Explain.for_filters, 'count': ('--count', 1)}

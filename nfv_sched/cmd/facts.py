@@ -65,7 +65,7 @@ def listed(folder: str | None) -> dict[str, str] | None:
         return {name: os.path.join(folder, name)
                 for name in os.listdir(folder)}
     except OSError as exc:
-        raise source.UnreadError(
+        raise source.CloudUnreadError(
             f'{folder}: {exc.strerror or exc}') from exc
 
 
@@ -112,7 +112,7 @@ def _path(files: Mapping[str, str], name: str) -> str | None:
     """The file of a host, or None."""
     found = [files[each] for each in (f'{name}.json', name) if each in files]
     if len(found) > 1:
-        raise source.UnreadError(
+        raise source.CloudUnreadError(
             f'{found[0]} and {found[1]} are both of host {name}')
     return found[0] if found else None
 
@@ -120,7 +120,7 @@ def _path(files: Mapping[str, str], name: str) -> str | None:
 def _machine(path: str) -> values.Machine:
     """The machine of a file; of its memory nothing needs to be known."""
     if os.path.isdir(path):
-        raise source.UnreadError(f'{path}: is a folder; a file is needed')
+        raise source.CloudUnreadError(f'{path}: is a folder; a file is needed')
     try:
         known = read.load(path)
         if not known.cpus:
@@ -128,9 +128,9 @@ def _machine(path: str) -> values.Machine:
                 f'{path}: NUMA nodes and sibling threads of the CPUs are not '
                 f'known; "{facts.LSCPU}" prints them there')
     except values.MachineError as exc:
-        raise source.UnreadError(str(exc)) from exc
+        raise source.CloudUnreadError(str(exc)) from exc
     try:
         return facts.machine(facts.Facts(
             cpus=known.cpus, offline=known.offline, total_memory=0))
     except values.MachineError as exc:
-        raise source.UnreadError(f'{path}: {exc}') from exc
+        raise source.CloudUnreadError(f'{path}: {exc}') from exc

@@ -41,7 +41,7 @@ line is wrong; 3 if a guest finds no place.
 """
 
 
-class Check(planning.Report):
+class CheckFailover(planning.Report):
     """Check which guests find no place after the loss of a host.
 
     The table shows the hosts of which a guest finds none; all other formats

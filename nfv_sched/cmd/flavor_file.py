@@ -52,7 +52,7 @@ def flavors(path: str) -> list[snapshot.Flavor]:
     """The flavors in a file.
 
     :param path: the file
-    :raises nfv_sched.cmd.source.UnreadError: if it cannot be read, or is no
+    :raises nfv_sched.cmd.source.CloudUnreadError: if it cannot be read, or is no
         such file
     """
     data = _read(path)
@@ -62,8 +62,8 @@ def flavors(path: str) -> list[snapshot.Flavor]:
     titles = collections.Counter(each.name for each in found)
     for name, count in titles.items():
         if count > 1:
-            raise source.UnreadError(f'{path}: several flavors are named '
-                                     f'{policy.shown(name, 100)}')
+            raise source.CloudUnreadError(f'{path}: several flavors are named '
+                                          f'{policy.shown(name, 100)}')
     return found
 
 
@@ -87,7 +87,7 @@ def image(path: str) -> Image:
 
     :param path: the file: what ``openstack image show`` prints, or properties
         with their values
-    :raises nfv_sched.cmd.source.UnreadError: if it cannot be read, or is no
+    :raises nfv_sched.cmd.source.CloudUnreadError: if it cannot be read, or is no
         such file
     """
     data = _read(path)
@@ -114,7 +114,7 @@ def _image_id(value: ty.Any, path: str) -> str:
     if value in (None, ''):
         return ''
     if not isinstance(value, str) or not names.is_uuid(value):
-        raise source.UnreadError(
+        raise source.CloudUnreadError(
             f'{path}: id {names.UUID}, not {policy.shown(value)}')
     return value
 
@@ -130,15 +130,15 @@ def _read(path: str) -> ty.Any:
                 data = files.parse_json(text.encode())
                 files.check(data)
                 return data
-            except files.LimitError as exc:
-                raise source.UnreadError(f'{path}: {exc}') from exc
+            except files.FileLimitError as exc:
+                raise source.CloudUnreadError(f'{path}: {exc}') from exc
             except ValueError:
                 pass  # YAML may begin so, too
         return cloud_text.parse(text, path)[0]
     except problems.InputError as exc:
-        raise source.UnreadError(str(exc)) from exc
+        raise source.CloudUnreadError(str(exc)) from exc
     except RecursionError as exc:
-        raise source.UnreadError(f'{path}: nested too deeply') from exc
+        raise source.CloudUnreadError(f'{path}: nested too deeply') from exc
 
 
 def _each(data: ty.Any, path: str) -> Iterator[tuple[
@@ -155,16 +155,16 @@ def _each(data: ty.Any, path: str) -> Iterator[tuple[
         else:
             for name, each in data.items():
                 if not isinstance(each, Mapping):
-                    raise source.UnreadError(
+                    raise source.CloudUnreadError(
                         f'{path}: {name!r} is no flavor: an object with '
                         'vcpus, ram and properties is needed')
                 yield repr(name), str(name), each
             return
     if not isinstance(data, list):
-        raise source.UnreadError(f'{path}: no flavors in it')
+        raise source.CloudUnreadError(f'{path}: no flavors in it')
     for number, each in enumerate(data):
         if not isinstance(each, Mapping):
-            raise source.UnreadError(f'{path}: [{number}] is no flavor')
+            raise source.CloudUnreadError(f'{path}: [{number}] is no flavor')
         yield f'[{number}]', None, each
 
 
@@ -174,10 +174,10 @@ def _flavor(data: Mapping[str, ty.Any], name: str | None,
               for field, keys in _NAMES.items()}
     name = name if fields['name'] is None else str(fields['name'])
     if not name:
-        raise source.UnreadError(f'{where}: it has no name')
+        raise source.CloudUnreadError(f'{where}: it has no name')
     for key, value in (('name', name), ('id', str(fields['id'] or ''))):
         if not names.is_printable(value):
-            raise source.UnreadError(
+            raise source.CloudUnreadError(
                 f'{where}: {key} {names.PRINTABLE}, not '
                 f'{policy.shown(value)}')
     specs = fields['extra_specs']
@@ -200,7 +200,7 @@ def _number(value: ty.Any, where: str, what: str, least: int,
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not (
             least <= value < most):
-        raise source.UnreadError(
+        raise source.CloudUnreadError(
             f'{where}: {what} must be a number from {least} to {most - 1}, '
             f'not {policy.shown(value)}')
     return value
@@ -216,7 +216,7 @@ def _size(value: ty.Any, where: str, what: str = '') -> int:
             value = (values.parse_gib if what in ('disk', 'ephemeral')
                      else values.parse_mib)(value)
         except ValueError as exc:
-            raise source.UnreadError(
+            raise source.CloudUnreadError(
                 f'{where}: {what or "ram"}: {exc}') from exc
     return _number(value, where, what or 'ram', 0 if what else 1, _MOST)
 
@@ -228,7 +228,7 @@ def _texts(data: ty.Any, where: str, lenient: bool = False,
     :param lenient: leave out what is no text, as lists of Glance
     """
     if not isinstance(data, Mapping):
-        raise source.UnreadError(
+        raise source.CloudUnreadError(
             f'{where} must be an object with a value for each key, not '
             f'{policy.shown(data)}')
     found = {}
@@ -240,7 +240,7 @@ def _texts(data: ty.Any, where: str, lenient: bool = False,
         elif not isinstance(value, str):
             if lenient:
                 continue
-            raise source.UnreadError(
+            raise source.CloudUnreadError(
                 f'{where}: {key} must be a text, not {policy.shown(value)}')
         found[str(key)] = value
     return found

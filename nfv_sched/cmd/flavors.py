@@ -140,7 +140,7 @@ def _check(parsed_args: argparse.Namespace) -> None:
         raise source.UsageError('NAME, --all or --file needed')
 
 
-class Lint(planning.Report):
+class LintFlavor(planning.Report):
     """Say what is wrong with flavors, and what could be better."""
 
     epilog = _LINT_EPILOG
@@ -190,7 +190,7 @@ class Lint(planning.Report):
             document=render.document(found, len(chosen)))
 
 
-class Translate(planning.Plan):
+class TranslateFlavor(planning.PlanCommand):
     """Say what flavors of Helion or Titanium Carrier Grade become."""
 
     epilog = _TRANSLATE_EPILOG

@@ -111,7 +111,7 @@ def _chosen(cloud: 'snapshot.Cloud',
                         parsed_args.aggregate)
 
 
-class List(source.Looking, cli.Lister):
+class ListHost(source.Looking, cli.Lister):
     """List the NUMA nodes of hosts: what is used, free, and fits.
 
     A row for each NUMA node.
@@ -252,7 +252,7 @@ def _machine(views: Iterable['values.HostView'],
     return columns, rows
 
 
-class _Names(cliff_columns.FormattableColumn):
+class _NamesColumn(cliff_columns.FormattableColumn):
     """Names: a text for people, a list for programs."""
 
     def human_readable(self) -> str:
@@ -262,14 +262,14 @@ class _Names(cliff_columns.FormattableColumn):
         return list(self._value)
 
 
-class _Known(cliff_columns.FormattableColumn):
+class _NumberColumn(cliff_columns.FormattableColumn):
     """A number, or None if it is not known."""
 
     def human_readable(self) -> str:
         return 'not known' if self._value is None else str(self._value)
 
 
-class _Lines(cliff_columns.FormattableColumn):
+class _LinesColumn(cliff_columns.FormattableColumn):
     """Text in lines for people, and values for programs.
 
     :param value: (lines, values)
@@ -305,7 +305,7 @@ class _WithFacts(source.Looking):
         self.app.stderr.write(f'warning: {" ".join(text.split())}\n')
 
 
-class Show(_WithFacts, cli.ShowOne):
+class ShowHost(_WithFacts, cli.ShowOne):
     """Show a host: each core and whose it is, memory, devices, guests."""
 
     epilog = _SHOW_EPILOG
@@ -354,7 +354,7 @@ def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
     if host.cell:
         yield 'Cell', host.cell
     yield 'Availability zone', host.zone
-    yield 'Aggregates', _Names(host.aggregates)
+    yield 'Aggregates', _NamesColumn(host.aggregates)
     yield 'pCPUs', _numbers(
         f'{view.used} of {view.dedicated} used; largest fit '
         f'{view.largest_fit}',
@@ -371,31 +371,31 @@ def _facts(view: 'values.HostView') -> Iterator[tuple[str, ty.Any]]:
     yield 'Ports', _numbers(_of(view.ports, view.port_limit),
                             used=view.ports, limit=view.port_limit)
     network = host.network
-    yield 'DHCP servers', _Known(network and network.dhcp_servers)
-    yield 'Routers', _Known(network and network.routers)
-    yield 'CPUs not for guests', _Known(view.hidden)
-    yield 'Notes', _Lines((view.notes, list(view.notes)))
+    yield 'DHCP servers', _NumberColumn(network and network.dhcp_servers)
+    yield 'Routers', _NumberColumn(network and network.routers)
+    yield 'CPUs not for guests', _NumberColumn(view.hidden)
+    yield 'Notes', _LinesColumn((view.notes, list(view.notes)))
     for node in view.nodes:
-        yield f'Node {node.node.number}', _Lines((
+        yield f'Node {node.node.number}', _LinesColumn((
             list(_node_lines(node)), _node_values(node)))
     if view.devices:
         yield 'Devices without node', _devices(view.devices)
-    yield 'Guests', _Lines((
+    yield 'Guests', _LinesColumn((
         [hosts.guest(guest) for guest in view.guests],
         [_guest_values(guest) for guest in view.guests]))
 
 
-def _numbers(text: str, **numbers) -> _Lines:
-    return _Lines(([text], numbers))
+def _numbers(text: str, **numbers) -> _LinesColumn:
+    return _LinesColumn(([text], numbers))
 
 
-def _devices(groups: Sequence['values.Devices']) -> _Lines:
+def _devices(groups: Sequence['values.DeviceGroup']) -> _LinesColumn:
     from nfv_sched.render import hosts
-    return _Lines(([hosts.devices(group) for group in groups],
-                   [_device_values(group) for group in groups]))
+    return _LinesColumn(([hosts.devices(group) for group in groups],
+                         [_device_values(group) for group in groups]))
 
 
-def _device_values(group: 'values.Devices') -> dict[str, ty.Any]:
+def _device_values(group: 'values.DeviceGroup') -> dict[str, ty.Any]:
     return {'name': group.name, 'kind': group.kind, 'free': group.free,
             'used': group.used, 'total': group.total,
             'guests': list(group.guests)}
@@ -452,7 +452,7 @@ def _node_values(view: 'values.NodeView') -> dict[str, ty.Any]:
     }
 
 
-def _guest_values(guest: 'values.Guest') -> dict[str, ty.Any]:
+def _guest_values(guest: 'values.GuestView') -> dict[str, ty.Any]:
     """A guest for programs."""
     return {
         'uuid': guest.uuid, 'name': guest.name, 'project': guest.project,
@@ -465,7 +465,7 @@ def _guest_values(guest: 'values.Guest') -> dict[str, ty.Any]:
     }
 
 
-class Map(_WithFacts, cli.Command):
+class MapHost(_WithFacts, cli.Command):
     """Draw a map of hosts: each core and whose it is, memory, devices."""
 
     epilog = _MAP_EPILOG
@@ -499,4 +499,4 @@ class Map(_WithFacts, cli.Command):
             atomic_file.write(parsed_args.output, lambda opened: (
                 opened.writelines(piece.encode() for piece in pieces)))
         except atomic_file.WriteError as exc:
-            raise source.UnreadError(str(exc)) from exc
+            raise source.CloudUnreadError(str(exc)) from exc

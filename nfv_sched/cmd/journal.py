@@ -31,7 +31,7 @@ examples:
 {source.EXIT_CODES}"""
 
 
-class List(source.Telling, cli.Lister):
+class ListJournal(source.Telling, cli.Lister):
     """Show which servers found no host, and why.
 
     One row for each server for which a filter of nfv-sched removed the last
@@ -61,12 +61,12 @@ class List(source.Telling, cli.Lister):
         try:
             self._journal = journal.read(directory, parsed_args.server)
         except journal.JournalError as exc:
-            raise source.UnreadError(str(exc)) from exc
+            raise source.CloudUnreadError(str(exc)) from exc
         return render.COLUMNS, [render.row(refusal, parsed_args.full)
                                 for refusal in self._journal.refusals]
 
     def run(self, parsed_args) -> int:
-        self._journal = journal.Journal(())
+        self._journal = journal.JournalContent(())
         code = super().run(parsed_args)
         self.app.stderr.write(render.missing(
             self._journal.lost, self._journal.removed))
@@ -77,12 +77,12 @@ def configured(parsed_args: argparse.Namespace) -> str:
     """The directory of the journal in the configuration.
 
     :param parsed_args: those of a parser with the option for it
-    :raises source.UnreadError: if there is none, or it cannot be read
+    :raises source.CloudUnreadError: if there is none, or it cannot be read
     """
     source.configure(cli.configuration(parsed_args), databases=False)
     found = directory()
     if not found:
-        raise source.UnreadError(
+        raise source.CloudUnreadError(
             'there is no journal: [nfv_sched] decision_journal is not set')
     return found
 

@@ -52,7 +52,7 @@ _HEADERS = ('host', 'action', 'ports', 'reserved', 'allocated',
 def table(done, dry_run: bool = False) -> str:
     """The results of a round as a table in plain text.
 
-    :param done: ``nfv_sched.ledger.publisher.Round``
+    :param done: ``nfv_sched.ledger.publisher.RoundReport``
     :param dry_run: whether it was a dry run
     """
     from nfv_sched.ledger import names

@@ -27,7 +27,7 @@ _COLUMNS = (
     'Age (s)', 'Note')
 
 
-class Figures(ty.NamedTuple):
+class LimitUse(ty.NamedTuple):
     """Use of one of the limits of a host.
 
     :ivar used: number that the host carries; None if it is not known
@@ -57,7 +57,7 @@ def _shown(number: float | None) -> int | str | None:
     return 'unlimited' if math.isinf(number) else int(number)
 
 
-class Show(source.Looking, cli.Lister):
+class ShowLimits(source.Looking, cli.Lister):
     """Show how the limits of ports and rules stand on each host.
 
     Ports are those of the virtual switch, physical ones included; rules those
@@ -126,7 +126,7 @@ def _row(host: snapshot.Host, limits: ty.Any,
     ), max(ports.percent_used, rules.percent_used)
 
 
-def _overdrawn(noun: str, figures: Figures,
+def _overdrawn(noun: str, figures: LimitUse,
                inventory: snapshot.Inventory | None) -> str:
     """Return a note if more is allocated than there is; else empty."""
     if inventory is None:
@@ -139,10 +139,10 @@ def _overdrawn(noun: str, figures: Figures,
 
 
 def _figures(used: int | None, limit: float,
-             inventory: snapshot.Inventory | None) -> Figures:
+             inventory: snapshot.Inventory | None) -> LimitUse:
     if math.isinf(limit):
-        return Figures(used, limit, math.inf)
+        return LimitUse(used, limit, math.inf)
     if inventory is not None:
-        return Figures(used, limit, inventory.capacity - inventory.used)
-    return Figures(
+        return LimitUse(used, limit, inventory.capacity - inventory.used)
+    return LimitUse(
         used, limit, None if used is None else max(limit - used, 0))

@@ -45,7 +45,7 @@ def _place(text: str) -> str:
     return text
 
 
-class Save(cli.Command):
+class SaveMetadefs(cli.Command):
     """Save the metadata definitions of our keys, for Glance and Horizon.
 
     Horizon then offers them, with what they mean and which values they take,

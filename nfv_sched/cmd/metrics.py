@@ -71,7 +71,7 @@ class _Stopped(BaseException):
     """Raised where the command is when it is told to end."""
 
 
-class Metrics(source.Looking, cli.Command):
+class ServeMetrics(source.Looking, cli.Command):
     """Write metrics of the cloud for Prometheus.
 
     Of each host NUMA node: CPUs, largest guest that fits, pages, PCI devices;
@@ -149,14 +149,14 @@ class Metrics(source.Looking, cli.Command):
             # Before what takes minutes.
             atomic_file.target(path)
         except atomic_file.WriteError as exc:
-            raise source.UnreadError(str(exc)) from exc
+            raise source.CloudUnreadError(str(exc)) from exc
         collection.resume(path)
         self._missing += collection.collect()
         try:
             atomic_file.write(path, lambda opened: opened.write(
                 prometheus_client.generate_latest(collection.registry)))
         except atomic_file.WriteError as exc:
-            raise source.UnreadError(str(exc)) from exc
+            raise source.CloudUnreadError(str(exc)) from exc
         return 0
 
     def _serve(self, collection: '_Collection',
@@ -172,7 +172,7 @@ class Metrics(source.Looking, cli.Command):
             try:
                 users = metrics_auth.read(parsed_args.auth_file)
             except metrics_auth.AuthFileError as exc:
-                raise source.UnreadError(str(exc)) from exc
+                raise source.CloudUnreadError(str(exc)) from exc
         connections = metrics_server.connections_within_limit()
         if connections < metrics_server.CONNECTIONS:
             LOG.warning(
@@ -191,10 +191,10 @@ class Metrics(source.Looking, cli.Command):
             return content_type, encoder(collection.registry)
 
         try:
-            server = metrics_server.Server(
+            server = metrics_server.MetricsServer(
                 (address, port), render, tls, users, connections)
         except OSError as exc:
-            raise source.UnreadError(
+            raise source.CloudUnreadError(
                 f'{address}:{port}: {exc.strerror or exc}') from exc
         server.start()
         try:
@@ -277,7 +277,7 @@ class _Collection:
         """Read all again.
 
         :returns: what could not be read, a sentence each
-        :raises source.UnreadError: if there is nothing to look at
+        :raises source.CloudUnreadError: if there is nothing to look at
         :raises source.UsageError: if no flavor is as wanted
         :raises InputError: if the cloud cannot be simulated
         """
@@ -404,7 +404,7 @@ def tls_context(parsed_args: argparse.Namespace) -> ssl.SSLContext | None:
             context.load_verify_locations(parsed_args.tls_client_ca)
             context.verify_mode = ssl.CERT_REQUIRED
     except OSError as exc:
-        raise source.UnreadError(
+        raise source.CloudUnreadError(
             f'{parsed_args.tls_cert}: the certificate, its key or the '
             f'authorities cannot be used: {exc.strerror or exc}') from exc
     return context

@@ -44,7 +44,7 @@ def connections_within_limit() -> int:
 class _Handler(http.server.BaseHTTPRequestHandler):
     """Answers one request of a connection."""
 
-    server: 'Server'
+    server: 'MetricsServer'
     server_version = 'nfv-sched'
     sys_version = ''
 
@@ -108,7 +108,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Write nothing: clients could fill the log."""
 
 
-class Server(http.server.ThreadingHTTPServer):
+class MetricsServer(http.server.ThreadingHTTPServer):
     """A server of metrics, in threads of its own.
 
     :param address: IP address or name, and port

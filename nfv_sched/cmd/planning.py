@@ -96,7 +96,7 @@ class Report(source.Looking, cli.Lister, metaclass=abc.ABCMeta):
         return 0
 
 
-class Plan(Report):
+class PlanCommand(Report):
     """Base of the commands that plan: there is one more format."""
 
     formats = {**formats.LIST, formats.COMMANDS: formats.Commands}

@@ -44,7 +44,7 @@ allocation_conflict_retry_count = 1
 """
 
 
-class Probe(source.Telling, cli.Command):
+class ProbeLedger(source.Telling, cli.Command):
     """See whether Placement grants exactly what there is.
 
     Limits of ports and rules that are kept in Placement ([nfv_sched] ledger =

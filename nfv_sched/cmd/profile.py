@@ -186,7 +186,7 @@ def _label(text: str) -> str:
     return text
 
 
-class Profile(source.Telling, cli.Lister):
+class ProfileHost(source.Telling, cli.Lister):
     """Work out how a host is set up: CPUs, memory, pages, labels."""
 
     epilog = _EPILOG
@@ -211,10 +211,10 @@ class Profile(source.Telling, cli.Lister):
             machine = read.machine(
                 parsed_args.facts, parsed_args.sys, parsed_args.node_memory)
         except values.MachineError as exc:
-            raise source.UnreadError(str(exc)) from exc
+            raise source.CloudUnreadError(str(exc)) from exc
         try:
             found = profile.derive(machine, chosen)
-        except choices.Refusal as exc:
+        except choices.ProfileError as exc:
             raise source.UsageError(str(exc)) from exc
         if parsed_args.check:
             return self._compare(parsed_args, chosen, found)
@@ -237,7 +237,7 @@ class Profile(source.Telling, cli.Lister):
         return tables.COLUMNS, tables.rows(found)
 
     def _compare(self, parsed_args: argparse.Namespace,
-                 chosen: choices.Choices, found: profile.Profile) -> tuple:
+                 chosen: choices.Choices, found: profile.HostProfile) -> tuple:
         """Compare a nova.conf.
 
         :returns: columns and rows
@@ -252,7 +252,7 @@ class Profile(source.Telling, cli.Lister):
         try:
             has = options.read(parsed_args.check)
         except options.OptionsError as exc:
-            raise source.UnreadError(str(exc)) from exc
+            raise source.CloudUnreadError(str(exc)) from exc
         differences = list(check.differences(
             has, found.settings, chosen.vswitch_label,
             chosen.node_label_prefix))

@@ -58,7 +58,7 @@ _AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',
            snapshot.ROUTER: 'routers'}
 
 
-class Plan(source.Looking, cli.Lister):
+class PlanRebalance(source.Looking, cli.Lister):
     """Plan how to spread DHCP servers and routers evenly over agents.
 
     Nothing is moved. Each plan has been tried, step by step.
@@ -91,7 +91,7 @@ class Plan(source.Looking, cli.Lister):
         """
         cloud = self.cloud(parsed_args, ('network_agents',))
         if cloud.network_agents is None:
-            raise source.UnreadError('\n'.join(
+            raise source.CloudUnreadError('\n'.join(
                 self._missing or ['the agents of Neutron are not known']))
         from nfv_sched.advice import gain
         from nfv_sched.advice.hosts import view

@@ -64,7 +64,7 @@ def _concerned(result, all_hosts: bool):
                if all_hosts or host.name in hosts])
 
 
-class Simulate(source.Telling, cli.Lister):
+class SimulateCloud(source.Telling, cli.Lister):
     """Place the servers of a cloud file with Nova's own scheduler and claims.
 
     CLOUD is a YAML file with hosts, flavors, networks and steps: boots,

@@ -43,7 +43,7 @@ what could.
 """
 
 
-class Save(source.Telling, cli.Command):
+class SaveSnapshot(source.Telling, cli.Command):
     """Save the cloud as it is now to a file.
 
     The file has hosts with NUMA nodes, devices, state and resource providers;

@@ -53,7 +53,7 @@ _NOT_IN_API = (
 _ADDED = re.compile(r' (\[SQL: |\(Background on this error at: ).*')
 
 
-class UnreadError(Exception):
+class CloudUnreadError(Exception):
     """The cloud cannot be read at all; says why."""
 
 
@@ -69,7 +69,7 @@ class NotThereError(UsageError):
 
 
 #: What makes a command end with a line for each thing that is wrong.
-EXPECTED = (UnreadError, UsageError, problems.InputError)
+EXPECTED = (CloudUnreadError, UsageError, problems.InputError)
 
 
 class Telling:
@@ -242,7 +242,7 @@ class Looking(Telling):
                     connection, parts,
                     lambda what, done, total: update(done, total, what))
             except api.APIError as exc:
-                raise UnreadError(str(exc)) from exc
+                raise CloudUnreadError(str(exc)) from exc
 
     def _connection(self, parsed_args: argparse.Namespace) -> ty.Any:
         """A connection to the API, with the account of the command line."""
@@ -255,8 +255,8 @@ class Looking(Telling):
             return connection.Connection(config=self.app.cloud_config.get_one(
                 cloud=self.app.options.cloud, argparse=self.app.options))
         except Exception as exc:  # whatever is in the files of accounts
-            raise UnreadError(f'no account for the API, see --os-cloud and '
-                              f'the OS_* variables: {exc}') from exc
+            raise CloudUnreadError(f'no account for the API, see --os-cloud and '
+                                   f'the OS_* variables: {exc}') from exc
 
 
 def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
@@ -277,7 +277,7 @@ def load(path: str, config_files: Sequence[str] = ()) -> snapshot.Cloud:
             return _simulate(path)
         cloud = file.load(path)
     except (file.FileError, problems.InputError) as exc:
-        raise UnreadError(str(exc)) from exc
+        raise CloudUnreadError(str(exc)) from exc
     if cloud_options.only_standard_classes(cloud.options):
         return cloud  # quickly, without Nova
     from nfv_sched.simulator import configuration
@@ -315,7 +315,7 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
             arguments, cli.NFVSched.NAME, '')
     except cfg.Error as exc:
         path, why = _unusable(exc)
-        raise UnreadError(
+        raise CloudUnreadError(
             f'the configuration cannot be used: {why}' if path is None else
             f'{"--config-file " if arguments else ""}{path}: {why}') from exc
 
@@ -338,7 +338,7 @@ def _unusable(exc: Exception) -> tuple[str | None, str]:
     return None, ' '.join(str(exc).split())
 
 
-def database_error(exc: Exception) -> UnreadError:
+def database_error(exc: Exception) -> CloudUnreadError:
     """The error, in a line, that reading Nova's databases has ended with.
 
     :param exc: as it has ended
@@ -348,9 +348,9 @@ def database_error(exc: Exception) -> UnreadError:
     told = _ADDED.sub('', ' '.join(str(exc).split()))
     if isinstance(exc, cfg.Error):
         # Nova looks at some values only when it needs them.
-        return UnreadError(f'the configuration cannot be used: {told}')
-    return UnreadError(f"Nova's database cannot be read, see [api_database] "
-                       f'connection: {told}')
+        return CloudUnreadError(f'the configuration cannot be used: {told}')
+    return CloudUnreadError(f"Nova's database cannot be read, see [api_database] "
+                            f'connection: {told}')
 
 
 def reader(arguments: list[str]) -> Callable[[], snapshot.Cloud]:
@@ -529,7 +529,7 @@ def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
     from nfv_sched.advice.explain import subject
     try:
         return subject.find(cloud, name)
-    except request.RequestError as exc:
+    except request.ExplainError as exc:
         raise NotThereError(str(exc)) from exc
 
 

@@ -111,7 +111,7 @@ class NetworkLimitFilter(base.NFVHostFilter, metaclass=abc.ABCMeta):
     def prepare(self, request, request_note):
         """What is left on the hosts: ``network.quantity.Room``."""
         network = visit.of(request_note, request)
-        found = quantity.Room(
+        found = quantity.FreeQuantity(
             network, self.counted, scheduler.PerAggregates(
                 functools.partial(self._allowance, network)))
         if found.need:

@@ -30,7 +30,7 @@ from nfv_sched.numa import labels
 from nfv_sched.numa import pci
 from nfv_sched.numa import shape
 from nfv_sched.numa import shortage
-from nfv_sched.numa.topology import Guest
+from nfv_sched.numa.topology import GuestTopology
 from nfv_sched.numa.topology import host_topology
 from nfv_sched.numa.topology import HostCell
 from nfv_sched.numa.topology import HostTopology
@@ -122,7 +122,7 @@ class HostResources:
         return evaluation
 
     def devices(self, request: Request,
-                mapping: Mapping | None) -> pci.Devices | None:
+                mapping: Mapping | None) -> pci.CandidateDevices | None:
         """Return the free PCI devices, as one allocation candidate has them.
 
         :param mapping: request group -> resource provider UUIDs
@@ -135,10 +135,10 @@ class HostResources:
             self._devices = pci.HostDevices(
                 self.pools, request.demands,
                 self.topology or self.read() or _NO_NODES)
-        return pci.Devices(self._devices, mapping)
+        return pci.CandidateDevices(self._devices, mapping)
 
     def like_devices(self, request: Request,
-                     mapping: Mapping | None) -> pci.Devices | None:
+                     mapping: Mapping | None) -> pci.CandidateDevices | None:
         """Return what accepts the same NUMA cells as :meth:`devices`.
 
         Hosts whose pools give the same answers to the request share one
@@ -304,7 +304,7 @@ def decide_candidate(
 
 def _decide_by_nova(
     evaluation: numa_evaluation.Evaluation, request: Request,
-    devices: pci.Devices | None, traces: ty.Any,
+    devices: pci.CandidateDevices | None, traces: ty.Any,
 ) -> Decision | None:
     """Decide by Nova's own rules only.
 
@@ -352,8 +352,8 @@ def expected_cells(
 
 def broken_rules(
     rules: Iterable[base.Rule], host: HostTopology | None, names: base.Names,
-    guest: Guest | None = None, pinning: base.Pinning | None = None,
-    devices: pci.Devices | None = None, networks_known: bool = True,
+    guest: GuestTopology | None = None, pinning: base.Pinning | None = None,
+    devices: pci.CandidateDevices | None = None, networks_known: bool = True,
 ) -> Iterator[reasons.Reason]:
     """Yield why a server does not keep rules on the host where it runs.
 
@@ -373,7 +373,7 @@ def broken_rules(
             if isinstance(reason, reasons.Reason):
                 yield reason
         return
-    ground = labels.Ground(
+    ground = labels.GuestOnHost(
         numa_evaluation.Evaluation(host, guest, UNLIMITED), names, devices, [])
     for rule in rules:
         reason = rule.never(host)

@@ -73,8 +73,8 @@ def share(
 
 
 def claimed_shares(
-    guest: topology.Guest, host: topology.HostTopology,
-    claimed: numa_evaluation.Claimed,
+    guest: topology.GuestTopology, host: topology.HostTopology,
+    claimed: numa_evaluation.ClaimChoice,
 ) -> tuple[Share, ...]:
     """Return what a guest occupies of a host after its claim.
 

@@ -153,7 +153,7 @@ class PCIPools:
         for demand in demands:
             # One by one: the devices that one request blocks are not free
             # for the next.
-            chosen = pci.Devices(
+            chosen = pci.CandidateDevices(
                 pci.HostDevices(pools.pools, (demand,), host), mapping,
             ).taken(cells)
             if chosen is None:

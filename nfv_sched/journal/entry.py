@@ -44,7 +44,7 @@ class Pass:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class RefusalReason:
     """Why some hosts were refused.
 
     :ivar filter: name of the filter that refused them
@@ -129,7 +129,7 @@ class Refusal:
     flavor: RefusedFlavor | None = None
     filter: str
     passes: tuple[Pass, ...] = ()
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[RefusalReason, ...] = ()
     unnamed: int = 0
     earlier: tuple[Earlier, ...] = ()
     copied: bool = False
@@ -248,7 +248,7 @@ def copy(text: bytes) -> bytes:
     return line(dataclasses.replace(parse(text), copied=True))
 
 
-def _first(reasons: Iterable[Reason], count: int) -> Iterable[Reason]:
+def _first(reasons: Iterable[RefusalReason], count: int) -> Iterable[RefusalReason]:
     """The reasons of the first hosts.
 
     :param count: how many hosts

@@ -53,7 +53,7 @@ RECENT = 64
 PAUSE = 0.2
 
 
-class Place(ty.NamedTuple):
+class JournalLocation(ty.NamedTuple):
     """Where to write.
 
     :ivar directory: of the journal
@@ -81,7 +81,7 @@ class _Waiting(ty.NamedTuple):
     """A refusal in the queue."""
 
     make: Make
-    place: Place
+    place: JournalLocation
     project: str
 
 
@@ -113,8 +113,8 @@ class _Thread:
         self._recent: collections.OrderedDict[bytes, _Recent] = (
             collections.OrderedDict())
 
-    def put(self, make: Make, place: Place, project: str) -> None:
-        """See :meth:`Journal.put`."""
+    def put(self, make: Make, place: JournalLocation, project: str) -> None:
+        """See :meth:`JournalWriter.put`."""
         with self._lock:
             self._waiting.append(_Waiting(make, place, project))
             if len(self._waiting) > QUEUE:
@@ -177,7 +177,7 @@ class _Thread:
                 self._count_lost(1)
                 LOG.exception('A refusal is not in the decision journal')
 
-    def _write_or_join(self, refusal: entry.Refusal, place: Place) -> None:
+    def _write_or_join(self, refusal: entry.Refusal, place: JournalLocation) -> None:
         """Write a refusal, or keep it if an equal one was just written."""
         if self._files is None or place != (
                 self._files.directory, self._files.size):
@@ -272,7 +272,7 @@ def _servers(refusal: entry.Refusal) -> int:
         len(each.before) for each in refusal.earlier)
 
 
-class Journal:
+class JournalWriter:
     """The journal as a process writes it; for use by several threads.
 
     The first call of :meth:`put` in a process starts a thread there; after a
@@ -282,7 +282,7 @@ class Journal:
     def __init__(self) -> None:
         self._threads = background.PerProcess(_Thread)
 
-    def put(self, make: Make, place: Place, project: str = '') -> None:
+    def put(self, make: Make, place: JournalLocation, project: str = '') -> None:
         """Have a refusal written soon.  Never waits for the disk.
 
         :param make: makes the entry; called in the thread

@@ -87,7 +87,7 @@ class NoParentError(PlacementError):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Provider:
+class LedgerProvider:
     """A provider of the ledger.
 
     :ivar uuid: UUID
@@ -165,7 +165,7 @@ class Client:
         return [path.rpartition('/')[2] for path in _DEFINITIONS
                 if not self._found(path)]
 
-    def providers(self) -> list[Provider]:
+    def providers(self) -> list[LedgerProvider]:
         """All providers of the ledger."""
         path = f'/resource_providers?required={names.TRAIT}'
         try:
@@ -461,10 +461,10 @@ def connect(conf) -> ks_adapter.Adapter:
         raise UnavailableError(f'no connection to Placement: {exc}') from exc
 
 
-def _provider(found: dict) -> Provider:
+def _provider(found: dict) -> LedgerProvider:
     # A provider of others with the trait may have no parent.
     parent = found['parent_provider_uuid']
-    return Provider(
+    return LedgerProvider(
         _text(found['uuid']), _text(found['name']),
         '' if parent is None else _text(parent), _number(found['generation']))
 

@@ -55,7 +55,7 @@ from nfv_sched.network import usage
 Allocations = Mapping[str, Mapping[str, int]]
 
 
-class Inventory(ty.NamedTuple):
+class LedgerInventory(ty.NamedTuple):
     """The inventory of one resource class on one host.
 
     :ivar total: all there is; never less than what is allocated
@@ -95,17 +95,17 @@ class Account(ty.NamedTuple):
         """Whether guests have allocated more than the limit."""
         return self.allocated > self.limit
 
-    def inventory(self) -> Inventory:
+    def inventory(self) -> LedgerInventory:
         """The inventory that has to be published."""
         if self.limit >= names.UNLIMITED:
-            return Inventory(names.UNLIMITED, 0)
+            return LedgerInventory(names.UNLIMITED, 0)
         limit = math.floor(self.limit)
         total = max(limit, self.allocated, 1)
-        return Inventory(total, total - max(limit - self.unallocated, 0))
+        return LedgerInventory(total, total - max(limit - self.unallocated, 0))
 
 
 def update(
-    existing: Mapping[str, Mapping], wanted: Mapping[str, Inventory],
+    existing: Mapping[str, Mapping], wanted: Mapping[str, LedgerInventory],
     can_raise: bool,
 ) -> tuple[dict[str, Mapping], bool]:
     """Work out the inventories to write to a provider.
@@ -151,7 +151,7 @@ def by_guest(
 
 
 def accounts(
-    host: usage.HostUsage, guests: Mapping[str, usage.Guest],
+    host: usage.HostUsage, guests: Mapping[str, usage.GuestUsage],
     host_limits: limits.Limits, allocations: Allocations,
     migrations: Mapping[str, str],
 ) -> dict[str, Account]:

@@ -50,7 +50,7 @@ class ProbeError(Exception):
     """The probe could not be completed."""
 
 
-class Answer(enum.Enum):
+class ClaimAnswer(enum.Enum):
     """Placement's answer to a claim."""
 
     GRANTED = 'granted'
@@ -105,7 +105,7 @@ class _Client(client.Client):
                 found['uuid'] for found in answer['resource_providers']
                 if _is_dead(found['name'])])
 
-    def claim(self, consumer: str, provider: str) -> Answer:
+    def claim(self, consumer: str, provider: str) -> ClaimAnswer:
         """Claim an amount of 1 for a consumer, as Nova does."""
         try:
             self._request('PUT', f'/allocations/{consumer}', {
@@ -115,9 +115,9 @@ class _Client(client.Client):
                 'user_id': PREFIX.rstrip('-')}, version='1.36')
         except client.ConflictError as exc:
             if exc.code == 'placement.concurrent_update':
-                return Answer.CONFLICT
-            return Answer.REFUSED
-        return Answer.GRANTED
+                return ClaimAnswer.CONFLICT
+            return ClaimAnswer.REFUSED
+        return ClaimAnswer.GRANTED
 
     def remove(self, provider: str) -> None:
         """Remove a provider and all allocations of its consumers."""
@@ -201,7 +201,7 @@ class Probe:
                     lambda consumer: self._claim(consumer, start), consumers))
                 list(pool.map(self._claim_again, (
                     consumer for consumer, answer in zip(consumers, answers)
-                    if answer is Answer.CONFLICT)))
+                    if answer is ClaimAnswer.CONFLICT)))
             except BaseException:
                 # Each thread ends after the request that it is waiting for.
                 self._stopped.set()
@@ -209,11 +209,11 @@ class Probe:
                 raise
         total = self.granted()
         self._client.release(consumers)
-        return Burst(answers.count(Answer.GRANTED),
-                     answers.count(Answer.CONFLICT),
-                     answers.count(Answer.REFUSED), total)
+        return Burst(answers.count(ClaimAnswer.GRANTED),
+                     answers.count(ClaimAnswer.CONFLICT),
+                     answers.count(ClaimAnswer.REFUSED), total)
 
-    def _claim(self, consumer: str, start: threading.Barrier) -> Answer:
+    def _claim(self, consumer: str, start: threading.Barrier) -> ClaimAnswer:
         start.wait()
         return self._client.claim(consumer, self._provider)
 
@@ -225,7 +225,7 @@ class Probe:
             if time.monotonic() > self._deadline:
                 raise ProbeError('Placement takes too long')
             answer = self._client.claim(consumer, self._provider)
-            if answer is not Answer.CONFLICT:
+            if answer is not ClaimAnswer.CONFLICT:
                 return
         raise ProbeError(f'a claim met {_ATTEMPTS} conflicts in a row')
 

@@ -138,7 +138,7 @@ class HostReport(ty.NamedTuple):
             for name, account in self.accounts.items() if account.overdrawn)
 
 
-class Round(ty.NamedTuple):
+class RoundReport(ty.NamedTuple):
     """What a round did.
 
     :ivar hosts: reports, sorted by name of the host
@@ -158,12 +158,12 @@ class Round(ty.NamedTuple):
             report.action is Action.FAILED for report in self.hosts)
 
 
-class _Known(ty.NamedTuple):
+class _LastResult(ty.NamedTuple):
     """The last result for a host, to see whether anything has changed."""
 
     generation: int
     usage: usage.HostUsage
-    guests: dict[str, usage.Guest]  # by Nova
+    guests: dict[str, usage.GuestUsage]  # by Nova
     limits: nfv_limits.Limits
     accounts: dict[str, ledger_inventory.Account]
     inventories: dict[str, dict]  # as Placement has them
@@ -171,8 +171,8 @@ class _Known(ty.NamedTuple):
     wasteful: bool  # whether guests have allocated what they do not use
 
     def holds(
-        self, provider: ledger_client.Provider | None, host: usage.HostUsage,
-        guests: dict[str, usage.Guest], host_limits: nfv_limits.Limits,
+        self, provider: ledger_client.LedgerProvider | None, host: usage.HostUsage,
+        guests: dict[str, usage.GuestUsage], host_limits: nfv_limits.Limits,
     ) -> bool:
         """Whether nothing has changed, as far as is known without a query.
 
@@ -208,15 +208,15 @@ class Publisher:
         self._client: ledger_client.Client | None = None
         self._reader: neutron.Reader | None = None
         self._snapshot: usage.Snapshot | None = None
-        self._doubts = neutron.Doubts(conf)
+        self._doubts = neutron.ReadingCheck(conf)
         self._defined = False
         self._number = 0  # of the rounds that have read Neutron
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _LastResult] = {}
         # UUID of a provider -> UUID of a consumer -> last sight.
         self._sights: dict[str, dict[str, unused.Sight]] = {}
         # Name of a host -> server UUID -> what it has there, by Nova; of this
         # round.
-        self._guests: dict[str, dict[str, usage.Guest]] = {}
+        self._guests: dict[str, dict[str, usage.GuestUsage]] = {}
         self._traced = threading.Event()
         self._instances: dict[str, str] = {}
         self._left_out: frozenset[str] = frozenset()
@@ -233,11 +233,11 @@ class Publisher:
     def forget(self) -> None:
         """Accept the next figures from Neutron, even if most ports are gone.
 
-        See :class:`nfv_sched.network.neutron.Doubts`.
+        See :class:`nfv_sched.network.neutron.ReadingCheck`.
         """
         self._doubts.forget()
 
-    def round(self, dry_run: bool = False) -> Round:
+    def round(self, dry_run: bool = False) -> RoundReport:
         """Do a round.
 
         :param dry_run: only report what would be done
@@ -254,7 +254,7 @@ class Publisher:
             self.close()
             raise RoundError(str(exc)) from exc
 
-    def _round(self, dry_run: bool, began: float) -> Round:
+    def _round(self, dry_run: bool, began: float) -> RoundReport:
         if self._client is None:
             self._client = ledger_client.Client(
                 self._conf, self._conf.nfv_sched.ledger_threads)
@@ -300,7 +300,7 @@ class Publisher:
         self._forget({ledger_names.provider_uuid(node.uuid)
                       for node in chosen})
         reports.sort(key=lambda report: report.host)
-        return Round(reports, failures, time.monotonic() - began)
+        return RoundReport(reports, failures, time.monotonic() - began)
 
     def _attribute(
         self, nodes: list[database.ComputeNode],
@@ -400,7 +400,7 @@ class Publisher:
         return results
 
     def _retire(
-        self, provider: ledger_client.Provider, dry_run: bool,
+        self, provider: ledger_client.LedgerProvider, dry_run: bool,
     ) -> HostReport:
         """Take a provider out of the ledger whose compute node is gone.
 
@@ -434,7 +434,7 @@ class Publisher:
                           'the compute node is gone')
 
     def _leave_out(
-        self, host: str, note: str, published: list[ledger_client.Provider],
+        self, host: str, note: str, published: list[ledger_client.LedgerProvider],
         dry_run: bool,
     ) -> HostReport:
         """Take the providers of a host that is left out out of the ledger.
@@ -455,7 +455,7 @@ class Publisher:
 
     def _host(
         self, node: database.ComputeNode,
-        provider: ledger_client.Provider | None,
+        provider: ledger_client.LedgerProvider | None,
         host_limits: nfv_limits.Limits, dry_run: bool,
     ) -> HostReport:
         """Bring the provider of one compute node up to date."""
@@ -495,7 +495,7 @@ class Publisher:
 
     def _attempt(
         self, node: database.ComputeNode,
-        provider: ledger_client.Provider | None, known: _Known | None,
+        provider: ledger_client.LedgerProvider | None, known: _LastResult | None,
         host_limits: nfv_limits.Limits, returned: collections.Counter[str],
         dry_run: bool,
     ) -> HostReport:
@@ -537,7 +537,7 @@ class Publisher:
         else:
             action = Action.UNCHANGED if complete else Action.LATER
         if not dry_run:
-            self._known[uuid] = _Known(
+            self._known[uuid] = _LastResult(
                 generation, host_usage, guests, host_limits, accounts, written,
                 # Not all hosts in the same round.
                 random.randint(1, ROUNDS) if complete else 0,
@@ -553,7 +553,7 @@ class Publisher:
 
     def _read(
         self, node: database.ComputeNode,
-        provider: ledger_client.Provider | None, known: _Known | None,
+        provider: ledger_client.LedgerProvider | None, known: _LastResult | None,
         dry_run: bool,
     ) -> _State:
         """Read, or create, the provider of a compute node.
@@ -582,7 +582,7 @@ class Publisher:
     def _see(
         self, node: database.ComputeNode,
         held: Mapping[str, ledger_names.Held],
-        guests: Mapping[str, usage.Guest],
+        guests: Mapping[str, usage.GuestUsage],
     ) -> tuple[ledger_inventory.Allocations, dict[str, str]]:
         """Match the consumers of a provider with the guests on its host.
 
@@ -793,7 +793,7 @@ class Keeper(background.Repeated):
             'as it is, and it is tried again: %s', str(exc).rstrip('.'),
             exc_info=not isinstance(exc, (RoundError, cfg.Error)))
 
-    def _went_well(self, done: Round) -> None:
+    def _went_well(self, done: RoundReport) -> None:
         if done.failures and not self._cells:
             LOG.warning('Compute nodes that are not known now keep what is '
                         'published: %s', '; '.join(done.failures))

@@ -45,7 +45,7 @@ class Sight(ty.NamedTuple):
     """
 
     held: names.Held
-    guest: usage.Guest
+    guest: usage.GuestUsage
     bound: bool
     rounds: int
     last: int
@@ -57,7 +57,7 @@ class Sight(ty.NamedTuple):
 
 
 def look(
-    before: Sight | None, held: names.Held, guest: usage.Guest, number: int,
+    before: Sight | None, held: names.Held, guest: usage.GuestUsage, number: int,
 ) -> Sight:
     """What has been seen of a guest, this round included.
 
@@ -77,7 +77,7 @@ def look(
 
 
 def kept(
-    resources: Mapping[str, int], guest: usage.Guest, rules_known: bool,
+    resources: Mapping[str, int], guest: usage.GuestUsage, rules_known: bool,
 ) -> dict[str, int]:
     """The part of its allocation that a guest uses.
 

@@ -129,7 +129,7 @@ def machine(facts: Facts) -> values.Machine:
     cores = _cores(facts.cpus)
     memory, even = _memory(facts, sorted(cores))
     return values.Machine(
-        nodes=tuple(values.Node(
+        nodes=tuple(values.MachineNode(
             number=number, cores=cores.get(number, ()),
             memory=memory.get(number, 0))
             for number in sorted({*cores, *memory})),

@@ -74,7 +74,7 @@ def _load(path: str) -> facts.Facts:
             raise values.MachineError('is a folder; a copy of /sys is given '
                                       'by --sys')
         text = files.read(path).decode()
-    except (files.LimitError, EOFError, zlib.error) as exc:
+    except (files.FileLimitError, EOFError, zlib.error) as exc:
         raise values.MachineError(str(exc)) from exc
     except OSError as exc:
         raise values.MachineError(str(exc.strerror or exc)) from exc
@@ -85,7 +85,7 @@ def _load(path: str) -> facts.Facts:
     try:
         data = files.parse_json(ansible.without_headline(text).encode())
         files.check(data)
-    except files.LimitError as exc:
+    except files.FileLimitError as exc:
         raise values.MachineError(str(exc)) from exc
     except (ValueError, RecursionError) as exc:
         raise values.MachineError(

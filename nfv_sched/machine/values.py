@@ -34,7 +34,7 @@ class Core:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class MachineNode:
     """A NUMA node.
 
     :ivar number: its number
@@ -86,7 +86,7 @@ class Machine:
         NUMA node was given the same part
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[MachineNode, ...]
     nics: tuple[NIC, ...] = ()
     page_sizes: frozenset[int] | None = None
     vendor: str = ''
@@ -110,7 +110,7 @@ class Machine:
                     for core in node.cores), default=0)
 
     @property
-    def usable(self) -> tuple[Node, ...]:
+    def usable(self) -> tuple[MachineNode, ...]:
         """NUMA nodes on which guests can be."""
         return tuple(node for node in self.nodes if node.usable)
 

@@ -32,7 +32,7 @@ DEFAULT_GROUP = 'default'
 ASSUMED_RULES = 128
 
 
-class NIC(ty.NamedTuple):
+class RequestedNIC(ty.NamedTuple):
     """One network interface of a request.
 
     :ivar network: UUID of the network, ``auto`` or ``none``; None if a port
@@ -99,7 +99,7 @@ class Interfaces:
     """
 
     def __init__(
-        self, interfaces: Iterable[NIC], security_groups: Sequence[str],
+        self, interfaces: Iterable[RequestedNIC], security_groups: Sequence[str],
         project: str | None, snapshot: usage.Snapshot | None,
         instance: str | None = None,
     ):
@@ -116,7 +116,7 @@ class Interfaces:
                 self.nics = [nic for nic in self.nics if nic.port]
                 named = {nic.port for nic in self.nics}
                 self.nics += [
-                    NIC(port=port) for port in own if port not in named]
+                    RequestedNIC(port=port) for port in own if port not in named]
 
     def lacking(self) -> Lacking | None:
         """What Neutron has to be asked for; None if nothing is lacking."""
@@ -150,7 +150,7 @@ class Interfaces:
                         tuple(networks))
         return found if any(found) else None
 
-    def port(self, nic: NIC) -> usage.Port | None:
+    def port(self, nic: RequestedNIC) -> usage.NeutronPort | None:
         """The port of an interface; None if it is not known, or not created.
 
         :param nic: one of ``nics``
@@ -160,7 +160,7 @@ class Interfaces:
         return self._snapshot.ports.get(nic.port) or (
             self.more.ports.get(nic.port))
 
-    def rules(self, nic: NIC, assumed: int) -> int:
+    def rules(self, nic: RequestedNIC, assumed: int) -> int:
         """Number of security-group rules of an interface.
 
         :param nic: one of ``nics``

@@ -22,7 +22,7 @@ A snapshot is made of complete answers or not at all.  Neutron has no
 transactions over pages, so its parts can be as far apart in time as reading
 takes: a port that is created or moved meanwhile may be missing until the next
 snapshot; none is counted twice.  A reading that is complete but lacks most of
-what the one before it had is not accepted at once (:class:`Doubts`).
+what the one before it had is not accepted at once (:class:`ReadingCheck`).
 """
 
 from collections.abc import Callable
@@ -142,7 +142,7 @@ class _Open(ty.NamedTuple):
     before: usage.Snapshot | None
 
 
-class Doubts:
+class ReadingCheck:
     """Decides whether a reading that lacks most ports or rules is accepted.
 
     A defect of Neutron, or a user who lost a role, looks like an empty cloud;
@@ -296,11 +296,11 @@ class Reader:
     """
 
     def __init__(self, conf=CONF, stopped: threading.Event | None = None,
-                 doubts: Doubts | None = None,
+                 doubts: ReadingCheck | None = None,
                  network: sdk_proxy.Proxy | None = None):
         self._conf = conf
         self._stopped = stopped
-        self._doubts = doubts or Doubts(conf)
+        self._doubts = doubts or ReadingCheck(conf)
         self._deadline = math.inf
         self._hidden_told = False
         self._session = None
@@ -372,7 +372,7 @@ class Reader:
         :param previous: the snapshot before, to compare with, and to share
             unchanged ports with
         :raises NeutronError: if any answer is missing, late or malformed
-        :raises ImplausibleError: if most is missing; see :class:`Doubts`
+        :raises ImplausibleError: if most is missing; see :class:`ReadingCheck`
         :raises background.Stopped: if it was stopped
         """
         seconds = self._conf.nfv_sched.max_snapshot_age
@@ -424,11 +424,11 @@ class Reader:
         :raises background.Stopped: if it was stopped
         """
         self._deadline = deadline
-        ports: dict[str, usage.Port | None] = dict.fromkeys(
+        ports: dict[str, usage.NeutronPort | None] = dict.fromkeys(
             lacking.ports[:_LOOKED_UP])
         groups = dict.fromkeys(lacking.groups)
         for port in self._chosen('ports', _PORT_FIELDS, 'id', ports):
-            ports[port['id']] = usage.Port(*_port(port))
+            ports[port['id']] = usage.NeutronPort(*_port(port))
             groups.update(dict.fromkeys(ports[port['id']].security_groups))
         networks = dict.fromkeys(lacking.networks[:_LOOKED_UP], True)
         for network in self._chosen(
@@ -863,7 +863,7 @@ class Lookups:
             exc_info=defect)
 
 
-class Refresher(background.Refresher[usage.Snapshot]):
+class NeutronRefresher(background.Refresher[usage.Snapshot]):
     """The thread that reads Neutron in one process.
 
     :param conf: configuration object with ``[neutron]`` and ``[nfv_sched]``
@@ -879,7 +879,7 @@ class Refresher(background.Refresher[usage.Snapshot]):
         self._conf = conf
         self._memory = memory
         self._reader: Reader | None = None
-        self.doubts = Doubts(conf)
+        self.doubts = ReadingCheck(conf)
         self.lookups = Lookups(conf, self.stopped)
         self._doubted = False
         self._stale_told = False
@@ -1011,8 +1011,8 @@ class SnapshotSource(background.Source[usage.Snapshot]):
         self._conf = conf
         self._memory = memory or recent.Memory()
 
-    def _make_refresher(self) -> Refresher:
-        return Refresher(self._conf, self._memory)
+    def _make_refresher(self) -> NeutronRefresher:
+        return NeutronRefresher(self._conf, self._memory)
 
     def look_up(self, snapshot: usage.Snapshot | None,
                 interfaces: demand.Interfaces) -> None:

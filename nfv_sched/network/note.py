@@ -88,15 +88,15 @@ class NetworkNote:
             sum(device.count for device in request.demands
                 if device.from_port),
             network_limits.assumed_rules(CONF))
-        self.rooms: dict[str, quantity.Room] = {}
-        self.own: dict[str, list[usage.Port]] = {}
+        self.rooms: dict[str, quantity.FreeQuantity] = {}
+        self.own: dict[str, list[usage.NeutronPort]] = {}
         if request.is_move:
             for port in map(interfaces.port, interfaces.nics):
                 if port is not None and port.host and (
                         not usage.bypasses_vswitch(port.vnic_type)):
                     self.own.setdefault(port.host, []).append(port)
 
-    def own_on(self, host_state) -> usage.Guest | None:
+    def own_on(self, host_state) -> usage.GuestUsage | None:
         """What a moved server has on a host already.
 
         Any tenant can enter any server in a port.  Only ports of the server's
@@ -114,7 +114,7 @@ class NetworkNote:
             self.host = scheduler.host_of_server(self.instance)
         if self.host not in (host_state.host, ''):
             return None
-        return usage.Guest(
+        return usage.GuestUsage(
             tuple(port.id for port in ports),
             sum(self.snapshot.rules_of(port.security_groups)
                 for port in ports))

@@ -37,7 +37,7 @@ class Quantity(ty.NamedTuple):
     :ivar noun: how reasons call it
     :ivar need: how much a guest takes, from its ``NetworkDemand``
     :ivar carried: how much a host carries, from its ``usage.HostUsage``
-    :ivar own: how much of that one guest has, from its ``usage.Guest``
+    :ivar own: how much of that one guest has, from its ``usage.GuestUsage``
     :ivar pick: which of two numbers, of ports and of rules, counts
     """
 
@@ -46,7 +46,7 @@ class Quantity(ty.NamedTuple):
     noun: str
     need: Callable[[network_demand.NetworkDemand], int]
     carried: Callable[[usage.HostUsage], int]
-    own: Callable[[usage.Guest], int]
+    own: Callable[[usage.GuestUsage], int]
     pick: Callable[[int, int], int]
 
 
@@ -99,7 +99,7 @@ class Standing(ty.NamedTuple):
 NO_LIMIT = Standing()
 
 
-class Room:
+class FreeQuantity:
     """What is left of a quantity on the hosts, for one server of a request.
 
     :param network: the network note of the request

@@ -146,7 +146,7 @@ class Entry(ty.NamedTuple):
         return self._replace(sources=sources, settled=True, shown=shown)
 
 
-class Answer(ty.NamedTuple):
+class LedgerBalance(ty.NamedTuple):
     """What the ledger of a host had left by Placement's answer.
 
     :ivar asked: when Placement was about to be asked, seconds of
@@ -252,7 +252,7 @@ class Memory:
     def take(
         self, snapshot: usage.Snapshot | None, host: str, instance: str,
         demand: network_demand.NetworkDemand, ports: float, rules: float,
-        holder: Callable[[], ty.Any], answer: Answer | None = None,
+        holder: Callable[[], ty.Any], answer: LedgerBalance | None = None,
     ) -> tuple[float, float] | None:
         """Take room on a host until Nova has placed the guest, if it is free.
 
@@ -308,8 +308,8 @@ class Memory:
         """What an answer of Placement about a host lacks.
 
         :param host: ``host_state.host``
-        :param asked: see :class:`Answer`
-        :param answered: see :class:`Answer`
+        :param asked: see :class:`LedgerBalance`
+        :param answered: see :class:`LedgerBalance`
         :param without: UUID of a server that does not count
         """
         ports = rules = more_ports = more_rules = 0

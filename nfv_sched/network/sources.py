@@ -13,7 +13,7 @@ from nfv_sched.network import recent
 from nfv_sched.network import usage
 
 
-class Figures(ty.Protocol):
+class UsageSource(ty.Protocol):
     """Gives figures from Neutron; see ``neutron.SnapshotSource``."""
 
     def get(self) -> usage.Snapshot | None:
@@ -37,6 +37,6 @@ class Sources:
 
     __slots__ = ('figures', 'recent')
 
-    def __init__(self, figures: Figures, memory: recent.Memory | None = None):
+    def __init__(self, figures: UsageSource, memory: recent.Memory | None = None):
         self.figures = figures
         self.recent = memory or recent.Memory()

@@ -92,7 +92,7 @@ def _take(network: NetworkNote, reference: weakref.ref) -> bool:
                     else room.standing(host_state) for room in rooms]
     answer = None
     if ports.in_ledger is not None or rules.in_ledger is not None:
-        answer = recent.Answer(
+        answer = recent.LedgerBalance(
             network.ledgers.asked, network.ledgers.answered,
             ports.in_ledger, rules.in_ledger)
     elif not network.fresh:

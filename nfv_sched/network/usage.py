@@ -104,7 +104,7 @@ def bypasses_vswitch(vnic_type: str) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Port:
+class NeutronPort:
     """A port that belongs, or may later belong, to a server.
 
     :ivar id: UUID
@@ -127,7 +127,7 @@ class Port:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Guest:
+class GuestUsage:
     """What one server has on the virtual switch of one host.
 
     :ivar ports: UUIDs of its ports on the switch
@@ -140,9 +140,9 @@ class Guest:
 
 
 #: A server without ports on the virtual switch of a host.
-NOTHING = Guest((), 0)
+NOTHING = GuestUsage((), 0)
 
-_NO_GUESTS: Mapping[str, Guest] = types.MappingProxyType({})
+_NO_GUESTS: Mapping[str, GuestUsage] = types.MappingProxyType({})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class HostUsage:
     rules: int = 0
     dhcp_servers: int = 0
     routers: int = 0
-    guests: Mapping[str, Guest] = dataclasses.field(
+    guests: Mapping[str, GuestUsage] = dataclasses.field(
         default_factory=lambda: _NO_GUESTS)
 
     #: Ports of the virtual switch without the physical ones.
@@ -221,8 +221,8 @@ class Snapshot:
     rules: Mapping[str, int]
     default_groups: Mapping[str, str]
     networks: Mapping[str, bool]
-    ports: Mapping[str, Port]
-    instances: Mapping[str, tuple[Port, ...]]
+    ports: Mapping[str, NeutronPort]
+    instances: Mapping[str, tuple[NeutronPort, ...]]
     hides_groups: bool
     source: str
     dhcp_known: bool
@@ -251,7 +251,7 @@ class Snapshot:
         """
         return sum(self.rules.get(group, 0) for group in security_groups)
 
-    def ports_of(self, instance: str, project: str) -> list[Port]:
+    def ports_of(self, instance: str, project: str) -> list[NeutronPort]:
         """Ports that are bound for a server, on any host.
 
         A tenant can give a port the ``device_id`` of any server, so ports of
@@ -263,21 +263,21 @@ class Snapshot:
         return [port for port in self.instances.get(instance, ())
                 if port.project == project]
 
-    def switch_ports(self) -> dict[str, list[Port]]:
+    def switch_ports(self) -> dict[str, list[NeutronPort]]:
         """Return the ports that may be servers', by host.
 
         Those that are bound to a host and pass through its virtual switch,
         whatever owner they name.
         """
-        ports: dict[str, list[Port]] = {}
+        ports: dict[str, list[NeutronPort]] = {}
         for port in self.ports.values():
             if port.host and not bypasses_vswitch(port.vnic_type):
                 ports.setdefault(port.host, []).append(port)
         return ports
 
     def guests(
-        self, ports: Iterable[Port], servers: Mapping[str, str],
-    ) -> dict[str, Guest]:
+        self, ports: Iterable[NeutronPort], servers: Mapping[str, str],
+    ) -> dict[str, GuestUsage]:
         """Attribute ports of one host to servers.
 
         What the ports themselves say does not count.
@@ -287,12 +287,12 @@ class Snapshot:
             plugged it; ports that are missing are no server's
         :returns: server UUID -> its ports on the host, and their rules
         """
-        of_server: dict[str, list[Port]] = {}
+        of_server: dict[str, list[NeutronPort]] = {}
         for port in ports:
             server = servers.get(port.id)
             if server is not None:
                 of_server.setdefault(server, []).append(port)
-        return {server: Guest(
+        return {server: GuestUsage(
             tuple(sorted(port.id for port in ports)),
             sum(self.rules_of(port.security_groups) for port in ports),
         ) for server, ports in of_server.items()}
@@ -309,7 +309,7 @@ class Supplement(ty.NamedTuple):
     :ivar networks: as in the snapshot
     """
 
-    ports: Mapping[str, Port | None] = types.MappingProxyType({})
+    ports: Mapping[str, NeutronPort | None] = types.MappingProxyType({})
     rules: Mapping[str, int] = types.MappingProxyType({})
     default_groups: Mapping[str, str] = types.MappingProxyType({})
     networks: Mapping[str, bool] = types.MappingProxyType({})
@@ -468,7 +468,7 @@ class _Tally:
         self.claimed = _Services()
         # Security groups of each port on the switch that is no server's.
         self.others: list[tuple[str, ...]] = []
-        self.guests: dict[str, list[Port]] = {}
+        self.guests: dict[str, list[NeutronPort]] = {}
 
 
 class SnapshotBuilder:
@@ -489,8 +489,8 @@ class SnapshotBuilder:
         self._rules: dict[str, int] = {}
         self._default_groups: dict[str, str] = {}
         self._networks: dict[str, bool] = {}
-        self._ports: dict[str, Port] = {}
-        self._instances: dict[str, list[Port]] = {}
+        self._ports: dict[str, NeutronPort] = {}
+        self._instances: dict[str, list[NeutronPort]] = {}
         self._agent_types: set[str] = set()
         self._agent_hosts: dict[str, set[str]] = {}
         self._dhcp_servers: dict[str, int] = {}
@@ -586,7 +586,7 @@ class SnapshotBuilder:
             port.host, port.instance, port.vnic_type, port.security_groups,
             port.project, port.guest,
         ) != (host, device, vnic_type, security_groups, project, guest):
-            port = Port(
+            port = NeutronPort(
                 port_id, share(host, host), share(device, device),
                 share(vnic_type, vnic_type),
                 share(security_groups, security_groups),
@@ -646,7 +646,7 @@ class SnapshotBuilder:
                     < previous.rules_of(before.security_groups)):
                 self._regroup(port, before.security_groups)
 
-    def _regroup(self, port: Port, groups: tuple[str, ...]) -> None:
+    def _regroup(self, port: NeutronPort, groups: tuple[str, ...]) -> None:
         """Give a bound port other security groups."""
         changed = dataclasses.replace(port, security_groups=groups)
         self._ports[port.id] = changed
@@ -727,7 +727,7 @@ class SnapshotBuilder:
 
     def _host(self, host: str, tally: _Tally, rules_of) -> HostUsage:
         guests = {
-            instance: Guest(
+            instance: GuestUsage(
                 tuple(port.id for port in ports),
                 sum(rules_of(port.security_groups) for port in ports))
             for instance, ports in tally.guests.items()}

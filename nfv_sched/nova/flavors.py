@@ -282,7 +282,7 @@ def reads_property(name: str, value: str) -> bool:
     return any(found.obj_attr_is_set(field) for field in found.fields)
 
 
-class Refusal(ty.NamedTuple):
+class FlavorRefusal(ty.NamedTuple):
     """Why Nova takes no server of a flavor.
 
     :ivar kind: name of the exception
@@ -296,7 +296,7 @@ class Refusal(ty.NamedTuple):
     keys: tuple[str, ...] = ()
 
 
-def refusals(of: objects.Flavor, meta: objects.ImageMeta) -> list[Refusal]:
+def refusals(of: objects.Flavor, meta: objects.ImageMeta) -> list[FlavorRefusal]:
     """Why Nova takes no server of a flavor with an image.
 
     Each of Nova's checks is made, so that all that is wrong is found at once.
@@ -309,7 +309,7 @@ def refusals(of: objects.Flavor, meta: objects.ImageMeta) -> list[Refusal]:
 
 
 def _refusals(of: objects.Flavor,
-              meta: objects.ImageMeta) -> Iterator[Refusal]:
+              meta: objects.ImageMeta) -> Iterator[FlavorRefusal]:
     from nova.virt import hardware
     for name in _CHECKS:
         check = getattr(hardware, name, None)
@@ -318,13 +318,13 @@ def _refusals(of: objects.Flavor,
         try:
             check(of, meta)
         except exception.NovaException as exc:
-            yield Refusal(type(exc).__name__, exc.format_message())
+            yield FlavorRefusal(type(exc).__name__, exc.format_message())
         except Exception as exc:  # the API would answer 400 or 500
-            yield Refusal(type(exc).__name__, str(exc))
+            yield FlavorRefusal(type(exc).__name__, str(exc))
     try:
         _check_limits(of, meta)
     except exception.ImageVCPULimitsRangeImpossible as exc:
-        yield Refusal(type(exc).__name__, exc.format_message())
+        yield FlavorRefusal(type(exc).__name__, exc.format_message())
 
 
 def _check_limits(of: objects.Flavor, meta: objects.ImageMeta) -> None:

@@ -65,7 +65,7 @@ class ServerRow(ty.NamedTuple):
     moved: datetime.datetime | None = None
 
 
-class Hosts(ty.NamedTuple):
+class CellHosts(ty.NamedTuple):
     """The compute nodes of a cell, and what belongs to them.
 
     :ivar computes: rows of ``compute_nodes``
@@ -165,10 +165,10 @@ class Cells:
             del self._cells[uuid]
         return found
 
-    def hosts(self) -> list[Hosts]:
+    def hosts(self) -> list[CellHosts]:
         """The compute nodes of all cells that answer."""
-        return [Hosts(uuid, name_of(self._cells[uuid]), *found,
-                      bool(self._cells[uuid].disabled))
+        return [CellHosts(uuid, name_of(self._cells[uuid]), *found,
+                          bool(self._cells[uuid].disabled))
                 for uuid, found in self._read(
                     _hosts, list(self._cells)).items()]
 

@@ -129,7 +129,7 @@ class Terms(ty.NamedTuple):
         return any(rule.strict for rule in self.rules)
 
 
-class Networks(ty.Protocol):
+class RequestNetworks(ty.Protocol):
     """The networks of a request, as Nova's NUMA placement considers them.
 
     :ivar physnets: physical networks; a chosen host cell must be near each
@@ -143,7 +143,7 @@ class Networks(ty.Protocol):
 
 
 def _network_groups(
-    host: topology.HostTopology, networks: Networks,
+    host: topology.HostTopology, networks: RequestNetworks,
 ) -> tuple[list[int], list[int]]:
     """The host cells near the networks of a request.
 
@@ -160,7 +160,7 @@ def _network_groups(
 
 
 def claim_groups(
-    host: topology.HostTopology, networks: Networks, decision: Decision,
+    host: topology.HostTopology, networks: RequestNetworks, decision: Decision,
 ) -> list[int]:
     """Bitmasks of host cells: the claim must choose one cell of each.
 
@@ -191,8 +191,8 @@ def floating(host: topology.HostTopology | None, terms: Terms) -> Decision:
 
 
 def decide(
-    evaluation: Evaluation, networks: Networks, terms: Terms,
-    devices: pci.Devices | None = None, traces=None,
+    evaluation: Evaluation, networks: RequestNetworks, terms: Terms,
+    devices: pci.CandidateDevices | None = None, traces=None,
     held: Decision | None = None,
 ) -> Decision:
     """Decide about one guest on one host, for one allocation candidate.
@@ -207,7 +207,7 @@ def decide(
     """
     physnets, tunnel = _network_groups(evaluation.host, networks)
     decision = _Decider(
-        numa_labels.Ground(
+        numa_labels.GuestOnHost(
             evaluation, terms.names, devices, physnets + tunnel),
         terms, False).decide(traces, held)
     if not tunnel or not networks.tunnel_uncertain:
@@ -218,7 +218,7 @@ def decide(
         return decision
     # The tunnel is not known to be used, so it is only preferred.
     without = _Decider(
-        numa_labels.Ground(evaluation, terms.names, devices, physnets),
+        numa_labels.GuestOnHost(evaluation, terms.names, devices, physnets),
         terms, True).decide(traces, held)
     if without.accepted and (
             not decision.accepted or without.value > decision.value):
@@ -237,7 +237,7 @@ class _Decider:
         endpoint
     """
 
-    def __init__(self, ground: numa_labels.Ground, terms: Terms,
+    def __init__(self, ground: numa_labels.GuestOnHost, terms: Terms,
                  ignore_tunnel: bool):
         self.ground = ground
         self.terms = terms

@@ -26,7 +26,7 @@ from nfv_sched.numa import candidates
 from nfv_sched.numa.candidates import Condition
 from nfv_sched.numa import fit
 from nfv_sched.numa import topology
-from nfv_sched.numa.topology import Guest
+from nfv_sched.numa.topology import GuestTopology
 from nfv_sched.numa.topology import HostTopology
 from nfv_sched.numa import walk
 
@@ -50,7 +50,7 @@ class CellSorting(ty.NamedTuple):
     devices_in_claims: bool = True
 
 
-class Claimed(ty.NamedTuple):
+class ClaimChoice(ty.NamedTuple):
     """What the claim on the compute node chooses.
 
     :ivar cells: position of the host cell of each guest cell
@@ -85,10 +85,10 @@ class Evaluation:
                  '_static', '_order')
 
     def __init__(
-        self, host: HostTopology, guest: Guest, ratios: fit.Ratios,
+        self, host: HostTopology, guest: GuestTopology, ratios: fit.Ratios,
         pools: Sequence[Mapping] | None = None,
         pci_requested: bool = False, sorting: CellSorting = CellSorting(),
-        pristine: Guest | None = None,
+        pristine: GuestTopology | None = None,
     ):
         self.host = host
         self.guest = guest
@@ -400,7 +400,7 @@ class Evaluation:
     def claimed(
         self, groups: Sequence[int] = (),
         condition: Condition | None = None,
-    ) -> Claimed | None:
+    ) -> ClaimChoice | None:
         """What the claim chooses: host cells, page sizes and pins.
 
         Parameters are those of :meth:`choose`.
@@ -418,12 +418,12 @@ class Evaluation:
             except walk.Undecided:
                 pass
             else:
-                return None if chosen is None else Claimed(
+                return None if chosen is None else ClaimChoice(
                     chosen, tuple(traces.pagesizes), tuple(traces.pinned))
         chosen = candidates.first(self.masks, self.order, groups, condition)
         if chosen is None:
             return None
-        return Claimed(chosen, tuple([
+        return ClaimChoice(chosen, tuple([
             fit.page_size(self.host.cells[host], cell.pagesize, cell.memory)
             if cell.pagesize else None
             for host, cell in zip(chosen, guest.cells)]), chosen)

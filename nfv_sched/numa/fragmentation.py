@@ -38,7 +38,7 @@ _WHOLE_HOST = 0.6
 
 
 def lost(
-    host: topology.HostTopology, guest: topology.Guest,
+    host: topology.HostTopology, guest: topology.GuestTopology,
     chosen: Sequence[int], near: Collection[int | None] = (),
 ) -> float:
     """The room for large guests that a guest takes from a host.

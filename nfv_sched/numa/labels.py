@@ -15,7 +15,7 @@ The scheduler chooses the host, nova-compute the host NUMA nodes.  The
 scheduler can only influence that by labels: physical networks in the limits
 that at least one chosen NUMA node must be near.
 
-:class:`Ground` answers, for a guest on a host, what the claim would choose now
+:class:`GuestOnHost` answers, for a guest on a host, what the claim would choose now
 and what it could choose in any state of the host.  No I/O, no Nova objects.
 """
 
@@ -34,7 +34,7 @@ from nfv_sched.rules import base
 _MAX_TARGETS = 16
 
 
-class Ground:
+class GuestOnHost:
     """A guest on a host; see :class:`nfv_sched.rules.base.Ground`.
 
     :param evaluation: where the guest fits
@@ -45,7 +45,7 @@ class Ground:
 
     def __init__(
         self, evaluation: Evaluation, names: base.Names,
-        devices: pci.Devices | None, groups: list[int],
+        devices: pci.CandidateDevices | None, groups: list[int],
     ):
         self.evaluation = evaluation
         self.names = names

@@ -334,7 +334,7 @@ class HostDevices:
                    if pool.usable and (cells is None or pool.near & cells))
 
 
-class Devices:
+class CandidateDevices:
     """The PCI devices of a host for one allocation candidate.
 
     :param devices: the host's devices

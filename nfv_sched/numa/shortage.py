@@ -40,7 +40,7 @@ def capacity_reason(
     evaluation: Evaluation, policy: str = 'NUMA topology',
     within: int | None = None, order: int = reasons.CAPACITY,
     where: str = '', groups: Sequence[int] = (),
-    devices: pci.Devices | None = None, pci_policy: str = PCI_DEVICES,
+    devices: pci.CandidateDevices | None = None, pci_policy: str = PCI_DEVICES,
 ) -> reasons.Reason:
     """The first thing that the guest lacks, with what is needed and free.
 
@@ -109,7 +109,7 @@ def capacity_reason(
 
 
 def devices_reason(
-    devices: pci.Devices, masks: Sequence[int], policy: str, order: int,
+    devices: pci.CandidateDevices, masks: Sequence[int], policy: str, order: int,
     where: str = '', local: bool = False,
 ) -> reasons.Reason | None:
     """The first PCI request that finds too few devices.

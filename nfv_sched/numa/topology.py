@@ -61,7 +61,7 @@ class OddTopologyError(ValueError):
     """A NUMA topology of a host or guest that cannot be read."""
 
 
-class Pages(ty.NamedTuple):
+class CellPages(ty.NamedTuple):
     """Memory pages of one size on a host cell; sizes and amounts in KiB."""
 
     size_kb: int
@@ -139,7 +139,7 @@ class HostCell:
         return free
 
     @property
-    def pages(self) -> tuple[Pages, ...]:
+    def pages(self) -> tuple[CellPages, ...]:
         """Memory pages of each size, in Nova's order.
 
         :raises OddTopologyError: if a size is not positive
@@ -244,7 +244,7 @@ class HostCell:
 
     def changed(
         self, *, free: ty.AbstractSet[int], cpu_usage: int,
-        memory_usage: int, pages: tuple[Pages, ...],
+        memory_usage: int, pages: tuple[CellPages, ...],
     ) -> 'HostCell':
         """A copy of this cell with other guests on it.
 
@@ -295,7 +295,7 @@ class GuestCell(ty.NamedTuple):
     threads: int
 
 
-class Guest(ty.NamedTuple):
+class GuestTopology(ty.NamedTuple):
     """The NUMA topology of a guest.
 
     :ivar cells: guest cells in Nova's order
@@ -327,7 +327,7 @@ class Guest(ty.NamedTuple):
 _tuple = tuple.__new__  # makes a named tuple in half the time
 
 
-def _pages(obj, occupied: bool) -> Pages:
+def _pages(obj, occupied: bool) -> CellPages:
     try:
         size, total, used, reserved = _page_values(obj.__dict__)
     except KeyError:
@@ -337,8 +337,8 @@ def _pages(obj, occupied: bool) -> Pages:
         raise OddTopologyError(f'memory pages of {size} KiB')
     if not occupied:
         used = 0
-    return _tuple(Pages, (size, (total - used - reserved) * size,
-                          total * size, reserved * size))
+    return _tuple(CellPages, (size, (total - used - reserved) * size,
+                              total * size, reserved * size))
 
 
 #: Of each host cell: physical networks (and labels) near it, and whether the
@@ -360,7 +360,7 @@ def _network(obj) -> tuple[frozenset[str], bool]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Networks:
+class NetworkAffinity:
     """What is near which host cells; compared by identity.
 
     :ivar near: :attr:`HostCell.network` of each cell
@@ -374,7 +374,7 @@ class Networks:
 
 
 @functools.lru_cache(maxsize=1024)
-def _networks(near: Near) -> Networks:
+def _networks(near: Near) -> NetworkAffinity:
     labels: dict[str, int] = {}
     tunnel = 0
     bit = 1
@@ -384,7 +384,7 @@ def _networks(near: Near) -> Networks:
         if tunneled:
             tunnel |= bit
         bit <<= 1
-    return Networks(near, types.MappingProxyType(labels), tunnel)
+    return NetworkAffinity(near, types.MappingProxyType(labels), tunnel)
 
 
 class HostTopology:
@@ -399,10 +399,10 @@ class HostTopology:
     def __init__(self, cells: tuple[HostCell, ...]):
         self.cells = cells
         self.all_cells = (1 << len(cells)) - 1
-        self._networks: Networks | None = None
+        self._networks: NetworkAffinity | None = None
 
     @property
-    def networks(self) -> Networks:
+    def networks(self) -> NetworkAffinity:
         """What is near which cells; the same object for most like hosts."""
         networks = self._networks
         if networks is None:
@@ -479,7 +479,7 @@ CPU_POLICIES = {'dedicated': DEDICATED, 'mixed': MIXED}
 THREAD_POLICIES = {'require': THREADS_REQUIRE, 'isolate': THREADS_ISOLATE}
 
 
-def guest(obj) -> Guest | None:
+def guest(obj) -> GuestTopology | None:
     """Read a ``nova.objects.InstanceNUMATopology``.
 
     :param obj: the object, or None
@@ -506,6 +506,6 @@ def guest(obj) -> Guest | None:
                 fields.read(cell, 'cpu_thread_policy'), THREADS_PREFER)))
         ids.append(fields.read(cell, 'id', index))
     isolated = fields.read(obj, 'emulator_threads_policy') == 'isolate'
-    return Guest(
+    return GuestTopology(
         tuple(views), tuple(ids), int(isolated),
         any((view.pagesize or 0) < 0 for view in views))

@@ -25,7 +25,7 @@ COLUMNS = ('Move', 'Server', 'Flavor', 'Memory MiB', 'From', 'To',
 _REASONS = 5
 
 
-def text(plan: defrag.Plan) -> str:
+def text(plan: defrag.DefragPlan) -> str:
     """A plan for people."""
     return ''.join((
         tables.wrapped([_headline(plan)]),
@@ -33,7 +33,7 @@ def text(plan: defrag.Plan) -> str:
         tables.wrapped(list(_notes(plan)))))
 
 
-def _headline(plan: defrag.Plan) -> str:
+def _headline(plan: defrag.DefragPlan) -> str:
     now = f'{plan.before} more {plan.flavor} {_fit(plan.before)} now'
     if not plan.steps:
         if plan.enough:
@@ -51,7 +51,7 @@ def _fit(count: int) -> str:
     return 'fits' if count == 1 else 'fit'
 
 
-def _notes(plan: defrag.Plan) -> ty.Iterator[str]:
+def _notes(plan: defrag.DefragPlan) -> ty.Iterator[str]:
     yield f'Ports of new servers: {plan.ports}, {plan.ports_reason}.'
     if plan.steps:
         yield ('Each move was made in the simulator, one after the other, '
@@ -68,26 +68,26 @@ def _notes(plan: defrag.Plan) -> ty.Iterator[str]:
                f'cannot be moved for other reasons; -f json has them all.')
 
 
-def rows(plan: defrag.Plan) -> list[Sequence[ty.Any]]:
+def rows(plan: defrag.DefragPlan) -> list[Sequence[ty.Any]]:
     """A row for each move."""
     return [(number, step.move.name, step.move.flavor, step.move.memory,
              step.move.source, step.move.destination, _gains(step))
             for number, step in enumerate(plan.steps, 1)]
 
 
-def _gains(step: defrag.Step) -> str:
+def _gains(step: defrag.DefragStep) -> str:
     return ', '.join(f'{gain} on {host}' if gain > 0 else
                      f'{-gain} less on {host}'
                      for host, gain in step.gains.items())
 
 
-def commands(plan: defrag.Plan) -> ty.Iterator[str]:
+def commands(plan: defrag.DefragPlan) -> ty.Iterator[str]:
     """Return lines for a shell; comments begin with ``#``."""
     yield from plans.gap_comments(plan.gaps)
     yield from plans.commands([step.move for step in plan.steps])
 
 
-def document(plan: defrag.Plan) -> ty.Any:
+def document(plan: defrag.DefragPlan) -> ty.Any:
     """A plan as dictionaries and lists."""
     return {**tables.plain(plan), 'enough': plan.enough,
             'fixed': {uuid: str(obstacle)

@@ -25,7 +25,7 @@ _STAYS = 'not at all'
 _REASON = 'to be emptied'
 
 
-def text(plan: drain.Plan) -> str:
+def text(plan: drain.DrainPlan) -> str:
     """A plan for people."""
     return ''.join((
         tables.wrapped([_headline(plan)]),
@@ -33,7 +33,7 @@ def text(plan: drain.Plan) -> str:
         tables.wrapped(list(_notes(plan)))))
 
 
-def _headline(plan: drain.Plan) -> str:
+def _headline(plan: drain.DrainPlan) -> str:
     if not plan.guests:
         return f'{plan.host} has no guests.'
     kinds = [guest.kind for guest in plan.guests]
@@ -47,7 +47,7 @@ def _headline(plan: drain.Plan) -> str:
     return found
 
 
-def _notes(plan: drain.Plan) -> Iterator[str]:
+def _notes(plan: drain.DrainPlan) -> Iterator[str]:
     if plan.moves:
         yield 'Each move was made in the simulator, one after the other.'
     for server in plan.unfinished:
@@ -57,20 +57,20 @@ def _notes(plan: drain.Plan) -> Iterator[str]:
     yield from map(plans.gap_text, plan.gaps)
 
 
-def rows(plan: drain.Plan) -> list[Sequence[ty.Any]]:
+def rows(plan: drain.DrainPlan) -> list[Sequence[ty.Any]]:
     """A row for each guest."""
     return [(number if guest.kind else '-', guest.name, guest.flavor,
              guest.kind or _STAYS, guest.destination or '-', _reason(guest))
             for number, guest in enumerate(plan.guests, 1)]
 
 
-def _reason(guest: drain.Guest) -> str:
+def _reason(guest: drain.DrainedServer) -> str:
     if guest.reason is not None:
         return str(guest.reason)
     return '' if guest.kind else plans.lacking_text(guest.lacking)
 
 
-def document(plan: drain.Plan) -> ty.Any:
+def document(plan: drain.DrainPlan) -> ty.Any:
     """A plan as dictionaries and lists."""
     found = tables.plain(plan)
     del found['moves']
@@ -79,7 +79,7 @@ def document(plan: drain.Plan) -> ty.Any:
     return found
 
 
-def commands(plan: drain.Plan) -> Iterator[str]:
+def commands(plan: drain.DrainPlan) -> Iterator[str]:
     """What to run, so that nobody comes and the guests go.
 
     :returns: lines for a shell; comments begin with ``#``

@@ -72,7 +72,7 @@ def _head(explanation: values.Explanation) -> str:
     return tables.wrapped(lines)
 
 
-def _place(place: values.Place) -> str:
+def _place(place: values.ChosenHost) -> str:
     parts = [place.host]
     if place.nodes is not None:
         parts.append(f'NUMA node{"s" if len(place.nodes) > 1 else ""} ' +
@@ -119,7 +119,7 @@ def _stages(explanation: values.Explanation) -> str:
     return ''.join(lines)
 
 
-def _requirements(stage: values.Placement) -> str:
+def _requirements(stage: values.PlacementStage) -> str:
     if stage.left == stage.hosts:
         return ''
     return tables.table(
@@ -169,7 +169,7 @@ def _hosts(explanation: values.Explanation, names: Sequence[str],
     return found
 
 
-def _verdict(host: values.Host) -> str:
+def _verdict(host: values.ExplainedHost) -> str:
     if host.passed:
         return f'passes, {_ordinal(host.rank or 1)}'
     if host.found and host.passed is None:
@@ -189,7 +189,7 @@ def _ordinal(rank: int) -> str:
     return {1: 'first', 2: 'second', 3: 'third'}.get(rank, f'{rank}th')
 
 
-def _lacks(host: values.Host) -> list[str]:
+def _lacks(host: values.ExplainedHost) -> list[str]:
     same: dict[str, list[str]] = {}
     for refusal in host.refusals or ():
         same.setdefault(refusal.text, []).append(

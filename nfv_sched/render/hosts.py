@@ -65,7 +65,7 @@ def small_pages(found: memory.SmallPages) -> str:
         f'{text}, {min(-found.free, found.reserved)} of it used')
 
 
-def guest_on(guest: values.Guest, view: values.NodeView) -> str:
+def guest_on(guest: values.GuestView, view: values.NodeView) -> str:
     """A guest of a NUMA node, with how much of it is there.
 
     :param view: a node with a part of it
@@ -74,7 +74,7 @@ def guest_on(guest: values.Guest, view: values.NodeView) -> str:
     return guest.label + _PARTS.get(of, f' (1 of {of} parts)')
 
 
-def owner(found: values.Owner) -> str:
+def owner(found: values.CPUOwner) -> str:
     """Who has a CPU, and for what."""
     if found.vcpu is None:
         return f'{found.guest.label} emulator'
@@ -84,7 +84,7 @@ def owner(found: values.Owner) -> str:
 def thread(found: values.Thread) -> str:
     """Who has a CPU, or what it is."""
     owners = ' and '.join(map(owner, found.owners))
-    if found.state is values.State.CONFLICT:
+    if found.state is values.CPUState.CONFLICT:
         return f'conflict: {owners}'
     return owners or found.state.value
 
@@ -96,7 +96,7 @@ def part(found: values.Part) -> str:
     return f'node {found.node}: {", ".join(filter(None, counts)) or "memory"}'
 
 
-def guest(found: values.Guest) -> str:
+def guest(found: values.GuestView) -> str:
     """A guest in a line."""
     where = '; '.join(map(part, found.parts)) or 'floats over the host'
     text = (f"{found.label}: {words.count(found.vcpus, 'vCPU')}, "
@@ -115,7 +115,7 @@ def pages(found: snapshot.Pages) -> str:
     return text
 
 
-def devices(found: values.Devices) -> str:
+def devices(found: values.DeviceGroup) -> str:
     """Devices that belong together, in a line."""
     text = f'{found.kind} {found.name}, {found.used} of {found.total} used'
     if found.guests:

@@ -21,7 +21,7 @@ from nfv_sched.render import tables
 COLUMNS = ('Flavor', 'Severity', 'Key', 'Finding', 'Do')
 
 
-def text(found: Sequence[lint.Found], flavors: int) -> str:
+def text(found: Sequence[lint.LintResult], flavors: int) -> str:
     """A summary, and a table of what was found.
 
     :param found: what was found
@@ -38,7 +38,7 @@ def text(found: Sequence[lint.Found], flavors: int) -> str:
     return f'{lines}\n{tables.table(COLUMNS, rows(found))}'
 
 
-def rows(found: Sequence[lint.Found]) -> list[Sequence[ty.Any]]:
+def rows(found: Sequence[lint.LintResult]) -> list[Sequence[ty.Any]]:
     """A row for each finding.
 
     :param found: what was found
@@ -47,7 +47,7 @@ def rows(found: Sequence[lint.Found]) -> list[Sequence[ty.Any]]:
             for each in found]
 
 
-def document(found: Sequence[lint.Found], flavors: int) -> ty.Any:
+def document(found: Sequence[lint.LintResult], flavors: int) -> ty.Any:
     """The same as dictionaries and lists.
 
     :param found: what was found

@@ -171,8 +171,8 @@ def counter(metric: Metric, found: Mapping[Key, float]) -> core.Metric:
 def families(
     cloud: snapshot.Cloud, views: Sequence[values.HostView],
     capacities: 'Sequence[capacity.FlavorCapacity]',
-    *, findings: Iterable[audit_values.Finding] | None = (),
-    plans: Sequence[rebalance.Plan] = (),
+    *, findings: Iterable[audit_values.AuditFinding] | None = (),
+    plans: Sequence[rebalance.RebalancePlan] = (),
     losses: 'Sequence[failover.Loss]' = (),
 ) -> list[core.Metric]:
     """The metrics of a cloud.
@@ -310,7 +310,7 @@ def _figures(view: values.HostView) -> list[_Figures]:
 
 
 def _count_devices(counts: dict[tuple[str, Key], float], node: str,
-                   groups: Iterable[values.Devices]) -> None:
+                   groups: Iterable[values.DeviceGroup]) -> None:
     for group in groups:
         for state, number in (('used', group.used), ('free', group.free)):
             key = node, (group.kind, state)

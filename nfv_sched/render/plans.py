@@ -69,7 +69,7 @@ arrived() {
 """
 
 
-def commands(moves: Collection[trial.Move],
+def commands(moves: Collection[trial.ServerMove],
              before: Sequence[str] = ()) -> Iterator[str]:
     """Yield a script that makes moves, in order, and stops at a failure.
 
@@ -116,7 +116,7 @@ def commands(moves: Collection[trial.Move],
             yield _arrived(move, _TO_CONFIRM)
 
 
-def _arrived(move: trial.Move, status: str) -> str:
+def _arrived(move: trial.ServerMove, status: str) -> str:
     """Return the command that ends when a move is over."""
     return shlex.join(('arrived', move.uuid, move.destination, status))
 
@@ -148,24 +148,24 @@ def _lack_text(lack: lacks.Lack) -> str:
 def _lack_cause(lack: lacks.Lack) -> str:
     names = ', '.join(lack.names)
     match lack.kind:
-        case lacks.Kind.CELL:
+        case lacks.LackKind.CELL:
             return 'another cell'
-        case lacks.Kind.GROUP:
+        case lacks.LackKind.GROUP:
             return f'the server group ({names})'
-        case lacks.Kind.HINT:
+        case lacks.LackKind.HINT:
             return f'the hint {names}'
-        case lacks.Kind.PLACEMENT:
+        case lacks.LackKind.PLACEMENT:
             return 'Placement'
-        case lacks.Kind.FILTERS:
+        case lacks.LackKind.FILTERS:
             return ', '.join([
                 name.removesuffix('Filter') for name in lack.names])
-        case lacks.Kind.CLAIM:
+        case lacks.LackKind.CLAIM:
             return 'the claim on the compute node'
-        case lacks.Kind.POLICIES:
+        case lacks.LackKind.POLICIES:
             return f'{names} kept less'
-        case lacks.Kind.SIMULATOR:
+        case lacks.LackKind.SIMULATOR:
             return 'refused in the simulator'
-        case lacks.Kind.GUESTS:
+        case lacks.LackKind.GUESTS:
             return 'room that others from there take'
     ty.assert_never(lack.kind)
 
@@ -175,27 +175,27 @@ def gap_text(missing: gap.Gap) -> str:
     names = text.some(missing.names)
     of_names = f' of {names}' if names else ''
     match missing.kind:
-        case gap.Kind.NEUTRON:
+        case gap.GapKind.NEUTRON:
             return ('Neutron was not read: ports of hosts, security group '
                     'rules and resource requests of ports are not counted.')
-        case gap.Kind.PLACEMENT:
+        case gap.GapKind.PLACEMENT:
             return (f'Resource providers in Placement{of_names} were not '
                     'read: inventories and traits are not known.')
-        case gap.Kind.CELL:
+        case gap.GapKind.CELL:
             return (f'Cells were not read: {names}. Their hosts and servers '
                     'are not known.')
-        case gap.Kind.FLAVORS:
+        case gap.GapKind.FLAVORS:
             return 'Flavors were not read.'
-        case gap.Kind.MIGRATIONS:
+        case gap.GapKind.MIGRATIONS:
             return ('Migrations were not read: what they hold on hosts is not '
                     'known.')
-        case gap.Kind.PORTS:
+        case gap.GapKind.PORTS:
             return (f'Ports{of_names} were not read: their networks and PCI '
                     'devices are not counted.')
-        case gap.Kind.PORT_RESOURCES:
+        case gap.GapKind.PORT_RESOURCES:
             return (f'Resource requests of ports{of_names}, such as a minimum '
                     'bandwidth, are not counted.')
-        case gap.Kind.RECORD:
+        case gap.GapKind.RECORD:
             return f'Not read: {text.brief(", ".join(missing.names))}.'
     ty.assert_never(missing.kind)
 

@@ -33,7 +33,7 @@ _SERVED = {snapshot.DHCP: ('network', '--dhcp'),
            snapshot.ROUTER: ('router', '--l3')}
 
 
-def rows(plans: Iterable[rebalance.Plan]) -> list[tuple]:
+def rows(plans: Iterable[rebalance.RebalancePlan]) -> list[tuple]:
     """The moves as rows of a table, numbered throughout.
 
     :param plans: the plans
@@ -44,8 +44,8 @@ def rows(plans: Iterable[rebalance.Plan]) -> list[tuple]:
             for number, move in _numbered(plans)]
 
 
-def _numbered(plans: Iterable[rebalance.Plan],
-              ) -> Iterator[tuple[int, rebalance.Move]]:
+def _numbered(plans: Iterable[rebalance.RebalancePlan],
+              ) -> Iterator[tuple[int, rebalance.ServiceMove]]:
     return enumerate((move for plan in plans for move in plan.moves), 1)
 
 
@@ -57,7 +57,7 @@ def name_of(service: snapshot.NetworkService) -> str:
     return ' '.join(service.name.split()) or service.id
 
 
-def commands(plans: Iterable[rebalance.Plan]) -> list[str]:
+def commands(plans: Iterable[rebalance.RebalancePlan]) -> list[str]:
     """What to run for the moves, in order, with comments.
 
     What had its address keeps it: Neutron keeps the port of a DHCP server for
@@ -75,7 +75,7 @@ def commands(plans: Iterable[rebalance.Plan]) -> list[str]:
     return found
 
 
-def _of_move(move: rebalance.Move) -> list[str]:
+def _of_move(move: rebalance.ServiceMove) -> list[str]:
     served = _SERVED[move.service.kind]
     return [shlex.join(('openstack', 'network', 'agent', verb, *served, '--',
                         agent.id, move.service.id))
@@ -87,7 +87,7 @@ def _word(text: str) -> str:
     return ' '.join(text.split())
 
 
-def summary(plans: Sequence[rebalance.Plan],
+def summary(plans: Sequence[rebalance.RebalancePlan],
             gain: advice_gain.Gain) -> list[str]:
     """What the plans do, a sentence each.
 
@@ -101,7 +101,7 @@ def summary(plans: Sequence[rebalance.Plan],
     return found
 
 
-def _of_plan(plan: rebalance.Plan) -> Iterator[str]:
+def _of_plan(plan: rebalance.RebalancePlan) -> Iterator[str]:
     """What a plan does."""
     agents = [load for load in plan.before if rebalance.in_use(load.agent)]
     before, after = (
@@ -135,7 +135,7 @@ def _of_plan(plan: rebalance.Plan) -> Iterator[str]:
                    f'({words.some(map(name_of, services))}).')
 
 
-def of_unknown_networks(plans: Iterable[rebalance.Plan],
+def of_unknown_networks(plans: Iterable[rebalance.RebalancePlan],
                         ) -> list[snapshot.NetworkService]:
     """What is left out for no other reason than that.
 
@@ -162,7 +162,7 @@ def _of_gain(gain: advice_gain.Gain) -> Iterator[str]:
                f'{"more" if count > 0 else "fewer"} will fit.')
 
 
-def document(plans: Iterable[rebalance.Plan],
+def document(plans: Iterable[rebalance.RebalancePlan],
              gain: advice_gain.Gain) -> dict[str, ty.Any]:
     """All of it as a document.
 
@@ -173,7 +173,7 @@ def document(plans: Iterable[rebalance.Plan],
             'gain': {'ports': dict(gain.ports), 'guests': dict(gain.guests)}}
 
 
-def _plan(plan: rebalance.Plan) -> Mapping[str, ty.Any]:
+def _plan(plan: rebalance.RebalancePlan) -> Mapping[str, ty.Any]:
     return {
         'kind': plan.kind, 'threshold': plan.threshold,
         'levels': 'ports' if plan.by_ports else 'number',
@@ -200,13 +200,13 @@ def _plan(plan: rebalance.Plan) -> Mapping[str, ty.Any]:
             for each in plan.left_out]}
 
 
-def _ports(plan: rebalance.Plan, load: rebalance.Load) -> int | None:
+def _ports(plan: rebalance.RebalancePlan, load: rebalance.AgentLoad) -> int | None:
     """Ports of what an agent carries; of routers of OVN, None: not known."""
     return None if plan.kind == snapshot.OVN else load.ports
 
 
-def _spread(plan: rebalance.Plan,
-            loads: Iterable[rebalance.Load]) -> dict[str, int]:
+def _spread(plan: rebalance.RebalancePlan,
+            loads: Iterable[rebalance.AgentLoad]) -> dict[str, int]:
     most, fewest = plan.spread(loads)
     return {'most': most, 'fewest': fewest}
 

@@ -126,7 +126,7 @@ def _clear(steps: Iterable[str]) -> Iterator[str]:
         yield plans.comment(words.line(line))
 
 
-def _remarks(line: translate.Line) -> Iterator[str]:
+def _remarks(line: translate.TranslatedKey) -> Iterator[str]:
     """Return what to do by hand for a key, and why it is dropped."""
     if line.key == translate.NO_KEY:
         yield plans.comment(line.do)

@@ -82,7 +82,7 @@ class Asked(ty.NamedTuple):
     policy: nfv_policy.NFVPolicy
     extra_specs: Mapping[str, ty.Any]
     properties: ty.Any
-    guest: topology.Guest | None
+    guest: topology.GuestTopology | None
     numa_topology: ty.Any
     demands: tuple[pci.Demand, ...]
     physnets: frozenset[str]
@@ -179,7 +179,7 @@ class Ground(ty.Protocol):
 
     evaluation: ty.Any
     names: Names
-    devices: pci.Devices | None
+    devices: pci.CandidateDevices | None
     strict_text: str
     groups: list[int]
     stock: candidates.Condition | None

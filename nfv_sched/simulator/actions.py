@@ -145,7 +145,7 @@ class Boot(_Checked):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Ports(_Checked):
+class _PortStep(_Checked):
     """Attach or detach ports.
 
     :ivar network: name of their network
@@ -162,7 +162,7 @@ class _Ports(_Checked):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Attach(_Ports):
+class Attach(_PortStep):
     """Attach ports.
 
     :ivar attach: servers that get them
@@ -175,7 +175,7 @@ class Attach(_Ports):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Detach(_Ports):
+class Detach(_PortStep):
     """Detach ports.
 
     :ivar detach: servers that lose them

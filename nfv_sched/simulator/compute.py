@@ -40,7 +40,7 @@ _NO_PLACES: Mapping[str, Sequence[int]] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Claimed:
+class ServerClaim:
     """What a server has claimed on a host besides amounts of its flavor.
 
     :ivar topology: its NUMA topology there, or None
@@ -274,7 +274,7 @@ class ComputeHost:
 
     def _take(self, instance: objects.Instance, flavor: objects.Flavor,
               topology: ty.Any, requests: objects.InstancePCIRequests,
-              batches: Sequence[objects.InstancePCIRequests]) -> Claimed:
+              batches: Sequence[objects.InstancePCIRequests]) -> ServerClaim:
         """Assign PCI devices, and count the usage of a successful claim.
 
         :param batches: the PCI requests, in the order of assignment
@@ -288,10 +288,10 @@ class ComputeHost:
         except exception.NovaException:
             tracker.free_devices(devices, instance)
             raise
-        return Claimed(topology, tuple(devices), requests)
+        return ServerClaim(topology, tuple(devices), requests)
 
     def give_back(self, instance: objects.Instance, flavor: objects.Flavor,
-                  claimed: Claimed) -> None:
+                  claimed: ServerClaim) -> None:
         """Free the resources of a server on this host.
 
         :param instance: the server

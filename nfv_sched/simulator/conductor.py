@@ -55,7 +55,7 @@ def select(state: states.State, spec: objects.RequestSpec,
 
 
 def claim_first(state: states.State, spec: objects.RequestSpec,
-                server: servers.Server,
+                server: servers.SimulatedServer,
                 selections: Sequence[objects.Selection],
                 claim: Callable[[compute.ComputeHost, ty.Any], ty.Any]):
     """Claim on the selected host; if that fails, on the alternates in turn.
@@ -89,7 +89,7 @@ def claim_first(state: states.State, spec: objects.RequestSpec,
     raise servers.Refused('every claim failed: ' + '; '.join(failed))
 
 
-def claim(state: states.State, server: servers.Server,
+def claim(state: states.State, server: servers.SimulatedServer,
           spec: objects.RequestSpec,
           selections: Sequence[objects.Selection]) -> None:
     """Claim a host for a new server, or for one that was shelved.
@@ -109,8 +109,8 @@ def claim(state: states.State, server: servers.Server,
     settle(state, server, host, claimed)
 
 
-def settle(state: states.State, server: servers.Server,
-           host: compute.ComputeHost, claimed: compute.Claimed,
+def settle(state: states.State, server: servers.SimulatedServer,
+           host: compute.ComputeHost, claimed: compute.ServerClaim,
            status: str = servers.ACTIVE) -> None:
     """Put a server on the host that it has claimed.
 
@@ -135,7 +135,7 @@ def settle(state: states.State, server: servers.Server,
     host.instances[server.uuid] = server
 
 
-def needs(server: servers.Server, *statuses: str) -> None:
+def needs(server: servers.SimulatedServer, *statuses: str) -> None:
     """Check the status of a server.
 
     :param server: the server
@@ -160,7 +160,7 @@ def needs_service(host: compute.ComputeHost) -> None:
         raise servers.Refused(f'the compute service on {host.name} is down')
 
 
-def hand_over(state: states.State, server: servers.Server,
+def hand_over(state: states.State, server: servers.SimulatedServer,
               step: actions.Step) -> str:
     """Give the allocations of a server to the migration of its move.
 
@@ -177,8 +177,8 @@ def hand_over(state: states.State, server: servers.Server,
 
 
 def leave(state: states.State, host: compute.ComputeHost,
-          server: servers.Server, flavor: objects.Flavor,
-          claimed: compute.Claimed) -> None:
+          server: servers.SimulatedServer, flavor: objects.Flavor,
+          claimed: compute.ServerClaim) -> None:
     """Note the resources that a server still holds on a host that is down.
 
     :param state: the cloud; its ``residues`` are changed

@@ -314,6 +314,6 @@ def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
                     f'{" ".join(str(e).split())}'])
         random.seed(seed)
         stack.enter_context(nova_api.offline([
-            nova_api.Aggregate(aggregate.uuid, aggregate.metadata)
+            nova_api.FilteredAggregate(aggregate.uuid, aggregate.metadata)
             for aggregate in scenario.cloud.aggregates]))
         yield

@@ -34,7 +34,7 @@ from nfv_sched.simulator.steps import ports
 
 #: Action -> function that does it to one server.
 _OF_SERVERS: dict[
-    str, Callable[[states.State, servers.Server, ty.Any], None]
+    str, Callable[[states.State, servers.SimulatedServer, ty.Any], None]
 ] = {
     'boot': boot.boot,
     'delete': lifecycle.delete,
@@ -75,11 +75,11 @@ class Simulation:
     def __init__(self, state: states.State,
                  progress: Callable[[int, int], None] | None = None):
         self.state = state
-        self.outcomes: list[outcome.Outcome] = []
+        self.outcomes: list[outcome.StepOutcome] = []
         self._expectations = expectations.Expectations(state.scenario.path)
         self._progress = progress or (lambda done, total: None)
 
-    def run(self) -> outcome.Result:
+    def run(self) -> outcome.SimulationResult:
         """Run all steps and check their expectations."""
         began = time.monotonic()
         scenario = self.state.scenario
@@ -89,7 +89,7 @@ class Simulation:
             self.step(step, lambda more, before=done: self._progress(
                 before + more, total))
             done += len(step.targets)
-        return outcome.Result(
+        return outcome.SimulationResult(
             scenario=scenario, servers=list(self.state.servers.values()),
             hosts=list(self.state.hosts.values()),
             placement=self.state.placement, loads=self.state.loads(),
@@ -108,7 +108,7 @@ class Simulation:
         first = len(self.outcomes)
         if step.action == 'neutron':
             self.state.network.become(step.neutron, self.state.owners())
-            self.outcomes.append(outcome.Outcome(
+            self.outcomes.append(outcome.StepOutcome(
                 step.number, step.action, '', True, '',
                 notes=(step.neutron,)))
         elif step.action == 'boot' and step.multi_create:
@@ -128,11 +128,11 @@ class Simulation:
         self.state.notes = []
         if step.action in _OF_HOSTS:
             _OF_HOSTS[step.action](self.state, self.state.hosts[name])
-            self.outcomes.append(outcome.Outcome(
+            self.outcomes.append(outcome.StepOutcome(
                 step.number, step.action, name, True, ''))
             return
         if step.action == 'boot':
-            self.state.servers[name] = servers.Server(name, step.flavor)
+            self.state.servers[name] = servers.SimulatedServer(name, step.flavor)
         server = self.state.servers[name]
         source = server.host.name if server.host else None
         server.reason = None
@@ -142,9 +142,9 @@ class Simulation:
             server.reason = str(e)
         self._record(step, server, source)
 
-    def _record(self, step: actions.Step, server: servers.Server,
+    def _record(self, step: actions.Step, server: servers.SimulatedServer,
                 source: str | None) -> None:
-        self.outcomes.append(outcome.Outcome(
+        self.outcomes.append(outcome.StepOutcome(
             step=step.number, action=step.action, server=server.name,
             ok=server.reason is None, status=server.status, source=source,
             host=server.host.name if server.host else None,

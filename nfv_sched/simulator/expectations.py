@@ -33,8 +33,8 @@ class Expectations:
         self.failures: list[str] = []
         self._path = path
 
-    def check(self, step: actions.Step, outcomes: Sequence[outcome.Outcome],
-              loads: Callable[[], Mapping[str, network.Load]]) -> None:
+    def check(self, step: actions.Step, outcomes: Sequence[outcome.StepOutcome],
+              loads: Callable[[], Mapping[str, network.HostLoad]]) -> None:
         """Check the expectations of a step.
 
         :param step: a step with expectations
@@ -72,7 +72,7 @@ class Expectations:
                 f'{wanted}, got {got}')
 
     def _compare(self, where: str, expect: actions.ServerExpectation,
-                 outcomes: Sequence[outcome.Outcome]) -> None:
+                 outcomes: Sequence[outcome.StepOutcome]) -> None:
         def note(met: bool, wanted: str, got: str) -> None:
             self._expect(where, expect, met, wanted, got)
 
@@ -133,7 +133,7 @@ class Expectations:
                  f'a refusal with {expect.reason!r}', got)
 
 
-def _per_node(found: outcome.Outcome) -> dict[int | None, int]:
+def _per_node(found: outcome.StepOutcome) -> dict[int | None, int]:
     """Host NUMA node, or None -> number of a server's PCI devices on it."""
     return dict(collections.Counter(node for _, node in found.devices))
 
@@ -145,7 +145,7 @@ def _devices_text(per_node: Mapping[int | None, int]) -> str:
     return f'{{{", ".join(texts)}}}'
 
 
-def _places(outcomes: Sequence[outcome.Outcome]) -> str:
+def _places(outcomes: Sequence[outcome.StepOutcome]) -> str:
     """Short text on where some servers are."""
     texts = []
     for found in outcomes[:3]:

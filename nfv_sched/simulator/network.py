@@ -57,7 +57,7 @@ _ROUTER_OWNERS = {
 _GUEST_OWNER = 'compute:nova'
 
 
-class Figures:
+class SimulatedUsageSource:
     """Gives the figures, in place of ``network.neutron.SnapshotSource``.
 
     :ivar snapshot: the figures, or None
@@ -70,7 +70,7 @@ class Figures:
         self.fresh = False
         self.groups: dict[str, scenarios.SecurityGroup] = {}
         #: Ports that requests name, by UUID; they are bound to no host yet.
-        self.unbound: dict[str, usage.Port] = {}
+        self.unbound: dict[str, usage.NeutronPort] = {}
 
     def get(self) -> usage.Snapshot | None:
         """The figures."""
@@ -104,7 +104,7 @@ class Figures:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Port:
+class SimulatedPort:
     """A port of a server.
 
     :ivar id: its UUID
@@ -134,7 +134,7 @@ class Port:
         }
 
 
-class Owner(ty.Protocol):
+class PortOwner(ty.Protocol):
     """A server, as far as its ports are concerned.
 
     :ivar uuid: its UUID
@@ -146,11 +146,11 @@ class Owner(ty.Protocol):
     uuid: str
     project: str
     host: compute.ComputeHost | None
-    ports: list[Port]
+    ports: list[SimulatedPort]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Load:
+class HostLoad:
     """The network load of one host.
 
     :ivar usage: what Neutron has bound to the host
@@ -194,7 +194,7 @@ def is_told(scenario: scenarios.Scenario) -> bool:
             for step in scenario.steps))
 
 
-def dhcp_servers(scenario: scenarios.Scenario, load: Load) -> int | None:
+def dhcp_servers(scenario: scenarios.Scenario, load: HostLoad) -> int | None:
     """Number of DHCP servers on a host; None if Neutron does not show it.
 
     :param load: the network load of the host
@@ -204,7 +204,7 @@ def dhcp_servers(scenario: scenarios.Scenario, load: Load) -> int | None:
     return load.usage.dhcp_servers
 
 
-class Network:
+class SimulatedNetwork:
     """Neutron and the ledger service of a simulated cloud.
 
     :ivar migrations: UUID of each migration -> UUID of the server that it
@@ -223,7 +223,7 @@ class Network:
         self._scenario = scenario
         self._hosts = hosts
         self._placement = placement
-        self._figures = Figures()
+        self._figures = SimulatedUsageSource()
         self.sources = sources.Sources(self._figures)
         self._state = UP
         self._snapshot: usage.Snapshot | None = None
@@ -259,7 +259,7 @@ class Network:
         return [groups[name].uuid if name != DEFAULT_GROUP else name
                 for name in names or (DEFAULT_GROUP,)]
 
-    def add_unbound(self, ports: Iterable[Port], project: str) -> None:
+    def add_unbound(self, ports: Iterable[SimulatedPort], project: str) -> None:
         """Let Neutron show ports that a request names.
 
         :param project: UUID of their project
@@ -267,12 +267,12 @@ class Network:
         for port in ports:
             self._see(port.security_groups)
             if port.exists:
-                self._figures.unbound[port.id] = usage.Port(
+                self._figures.unbound[port.id] = usage.NeutronPort(
                     port.id, '', '', port.network.vnic_type,
                     tuple([group.uuid for group in port.security_groups]),
                     project)
 
-    def become(self, state: str, servers: Iterable[Owner]) -> None:
+    def become(self, state: str, servers: Iterable[PortOwner]) -> None:
         """Change whether Neutron can be read.
 
         :param state: ``UP``; ``STALE``: it was read last at this moment, too
@@ -283,7 +283,7 @@ class Network:
             self.refresh(servers)
         self._state = state
 
-    def refresh(self, servers: Iterable[Owner],
+    def refresh(self, servers: Iterable[PortOwner],
                 keep_ledgers: bool = False) -> None:
         """Work out the figures anew, and publish the ledger.
 
@@ -306,7 +306,7 @@ class Network:
             # Without figures the ledger service changes nothing.
             self._publish(figures.snapshot, keep_ledgers)
 
-    def loads(self, servers: Iterable[Owner]) -> dict[str, Load]:
+    def loads(self, servers: Iterable[PortOwner]) -> dict[str, HostLoad]:
         """Name of each host -> its true network load, Neutron up or not.
 
         :param servers: all servers
@@ -316,7 +316,7 @@ class Network:
         for name, host in self._hosts.items():
             provider = self._placement.providers.get(
                 ledger_names.provider_uuid(host.uuid))
-            found[name] = Load(
+            found[name] = HostLoad(
                 snapshot.host(name), self._limits[name],
                 None if provider is None else dict(provider.used))
         return found
@@ -349,7 +349,7 @@ class Network:
                 scenarios.security_groups_of(services.other_rules)
                 if number == 0 else ()))
 
-    def _read(self, servers: Iterable[Owner]) -> usage.Snapshot:
+    def _read(self, servers: Iterable[PortOwner]) -> usage.Snapshot:
         """The figures that Neutron would show now."""
         service = self._scenario.network_service
         servers = list(servers)

@@ -123,7 +123,7 @@ def admin_context():
         overwrite=False)
 
 
-class Aggregate(ty.NamedTuple):
+class FilteredAggregate(ty.NamedTuple):
     """What Nova's request filters read of an aggregate.
 
     :ivar uuid: its UUID
@@ -140,11 +140,11 @@ class _Aggregates:
     :param aggregates: all there are
     """
 
-    def __init__(self, aggregates: Sequence[Aggregate]):
+    def __init__(self, aggregates: Sequence[FilteredAggregate]):
         self._aggregates = aggregates
 
     def get_by_metadata(self, context: ty.Any, key: str | None = None,
-                        value: str | None = None) -> list[Aggregate]:
+                        value: str | None = None) -> list[FilteredAggregate]:
         """Aggregates with such metadata, each with these items only.
 
         :param key: of the metadata; any if None
@@ -155,7 +155,7 @@ class _Aggregates:
 
     def get_non_matching_by_metadata_keys(
             self, context: ty.Any, ignored_keys: Collection[str],
-            key_prefix: str, value: str) -> list[Aggregate]:
+            key_prefix: str, value: str) -> list[FilteredAggregate]:
         """Aggregates with other such keys, each with these items only.
 
         :param ignored_keys: these keys do not count
@@ -166,7 +166,7 @@ class _Aggregates:
             name.startswith(key_prefix) and text == value
             and name not in ignored_keys))
 
-    def _with(self, wanted: Callable[[str, str], bool]) -> list[Aggregate]:
+    def _with(self, wanted: Callable[[str, str], bool]) -> list[FilteredAggregate]:
         found = ((aggregate, {
             name: text for name, text in aggregate.metadata.items()
             if wanted(name, text)}) for aggregate in self._aggregates)
@@ -190,7 +190,7 @@ def _require_tenant_aggregate(context: ty.Any,
 
 
 @contextlib.contextmanager
-def offline(aggregates: Sequence[Aggregate] = ()) -> Iterator[None]:
+def offline(aggregates: Sequence[FilteredAggregate] = ()) -> Iterator[None]:
     """Within this context, Nova's code for requests needs no services.
 
     :param aggregates: those of the cloud
@@ -304,7 +304,7 @@ def network_info(ports: ty.Iterable[ty.Mapping[str, ty.Any]]):
     return network_model.NetworkInfo(vifs)
 
 
-class _Ports(neutron.API):
+class _NeutronAPI(neutron.API):
     """Nova's view of Neutron, with the ports of one server."""
 
     def __init__(self, ports: Sequence[Mapping[str, ty.Any]]):
@@ -350,7 +350,7 @@ def resource_requests(context: ty.Any, flavor: objects.Flavor,
             port_id=port['port_id'] if port['exists'] else None)
         for port in ports] or [
         objects.NetworkRequest(network_id=NO_NETWORK)])
-    metadata = _Ports(ports).create_resource_requests(
+    metadata = _NeutronAPI(ports).create_resource_requests(
         context, networks, requests, affinity_policy=policy)[0]
     ids = {}
     for number, request in enumerate(requests.requests):

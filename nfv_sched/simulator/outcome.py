@@ -23,7 +23,7 @@ from nfv_sched.simulator import servers as simulated
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """The outcome of one step for one server or host.
 
     :ivar step: number of the step
@@ -61,7 +61,7 @@ class Outcome:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Result:
+class SimulationResult:
     """The result of all steps of a cloud.
 
     :ivar scenario: the cloud before the steps
@@ -76,11 +76,11 @@ class Result:
     """
 
     scenario: scenarios.Scenario
-    servers: Sequence[simulated.Server]
+    servers: Sequence[simulated.SimulatedServer]
     hosts: Sequence[compute.ComputeHost]
     placement: placement_mod.Placement
-    loads: Mapping[str, network.Load]
-    outcomes: Sequence[Outcome]
+    loads: Mapping[str, network.HostLoad]
+    outcomes: Sequence[StepOutcome]
     checks: int
     failures: Sequence[str]
     seconds: float

@@ -28,7 +28,7 @@ DELAY = 2.0  # seconds until anything is shown
 INTERVAL = 5.0  # seconds between two lines
 
 
-class _Lines:
+class _ProgressLine:
     """Shows a line of text every few seconds.
 
     A kind of work of which a line was printed gets another one at its end: no
@@ -103,7 +103,7 @@ def shown() -> Iterator:
         noun; servers, if left out)
     """
     began = time.monotonic()
-    display = _Bar(began) if sys.stderr.isatty() else _Lines(began)
+    display = _Bar(began) if sys.stderr.isatty() else _ProgressLine(began)
     try:
         yield lambda done, total, what='servers': display.update(
             done, total, what, time.monotonic())

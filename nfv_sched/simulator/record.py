@@ -79,7 +79,7 @@ def cloud(state: states.State) -> snapshot.Cloud:
 
 
 def _host(state: states.State, host: compute.ComputeHost,
-          load: network.Load) -> snapshot.Host:
+          load: network.HostLoad) -> snapshot.Host:
     node, before = host.node, host.record
     used = load.usage
     return snapshot.Host(
@@ -156,7 +156,7 @@ def _provider(provider: placement.Provider) -> snapshot.Provider:
 # Servers
 
 
-def _server(state: states.State, server: simulated.Server,
+def _server(state: states.State, server: simulated.SimulatedServer,
             group: str | None) -> snapshot.Server:
     instance, spec = server.instance, server.spec
     on_host = server.host is not None
@@ -232,7 +232,7 @@ def _guest_node(cell: objects.InstanceNUMACell) -> snapshot.GuestNode:
         reserved=frozenset(cell.cpuset_reserved or ()))
 
 
-def _ports(ports: Iterable[network.Port]) -> Iterator[snapshot.Port]:
+def _ports(ports: Iterable[network.SimulatedPort]) -> Iterator[snapshot.Port]:
     for port in ports:
         yield snapshot.Port(
             id=port.id, network=port.network.id,

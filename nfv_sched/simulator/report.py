@@ -38,7 +38,7 @@ _PAGE_NAMES = {2048: '2M', 1048576: '1G', 4: '4K'}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """A table.
 
     :ivar key: its name in the document and on the command line
@@ -178,16 +178,16 @@ def _device_list(devices: Iterable[tuple[str, int | None]]) -> str:
                                                item[0] or 0)))
 
 
-def _has_devices(result: outcome.Result) -> bool:
+def _has_devices(result: outcome.SimulationResult) -> bool:
     return any(host.devices for host in result.scenario.cloud.hosts)
 
 
-def _has_places(result: outcome.Result) -> bool:
+def _has_places(result: outcome.SimulationResult) -> bool:
     return any(result.scenario.places.values())
 
 
-def _remark(server: simulated.Server,
-            outcomes: Sequence[outcome.Outcome]) -> str:
+def _remark(server: simulated.SimulatedServer,
+            outcomes: Sequence[outcome.StepOutcome]) -> str:
     """The remark on a server: why it was refused, and claims that failed."""
     if not outcomes:
         return ''
@@ -198,19 +198,19 @@ def _remark(server: simulated.Server,
     return '; '.join((*([text] if text else []), *_notes(last)))
 
 
-def _notes(of: outcome.Outcome) -> tuple[str, ...]:
+def _notes(of: outcome.StepOutcome) -> tuple[str, ...]:
     """Return the notes on an outcome that its reason does not repeat."""
     return of.notes if of.ok or of.action != 'live_migrate' else ()
 
 
-def _by_server(result: outcome.Result) -> dict[str, list[outcome.Outcome]]:
-    found: dict[str, list[outcome.Outcome]] = {}
+def _by_server(result: outcome.SimulationResult) -> dict[str, list[outcome.StepOutcome]]:
+    found: dict[str, list[outcome.StepOutcome]] = {}
     for o in result.outcomes:
         found.setdefault(o.server, []).append(o)
     return found
 
 
-def servers(result: outcome.Result) -> Table:
+def servers(result: outcome.SimulationResult) -> ReportTable:
     """The table of servers, as they are in the end.
 
     It has columns about PCI devices and places if any host has such.
@@ -219,7 +219,7 @@ def servers(result: outcome.Result) -> Table:
     """
     outcomes = _by_server(result)
     devices, places = _has_devices(result), _has_places(result)
-    return Table(
+    return ReportTable(
         'servers', 'Servers',
         ('Server', 'Flavor', 'Status', 'Host', 'NUMA nodes', 'Pinned CPUs',
          'vSwitch', *(('Places',) if places else ()),
@@ -235,13 +235,13 @@ def servers(result: outcome.Result) -> Table:
          for server in result.servers])
 
 
-def steps(result: outcome.Result) -> Table:
+def steps(result: outcome.SimulationResult) -> ReportTable:
     """The table of outcomes: a row for each step and server.
 
     :param result: the result
     """
     devices, places = _has_devices(result), _has_places(result)
-    return Table(
+    return ReportTable(
         'steps', 'Steps',
         ('Step', 'Action', 'Server', 'Result', 'From', 'To', 'NUMA nodes',
          'vSwitch', *(('Places',) if places else ()),
@@ -266,7 +266,7 @@ def _free_devices(state: NodeState) -> str:
         for (kind, network), (total, free) in state.devices.items())
 
 
-def hosts(result: outcome.Result, full: bool = False) -> Table:
+def hosts(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
     """The table of free resources, with a row for each host NUMA node.
 
     :param result: the result
@@ -284,7 +284,7 @@ def hosts(result: outcome.Result, full: bool = False) -> Table:
     else:
         title = 'Left on the hosts, summed up by group'
         states = _summed(result)
-    return Table('hosts', title, columns, [
+    return ReportTable('hosts', title, columns, [
         (s.host, '-' if s.node is None else str(s.node),
          'yes' if s.vswitch else '',
          *((', '.join(s.places),) if places else ()),
@@ -294,7 +294,7 @@ def hosts(result: outcome.Result, full: bool = False) -> Table:
         for s in states])
 
 
-def _titles(result: outcome.Result) -> dict[str, str]:
+def _titles(result: outcome.SimulationResult) -> dict[str, str]:
     """Return the name of each host -> the title of hosts like it."""
     of_group: dict[str, list[str]] = {}
     for host in result.hosts:
@@ -306,11 +306,11 @@ def _titles(result: outcome.Result) -> dict[str, str]:
     return titles
 
 
-def _group(result: outcome.Result, host: str) -> str:
+def _group(result: outcome.SimulationResult, host: str) -> str:
     return result.scenario.alike.get(host, host)
 
 
-def _summed(result: outcome.Result) -> list[NodeState]:
+def _summed(result: outcome.SimulationResult) -> list[NodeState]:
     titles = _titles(result)
     groups: dict[tuple[str, int | None], list[NodeState]] = {}
     for host in result.hosts:
@@ -347,7 +347,7 @@ def _known(values: Iterable[int | None]) -> str:
     return _span(known) if known else '-'
 
 
-def has_network(result: outcome.Result) -> bool:
+def has_network(result: outcome.SimulationResult) -> bool:
     """Whether the cloud has anything to do with the network load.
 
     :param result: the result
@@ -355,7 +355,7 @@ def has_network(result: outcome.Result) -> bool:
     return network.is_told(result.scenario)
 
 
-def network_loads(result: outcome.Result, full: bool = False) -> Table:
+def network_loads(result: outcome.SimulationResult, full: bool = False) -> ReportTable:
     """The table of the network load, with a row for each host.
 
     :param result: the result
@@ -364,7 +364,7 @@ def network_loads(result: outcome.Result, full: bool = False) -> Table:
         and highest numbers
     """
     title = 'The network on the hosts'
-    groups: dict[str, list[network.Load]] = {}
+    groups: dict[str, list[network.HostLoad]] = {}
     if full or len(result.hosts) <= MANY_HOSTS:
         groups = {host.name: [result.loads[host.name]]
                   for host in result.hosts}
@@ -392,20 +392,20 @@ def network_loads(result: outcome.Result, full: bool = False) -> Table:
                     for resource_class in (
                         ledger_names.PORTS, ledger_names.RULES)]
         rows.append(tuple(row))
-    return Table(
+    return ReportTable(
         'network', title,
         ('Host', 'vSwitch ports', 'of guests', 'Rules', 'DHCP servers',
          'Routers', *(('Claimed ports', 'Claimed rules') if claims else ())),
         rows)
 
 
-def _claimed(load: network.Load, resource_class: str) -> int | None:
+def _claimed(load: network.HostLoad, resource_class: str) -> int | None:
     if load.claimed is None:
         return None
     return load.claimed.get(resource_class, 0)
 
 
-def _network_document(name: str, load: network.Load,
+def _network_document(name: str, load: network.HostLoad,
                       scenario: scenarios.Scenario) -> dict:
     def limit(value: float) -> int | None:
         return None if math.isinf(value) else math.floor(value)
@@ -429,8 +429,8 @@ def _network_document(name: str, load: network.Load,
     }
 
 
-def _server_document(server: simulated.Server,
-                     outcomes: Sequence[outcome.Outcome]) -> dict:
+def _server_document(server: simulated.SimulatedServer,
+                     outcomes: Sequence[outcome.StepOutcome]) -> dict:
     pinning = []
     if server.nodes is not None:
         pinning = [
@@ -461,7 +461,7 @@ def _server_document(server: simulated.Server,
 
 
 def _host_document(host: compute.ComputeHost,
-                   result: outcome.Result) -> dict:
+                   result: outcome.SimulationResult) -> dict:
     provider = result.placement.providers[host.uuid]
     return {
         'name': host.name,
@@ -490,7 +490,7 @@ def _host_document(host: compute.ComputeHost,
     }
 
 
-def document(result: outcome.Result,
+def document(result: outcome.SimulationResult,
              keys: Iterable[str]) -> dict[str, ty.Any]:
     """The result as one document, for JSON and YAML.
 
@@ -523,7 +523,7 @@ def document(result: outcome.Result,
     return doc
 
 
-def summary(result: outcome.Result) -> str:
+def summary(result: outcome.SimulationResult) -> str:
     """One line of text: hosts, servers, outcomes, seconds, expectations.
 
     :param result: the result

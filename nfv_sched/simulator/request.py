@@ -51,7 +51,7 @@ def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class BootRequest:
     """What a boot asks for.
 
     :ivar flavor: the flavor
@@ -91,12 +91,12 @@ class Wanted:
     count: int = 1
 
 
-def wanted(state: states.State, step: actions.Boot) -> Wanted:
+def wanted(state: states.State, step: actions.Boot) -> BootRequest:
     """What a step that boots servers asks for.
 
     :param step: the step
     """
-    return Wanted(
+    return BootRequest(
         flavor=state.flavors[step.flavor],
         image=(state.images[step.image] if step.image else
                nova_api.image_meta({})),
@@ -108,8 +108,8 @@ def wanted(state: states.State, step: actions.Boot) -> Wanted:
         count=len(step.targets) if step.multi_create else 1)
 
 
-def create(state: states.State, server: servers.Server, wanted: Wanted,
-           first: servers.Server | None = None) -> None:
+def create(state: states.State, server: servers.SimulatedServer, wanted: BootRequest,
+           first: servers.SimulatedServer | None = None) -> None:
     """Make instance and request of a server, as the API does for a boot.
 
     :param server: the server; its ``instance`` and ``spec`` are set
@@ -141,7 +141,7 @@ def create(state: states.State, server: servers.Server, wanted: Wanted,
         state.groups.setdefault(wanted.group, []).append(server.name)
 
 
-def _zone(state: states.State, wanted: Wanted) -> str | None:
+def _zone(state: states.State, wanted: BootRequest) -> str | None:
     """The availability zone of a request, as the API has it.
 
     :raises Refused: if there is none of this name
@@ -159,7 +159,7 @@ def _zone(state: states.State, wanted: Wanted) -> str | None:
     return zone
 
 
-def new_instance(state: states.State, server: servers.Server,
+def new_instance(state: states.State, server: servers.SimulatedServer,
                  flavor: objects.Flavor) -> objects.Instance:
     """The instance of a server, without resources.
 
@@ -181,7 +181,7 @@ def new_instance(state: states.State, server: servers.Server,
                 port.to_nova() for port in server.ports)))
 
 
-def describe(state: states.State, server: servers.Server,
+def describe(state: states.State, server: servers.SimulatedServer,
              properties: Mapping[str, ty.Any], zone: str | None,
              security_groups: Sequence[str],
              name: str) -> objects.RequestSpec:
@@ -224,7 +224,7 @@ def describe(state: states.State, server: servers.Server,
     return spec
 
 
-def stored(server: servers.Server) -> objects.RequestSpec:
+def stored(server: servers.SimulatedServer) -> objects.RequestSpec:
     """A copy of the request that Nova has stored for a server.
 
     :raises Refused: if it cannot be worked out for a server of a snapshot
@@ -251,8 +251,8 @@ def plugs(
 def ports_of(
     name: str,
     plugs: Sequence[scenario.Plug],
-    others: Sequence[network.Port] = (),
-) -> list[network.Port]:
+    others: Sequence[network.SimulatedPort] = (),
+) -> list[network.SimulatedPort]:
     """New ports of a server.
 
     :param name: a name from which their UUIDs are made
@@ -262,7 +262,7 @@ def ports_of(
     taken = {port.id for port in others}
     ids = (uuid for number in itertools.count() if (
         uuid := scenario.stable_uuid('port', f'{name}/{number}')) not in taken)
-    return [network.Port(next(ids), of_port, groups)
+    return [network.SimulatedPort(next(ids), of_port, groups)
             for of_port, groups in plugs]
 
 
@@ -270,7 +270,7 @@ def requested_ports(
     state: states.State, name: str,
     plugs: Sequence[scenario.Plug],
     security_groups: tuple[str, ...], project: str,
-) -> list[network.Port]:
+) -> list[network.SimulatedPort]:
     """Return the ports of a new server; the cloud gets those that exist.
 
     :param name: a name from which their UUIDs are made
@@ -284,7 +284,7 @@ def requested_ports(
     return ports
 
 
-def resized_requests(flavor: objects.Flavor, server: servers.Server):
+def resized_requests(flavor: objects.Flavor, server: servers.SimulatedServer):
     """The PCI requests of a resize, as the API makes them.
 
     :param flavor: the new flavor
@@ -323,7 +323,7 @@ def server_group(state: states.State, name: str) -> objects.InstanceGroup:
                       if member.host is not None}))
 
 
-def renew_group(state: states.State, server: servers.Server,
+def renew_group(state: states.State, server: servers.SimulatedServer,
                 spec: objects.RequestSpec) -> None:
     """Set the server group of a request to its present members.
 
@@ -354,7 +354,7 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
     spec.requested_destination = wanted
 
 
-def of_move(state: states.State, server: servers.Server, host: str | None,
+def of_move(state: states.State, server: servers.SimulatedServer, host: str | None,
             ignore: Sequence[str]) -> objects.RequestSpec:
     """The request of a move, made from the one that Nova has stored.
 

@@ -65,17 +65,17 @@ def restore(state: states.State, found: snapshot.Cloud) -> None:
 
 def _server(state: states.State, name: str, found: snapshot.Server,
             networks: dict[tuple[str, str | None], snapshot.Network]
-            ) -> servers.Server:
+            ) -> servers.SimulatedServer:
     host = state.hosts.get(found.host) if found.host else None
     status = STATUSES.get(found.state, found.state.upper())
     if found.state == ERROR and found.host is None:
         status = servers.REFUSED
-    return servers.Server(
+    return servers.SimulatedServer(
         name, found.flavor.name, status, uuid=found.uuid,
         project=found.project or nova_api.PROJECT, host=host,
         cell=host.record.cell if host else None,
         reason=found.fault or None, image=found.image,
-        ports=[network.Port(
+        ports=[network.SimulatedPort(
             port.id, _network(port, networks),
             scenarios.security_groups_of(port.rules))
             for port in found.ports or ()],
@@ -94,7 +94,7 @@ def _network(
     return network
 
 
-def _allocate(state: states.State, server: servers.Server,
+def _allocate(state: states.State, server: servers.SimulatedServer,
               found: snapshot.Server) -> None:
     """Give a server what it has in Placement."""
     allocations = found.allocations
@@ -111,7 +111,7 @@ def _allocate(state: states.State, server: servers.Server,
 
 
 def _work_out(state: states.State, found: snapshot.Server,
-              server: servers.Server) -> None:
+              server: servers.SimulatedServer) -> None:
     """Make Nova's objects of a server.
 
     :param server: the server; if they cannot be made, it has no request
@@ -149,7 +149,7 @@ def _work_out(state: states.State, found: snapshot.Server,
          *tracker.claims.get(server.uuid, ())),
         key=lambda device: order.get(device.address, len(order)))
     instance.pci_devices.objects.extend(devices)
-    server.claimed = compute.Claimed(
+    server.claimed = compute.ServerClaim(
         instance.numa_topology, tuple(devices), instance.pci_requests)
 
 

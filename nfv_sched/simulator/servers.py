@@ -65,7 +65,7 @@ class Pending:
     source: compute.ComputeHost
     flavor: objects.Flavor
     flavor_name: str
-    claimed: compute.Claimed
+    claimed: compute.ServerClaim
     spec: objects.RequestSpec
     migration: str
     status: str = ACTIVE
@@ -94,7 +94,7 @@ class _Late:
 
 
 @dataclasses.dataclass
-class Server:
+class SimulatedServer:
     """A server of the cloud.
 
     :cvar instance: ``nova.objects.Instance``, or None
@@ -127,10 +127,10 @@ class Server:
     cell: str | None = None
     reason: str | None = None
     pending: Pending | None = None
-    ports: list[network.Port] = dataclasses.field(default_factory=list)
+    ports: list[network.SimulatedPort] = dataclasses.field(default_factory=list)
     image: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unknown: str | None = None
-    work_out: Callable[['Server'], None] | None = None
+    work_out: Callable[['SimulatedServer'], None] | None = None
 
     instance = _Late()
     spec = _Late()

@@ -58,10 +58,10 @@ class State:
             self.placement.set_names(placement.STANDARD_TRAITS,
                                      placement.STANDARD_CLASSES)
         self.hosts: dict[str, compute.ComputeHost] = {}
-        self.servers: dict[str, servers.Server] = {}
+        self.servers: dict[str, servers.SimulatedServer] = {}
         self.groups: dict[str, list[str]] = {}
         self.residues: dict[str, list[tuple[
-            objects.Instance, objects.Flavor, compute.Claimed]]] = {}
+            objects.Instance, objects.Flavor, compute.ServerClaim]]] = {}
         self.notes: list[str] = []
         self.flavors = {
             flavor.name: nova_flavor(number, flavor)
@@ -82,7 +82,7 @@ class State:
         except (exception.SchedulerHostFilterNotFound, ImportError,
                 AttributeError, ValueError) as e:
             raise problems.InputError([f'{scenario.path}: {e}'])
-        self.network = network.Network(
+        self.network = network.SimulatedNetwork(
             scenario, self.hosts, self.placement, self.manager.aggregates_of)
         self.scheduler = scheduler.Scheduler(
             self.manager, self.placement, self.network.sources)
@@ -105,13 +105,13 @@ class State:
         return {key: str(value)
                 for key, value in self.scenario.images[name].items()}
 
-    def owners(self) -> list[servers.Server]:
+    def owners(self) -> list[servers.SimulatedServer]:
         """The servers that have ports."""
         return [server for server in self.servers.values()
                 if server.host is not None or
                 server.status == servers.SHELVED]
 
-    def loads(self) -> dict[str, network.Load]:
+    def loads(self) -> dict[str, network.HostLoad]:
         """Name of each host -> its network load now."""
         return self.network.loads(self.owners())
 

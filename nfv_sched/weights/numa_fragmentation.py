@@ -69,7 +69,7 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
             request = note.read(spec_obj)
             if request.guest is None or request.error is not None:
                 return unknown
-            asked = _Asked(note, request)
+            asked = _WeighedRequest(note, request)
         except Exception:
             LOG.exception('The request for server %s cannot be read',
                           getattr(spec_obj, 'instance_uuid', None))
@@ -78,7 +78,7 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
                 for host, counts in zip(hosts, counted)]
 
     @staticmethod
-    def _loss(host_state, asked: '_Asked') -> float | None:
+    def _loss(host_state, asked: '_WeighedRequest') -> float | None:
         try:
             return asked.lost(host_state)
         except Exception:
@@ -87,7 +87,7 @@ class NUMAFragmentationWeigher(multiplier.MultipliedWeigher):
             return None
 
 
-class _Asked:
+class _WeighedRequest:
     """A request, and what decides about the NUMA nodes of its guest.
 
     :param note: the note of the request

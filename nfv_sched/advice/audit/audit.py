@@ -27,7 +27,7 @@ from nfv_sched.advice.audit import values
 from nfv_sched.cloud import snapshot
 
 #: Each looks at one host.
-CHECKS: tuple[Callable[[sites.Site], Iterator[values.Finding]], ...] = (
+CHECKS: tuple[Callable[[sites.Site], Iterator[values.AuditFinding]], ...] = (
     policies.check, records.check, records.mapping, guests.floating,
     guests.pages, guests.reserve, devices.check, placement.check,
     ledger.check, moves.check)
@@ -36,7 +36,7 @@ CHECKS: tuple[Callable[[sites.Site], Iterator[values.Finding]], ...] = (
 def findings(
     cloud: snapshot.Cloud, *, hosts: Collection[str] | None = None,
     update: Callable[[int, int], None] = lambda done, total: None,
-) -> list[values.Finding]:
+) -> list[values.AuditFinding]:
     """What is not as it was promised or recorded, host by host.
 
     :param hosts: UUIDs of the hosts that count; None for all

@@ -18,7 +18,7 @@ from nfv_sched.advice.audit import values
 from nfv_sched.cloud import snapshot
 
 
-def check(site: sites.Site) -> Iterator[values.Finding]:
+def check(site: sites.Site) -> Iterator[values.AuditFinding]:
     """Devices of servers that are gone, elsewhere, or other ones.
 
     :param site: the host

@@ -22,7 +22,7 @@ from nfv_sched.cloud import snapshot
 _PAGE_SIZE = 'hw:mem_page_size'
 
 
-def floating(site: sites.Site) -> Iterator[values.Finding]:
+def floating(site: sites.Site) -> Iterator[values.AuditFinding]:
     """Guests whose vCPUs float over CPUs that others are pinned to.
 
     With ``cpu_shared_set`` they have CPUs of their own: there they do no harm.
@@ -55,7 +55,7 @@ def floating(site: sites.Site) -> Iterator[values.Finding]:
                 + ', '.join(map(str, shown)), server)
 
 
-def reserve(site: sites.Site) -> Iterator[values.Finding]:
+def reserve(site: sites.Site) -> Iterator[values.AuditFinding]:
     """Yield a finding if floating servers use memory of the platform.
 
     Placement counts huge pages as memory for them, too. Where memory is
@@ -73,7 +73,7 @@ def reserve(site: sites.Site) -> Iterator[values.Finding]:
             f'{small.reserved} MiB')
 
 
-def pages(site: sites.Site) -> Iterator[values.Finding]:
+def pages(site: sites.Site) -> Iterator[values.AuditFinding]:
     """Guests whose memory is not claimed in pages as their flavor asks.
 
     :param site: the host

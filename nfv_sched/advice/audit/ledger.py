@@ -25,7 +25,7 @@ from nfv_sched.network import usage
 _PUBLISHED = 'placement'
 
 
-def check(site: sites.Site) -> Iterator[values.Finding]:
+def check(site: sites.Site) -> Iterator[values.AuditFinding]:
     """What guests may have by the ledger, and by Neutron.
 
     Nothing is said while a guest comes or goes.
@@ -66,7 +66,7 @@ def _accounts(site: sites.Site, network: snapshot.HostNetwork,
     for server in site.servers:
         ports = occupied.vswitch_ports(server)
         known = known and all(port.rules is not None for port in ports)
-        guests[server.uuid] = usage.Guest(
+        guests[server.uuid] = usage.GuestUsage(
             tuple(port.id for port in ports),
             sum(port.rules or 0 for port in ports))
     allocations = {

@@ -18,7 +18,7 @@ from nfv_sched.advice.audit import values
 from nfv_sched.cloud import snapshot
 
 
-def check(site: sites.Site) -> Iterator[values.Finding]:
+def check(site: sites.Site) -> Iterator[values.AuditFinding]:
     """Moves from this host of servers that are not being moved.
 
     :param site: the host

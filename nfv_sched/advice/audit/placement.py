@@ -27,7 +27,7 @@ _VCPU, _PCPU, _MEMORY = orc.VCPU, orc.PCPU, orc.MEMORY_MB
 _WHOLE_MACHINES = ('ironic',)
 
 
-def check(site: sites.Site) -> Iterator[values.Finding]:
+def check(site: sites.Site) -> Iterator[values.AuditFinding]:
     """Inventories and allocations of a host.
 
     :param site: the host
@@ -53,7 +53,7 @@ def _is_read(site: sites.Site) -> bool:
         site.cloud.unread(snapshot.MissingKind.PROVIDERS))
 
 
-def _inventories(site: sites.Site) -> Iterator[values.Finding]:
+def _inventories(site: sites.Site) -> Iterator[values.AuditFinding]:
     """CPUs of the host, and those that Placement has of it."""
     nodes = site.host.nodes
     if not nodes:
@@ -82,7 +82,7 @@ def _here(site: sites.Site,
 
 
 def _allocations(site: sites.Site,
-                 server: snapshot.Server) -> Iterator[values.Finding]:
+                 server: snapshot.Server) -> Iterator[values.AuditFinding]:
     """What a server has in Placement, and what it should have."""
     if server.allocations is None:
         return
@@ -116,7 +116,7 @@ def _wanted(site: sites.Site, server: snapshot.Server) -> dict[str, int]:
     return wanted
 
 
-def _strangers(site: sites.Site) -> Iterator[values.Finding]:
+def _strangers(site: sites.Site) -> Iterator[values.AuditFinding]:
     """What servers that are elsewhere, and others, have of a host."""
     here = {server.uuid for server in site.servers}
     here.update(move.server for move in site.moves if not move.settled)

@@ -40,7 +40,7 @@ _NATIVE = {nfv_policy.STRICT: pci.REQUIRED, nfv_policy.SOCKET: pci.SOCKET,
            nfv_policy.PREFER: pci.PREFERRED}
 
 
-def check(site: sites.Site) -> Iterator[values.Finding]:
+def check(site: sites.Site) -> Iterator[values.AuditFinding]:
     """Strict policies not kept, and devices and networks that are remote.
 
     :param site: the host
@@ -58,7 +58,7 @@ def check(site: sites.Site) -> Iterator[values.Finding]:
 
 
 def _remote(site: sites.Site, server: snapshot.Server,
-            broken: set[int]) -> Iterator[values.Finding]:
+            broken: set[int]) -> Iterator[values.AuditFinding]:
     """Devices and networks near none of the NUMA nodes of a guest.
 
     :param broken: ``order`` of the policies that are not kept
@@ -201,10 +201,10 @@ def _demand(device: snapshot.Device, native: str) -> pci.Demand:
 
 
 def _devices(host: topology.HostTopology, devices: list[snapshot.Device],
-             native: str) -> pci.Devices:
+             native: str) -> pci.CandidateDevices:
     """The devices of a server as if they were all that the host has."""
     pools = [{'count': 1, 'numa_node': device.node, 'dev_type': device.kind,
               'address': device.address} for device in devices]
-    return pci.Devices(pci.HostDevices(
+    return pci.CandidateDevices(pci.HostDevices(
         pools, tuple(_demand(device, native) for device in devices), host),
-        None)
+                 None)

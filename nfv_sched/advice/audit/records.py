@@ -25,7 +25,7 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.host import occupancy
 
 
-def mapping(site: sites.Site) -> Iterator[values.Finding]:
+def mapping(site: sites.Site) -> Iterator[values.AuditFinding]:
     """Yield a finding if Nova does not map the host to its cell."""
     if not site.host.mapped:
         yield values.of(
@@ -33,7 +33,7 @@ def mapping(site: sites.Site) -> Iterator[values.Finding]:
             'database: servers that the scheduler puts there end in ERROR')
 
 
-def check(site: sites.Site) -> Iterator[values.Finding]:
+def check(site: sites.Site) -> Iterator[values.AuditFinding]:
     """Where host and servers contradict each other.
 
     :param site: the host
@@ -63,7 +63,7 @@ def check(site: sites.Site) -> Iterator[values.Finding]:
 def _misplaced(
     site: sites.Site, node: snapshot.Node,
     here: list[tuple[snapshot.Server, snapshot.GuestNode]],
-) -> Iterator[values.Finding]:
+) -> Iterator[values.AuditFinding]:
     """CPUs that several servers have, or that are not for pinned ones."""
     owners: dict[int, list[snapshot.Server]] = {}
     for server, part in here:
@@ -94,7 +94,7 @@ def _misplaced(
 def _missing(
     site: sites.Site, node: snapshot.Node,
     here: list[tuple[snapshot.Server, snapshot.GuestNode]],
-) -> Iterator[values.Finding]:
+) -> Iterator[values.AuditFinding]:
     """What servers have and the host does not know of."""
     shares = occupied.shares([node], [part for _server, part in here])
     usage = occupancy.total(shares)
@@ -120,7 +120,7 @@ def _missing(
 
 
 def _unknown(site: sites.Site, node: snapshot.Node,
-             parts: list[snapshot.GuestNode]) -> Iterator[values.Finding]:
+             parts: list[snapshot.GuestNode]) -> Iterator[values.AuditFinding]:
     """What is taken by the record of the host, and not by servers."""
     usage = occupancy.total(occupied.shares([node], parts))
     cpus = node.pinned - usage.cpus

@@ -82,7 +82,7 @@ _ELSEWHERE = frozenset({
     LEFT_BEHIND, DEVICE_GONE, ALLOCATION_ELSEWHERE, STALE_MOVE})
 
 
-class Finding(ty.NamedTuple):
+class AuditFinding(ty.NamedTuple):
     """Something that is not as it was promised or recorded.
 
     :ivar kind: one of :data:`KINDS`
@@ -108,7 +108,7 @@ class Finding(ty.NamedTuple):
 
 
 def of(kind: str, host: str, text: str,
-       server: snapshot.Server | None = None, since: str = '') -> Finding:
+       server: snapshot.Server | None = None, since: str = '') -> AuditFinding:
     """A finding.
 
     :param kind: one of :data:`KINDS`
@@ -119,10 +119,10 @@ def of(kind: str, host: str, text: str,
         the server: ISO 8601, UTC
     """
     if server is None:
-        return Finding(kind, host, text, since=since)
+        return AuditFinding(kind, host, text, since=since)
     own = server.created if kind in _ELSEWHERE else settled(server)
-    return Finding(kind, host, text, server.uuid, server.name,
-                   max(since, own))
+    return AuditFinding(kind, host, text, server.uuid, server.name,
+                        max(since, own))
 
 
 def settled(server: snapshot.Server) -> str:

@@ -69,7 +69,7 @@ class Weighed:
 
 
 @dataclasses.dataclass(slots=True)
-class Round:
+class SchedulingRound:
     """What was watched for one server of the request.
 
     :ivar filters: the filters that ran, in order
@@ -93,8 +93,8 @@ class Course:
     """
 
     queries: tuple[tuple[placement.Query, int], ...] = ()
-    rounds: list[Round] = dataclasses.field(default_factory=list)
-    places: list[values.Place] = dataclasses.field(default_factory=list)
+    rounds: list[SchedulingRound] = dataclasses.field(default_factory=list)
+    places: list[values.ChosenHost] = dataclasses.field(default_factory=list)
     reason: str | None = None
 
     @property
@@ -106,7 +106,7 @@ class Course:
 class _Filter:
     """Notes what a filter is given and leaves."""
 
-    def __init__(self, inner: ty.Any, rounds: list[Round]):
+    def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
         self._inner = inner
         self._rounds = rounds
 
@@ -132,7 +132,7 @@ class _Filter:
 class _Weigher:
     """Notes the weights that a weigher gives."""
 
-    def __init__(self, inner: ty.Any, rounds: list[Round]):
+    def __init__(self, inner: ty.Any, rounds: list[SchedulingRound]):
         self._inner = inner
         self._rounds = rounds
 
@@ -161,14 +161,14 @@ def _names(hosts: Iterable) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _watched(state: states.State, rounds: list[Round]) -> Iterator[None]:
+def _watched(state: states.State, rounds: list[SchedulingRound]) -> Iterator[None]:
     """Within this context, what filters and weighers do is noted."""
     manager = state.manager
     filters, weighers = manager.enabled_filters, manager.weighers
     filter_hosts = manager.get_filtered_hosts
 
     def get_filtered_hosts(hosts, spec_obj, index=0):
-        rounds.append(Round())
+        rounds.append(SchedulingRound())
         passed = list(filter_hosts(hosts, spec_obj, index) or ())
         rounds[-1].passed = _names(passed)
         return passed
@@ -187,14 +187,14 @@ def _watched(state: states.State, rounds: list[Round]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def booting(state: states.State,
-            wanted: request.Wanted) -> Iterator[list[servers.Server]]:
+            wanted: request.BootRequest) -> Iterator[list[servers.SimulatedServer]]:
     """Within this context, there are the servers of a request.
 
     :param state: the cloud; it is as before afterwards
     :returns: context with the servers, which have no host yet
     """
-    booted = [servers.Server(f'{_NAME}-{number}', wanted.flavor.name,
-                             project=wanted.project)
+    booted = [servers.SimulatedServer(f'{_NAME}-{number}', wanted.flavor.name,
+                                      project=wanted.project)
               for number in range(1, wanted.count + 1)]
     notes = state.notes
     state.servers.update((server.name, server) for server in booted)
@@ -210,8 +210,8 @@ def booting(state: states.State,
         state.notes = notes
 
 
-def spec_of(state: states.State, wanted: request.Wanted,
-            booted: list[servers.Server]):
+def spec_of(state: states.State, wanted: request.BootRequest,
+            booted: list[servers.SimulatedServer]):
     """The request for some servers, as nova-conductor sends it.
 
     :param booted: the servers; their instances are made
@@ -227,7 +227,7 @@ def spec_of(state: states.State, wanted: request.Wanted,
     return spec
 
 
-def run(state: states.State, wanted: request.Wanted) -> Course:
+def run(state: states.State, wanted: request.BootRequest) -> Course:
     """Boot the servers of a request, and take everything back.
 
     :param state: the cloud; it is as before afterwards
@@ -243,7 +243,7 @@ def run(state: states.State, wanted: request.Wanted) -> Course:
     return course
 
 
-def ask(state: states.State, wanted: request.Wanted) -> Course:
+def ask(state: states.State, wanted: request.BootRequest) -> Course:
     """Ask Placement for a request, and do nothing else.
 
     :param state: the cloud; it is as before afterwards
@@ -273,8 +273,8 @@ def _told(course: Course) -> Iterator[None]:
         course.reason = f'{type(exc).__name__}: {exc}'
 
 
-def _boot(state: states.State, wanted: request.Wanted,
-          booted: list[servers.Server], course: Course) -> None:
+def _boot(state: states.State, wanted: request.BootRequest,
+          booted: list[servers.SimulatedServer], course: Course) -> None:
     spec = spec_of(state, wanted, booted)
     with _watched(state, course.rounds):
         lists = conductor.select(state, spec,
@@ -282,7 +282,7 @@ def _boot(state: states.State, wanted: request.Wanted,
     for server, selections in zip(booted, lists):
         state.notes = []
         conductor.claim(state, server, spec, selections)
-        course.places.append(values.Place(
+        course.places.append(values.ChosenHost(
             host=server.host.name, nodes=server.nodes,
             cpus=server.pinned_cpus,
             devices=tuple(address for address, _node in server.devices),

@@ -50,7 +50,7 @@ _Progress = Callable[[int, int, str], None]
 
 
 def explain(
-    state: states.State, subject: str, asked: request.Asked, *,
+    state: states.State, subject: str, asked: request.ExplainedRequest, *,
     assumed: tuple[str, ...] = (), present: str | None = None,
     read_at: str = '', relax_seconds: float = RELAX_SECONDS,
     progress: _Progress = lambda done, total, what: None,
@@ -83,14 +83,14 @@ def explain(
                 state, spec, queries,
                 lambda done, total: progress(done, total, 'filters'))
     assumed += _uncertain(asked.flavor, answer.stage)
-    first = ran.rounds[0] if ran.rounds else course.Round()
+    first = ran.rounds[0] if ran.rounds else course.SchedulingRound()
     with _timed(seconds, 'weights'):
         weighing = weights.explain(first)
         if weighing is not None:
             weighing = dataclasses.replace(
                 weighing, taken=read_at, age=snapshot.age(read_at))
     hosts = tuple(_hosts(state, answer, verdicts, first, weighing, present))
-    outcome = relax.Outcome((), 0, 0)
+    outcome = relax.RelaxationResult((), 0, 0)
     with _timed(seconds, 'changes'):
         if ran.reason is not None and relax_seconds:
             outcome = relax.relax(
@@ -108,7 +108,7 @@ def explain(
 
 
 def explain_placement(state: states.State,
-                      subject: subjects.Subject) -> values.Explanation:
+                      subject: subjects.ExplainSubject) -> values.Explanation:
     """Explain what Placement finds for a request, where only that is known.
 
     That is so of a cloud that was read by its API.  PCI devices are left out.
@@ -133,7 +133,7 @@ def explain_placement(state: states.State,
         fits=None if ran.reason is None else False,
         reason=ran.reason or '',
         placement=answer.stage, filters=None, hosts=tuple([
-            values.Host(
+            values.ExplainedHost(
                 name=name, present=name == subject.present,
                 misses=answer.misses.get(name, ()),
                 found=name in answer.found, refusals=None, passed=None)
@@ -142,7 +142,7 @@ def explain_placement(state: states.State,
 
 
 def _uncertain(flavor: snapshot.Flavor,
-               stage: values.Placement) -> tuple[str, ...]:
+               stage: values.PlacementStage) -> tuple[str, ...]:
     """Return what matters of a request and is not known, a sentence each."""
     return tuple([
         f'Placement knows the {each.kind} {each.name}, which was not read: '
@@ -158,7 +158,7 @@ def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
     seconds[stage] = round(time.monotonic() - began, 3)
 
 
-def _stored(state: states.State, wanted: simulated.Wanted):
+def _stored(state: states.State, wanted: simulated.BootRequest):
     """The request as the scheduler gets it; None if the API refuses it."""
     with course.booting(state, wanted) as booted:
         try:
@@ -168,10 +168,10 @@ def _stored(state: states.State, wanted: simulated.Wanted):
 
 
 def _hosts(
-    state: states.State, answer: placement.Answer,
-    verdicts: filters.Verdicts, first: course.Round,
+    state: states.State, answer: placement.PlacementResult,
+    verdicts: filters.Verdicts, first: course.SchedulingRound,
     weighing: values.Weighing | None, present: str | None,
-) -> Iterator[values.Host]:
+) -> Iterator[values.ExplainedHost]:
     passed = frozenset(first.passed)
     ranks = {name: rank for rank, name in enumerate(
         weighing.hosts if weighing else (), 1)}
@@ -180,7 +180,7 @@ def _hosts(
         for name in frozenset(ran.before) - frozenset(ran.after):
             stopped.setdefault(name, ran.name)
     for name in state.hosts:
-        yield values.Host(
+        yield values.ExplainedHost(
             name=name, present=name == present,
             misses=answer.misses.get(name, ()), found=name in answer.found,
             refusals=tuple(
@@ -190,8 +190,8 @@ def _hosts(
             rank=ranks.get(name))
 
 
-def _filters(verdicts: Mapping[str, Mapping[str, values.Refusal]],
-             first: course.Round) -> Iterator[values.Filter]:
+def _filters(verdicts: Mapping[str, Mapping[str, values.FilterRefusal]],
+             first: course.SchedulingRound) -> Iterator[values.Filter]:
     ran = {each.name: each for each in first.filters}
     for name, refused in verdicts.items():
         each = ran.get(name)
@@ -201,7 +201,7 @@ def _filters(verdicts: Mapping[str, Mapping[str, values.Refusal]],
             error=each and each.error)
 
 
-def _nearest(hosts: tuple[values.Host, ...]) -> tuple[str, ...]:
+def _nearest(hosts: tuple[values.ExplainedHost, ...]) -> tuple[str, ...]:
     """The hosts that fail least, and of those the closest, first."""
     order = sorted(hosts, key=lambda host: (
         host.failures, -max([r.rank for r in host.refusals], default=0)))
@@ -213,7 +213,7 @@ def _nearest(hosts: tuple[values.Host, ...]) -> tuple[str, ...]:
 _PART = 600
 
 
-def _text(asked: request.Asked) -> str:
+def _text(asked: request.ExplainedRequest) -> str:
     """What is asked for, for people."""
     flavor = asked.flavor
     parts = [words.count(flavor.vcpus, 'vCPU'),

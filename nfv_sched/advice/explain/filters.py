@@ -39,10 +39,10 @@ from nfv_sched.simulator import placement
 from nfv_sched.simulator import state as states
 
 #: Name of each filter -> name of each host that it refuses -> why.
-Verdicts = Mapping[str, Mapping[str, values.Refusal]]
+Verdicts = Mapping[str, Mapping[str, values.FilterRefusal]]
 
 
-class _Asked:
+class _SingleFilter:
     """One filter and the request, for it alone.
 
     :param name: class name of the filter
@@ -89,7 +89,7 @@ class _Asked:
             # As filters of nfv-sched tell the reason to the tenant.
             return set()
 
-    def verdict(self) -> dict[str, values.Refusal]:
+    def verdict(self) -> dict[str, values.FilterRefusal]:
         """Name of each host that the filter refuses -> why."""
         hosts, spec = self._fresh()
         try:
@@ -110,7 +110,7 @@ class _Asked:
             for host in hosts:
                 if host.host in silent:
                     text, rank = stock.reason(self._name, host, spec, note)
-                    found[host.host] = values.Refusal(
+                    found[host.host] = values.FilterRefusal(
                         filter=self._name, text=text, rank=rank,
                         kind=self._kind(host))
         return {host.host: found[host.host] for host in refused}
@@ -120,12 +120,12 @@ class _Asked:
             return values.RefusalKind.UNMAPPED
         return values.RefusalKind.OTHER
 
-    def _told(self, said: reasons.Lazy) -> values.Refusal:
+    def _told(self, said: reasons.Lazy) -> values.FilterRefusal:
         reason = refusals.resolve(said)
-        return values.Refusal(filter=self._name, text=stock.text(reason),
-                              policy=reason.policy, rank=reason.rank)
+        return values.FilterRefusal(filter=self._name, text=stock.text(reason),
+                                    policy=reason.policy, rank=reason.rank)
 
-    def _one_by_one(self) -> dict[str, values.Refusal]:
+    def _one_by_one(self) -> dict[str, values.FilterRefusal]:
         """The same for a filter that raises: each host by itself."""
         hosts, spec = self._fresh()
         found = {}
@@ -133,9 +133,9 @@ class _Asked:
             try:
                 if host.host in self._passed([host], copy.copy(spec)):
                     continue
-                found[host.host] = values.Refusal(filter=self._name)
+                found[host.host] = values.FilterRefusal(filter=self._name)
             except Exception as exc:
-                found[host.host] = values.Refusal(
+                found[host.host] = values.FilterRefusal(
                     filter=self._name, raised=True,
                     text=f'raised {type(exc).__name__}: {exc}')
         return found
@@ -199,14 +199,14 @@ def alone(
     for name in unreadable:
         candidates.pop(state.hosts[name].uuid, None)
     summaries = state.placement.summaries()
-    verdicts: dict[str, dict[str, values.Refusal]] = {}
+    verdicts: dict[str, dict[str, values.FilterRefusal]] = {}
     for number, inner in enumerate(enabled):
         progress(number, len(enabled))
         name = type(inner).__name__
-        verdicts[name] = _Asked(
+        verdicts[name] = _SingleFilter(
             state, name, inner, spec, candidates, summaries).verdict()
         verdicts[name].update(
-            (host, values.Refusal(filter=name, raised=True, text=text))
+            (host, values.FilterRefusal(filter=name, raised=True, text=text))
             for host, text in unreadable.items())
     progress(len(enabled), len(enabled))
     return verdicts

@@ -15,14 +15,14 @@ from nfv_sched.simulator.placement import sentences
 from nfv_sched.simulator import state as states
 
 Query = placement.Query
-_Unmet = Sequence[tuple[requirements.Requirement, requirements.Missing]]
+_Unmet = Sequence[tuple[requirements.Requirement, requirements.UnmetRequirement]]
 
 _CUT = 'left out of the answer, which is cut off'
 # A host that misses nothing else misses this.
-_NO_CHOICE = requirements.Missing(requirements.Kind.CHOICE, ())
+_NO_CHOICE = requirements.UnmetRequirement(requirements.RequirementKind.CHOICE, ())
 
 
-class Answer(ty.NamedTuple):
+class PlacementResult(ty.NamedTuple):
     """The stage of Placement.
 
     :ivar stage: for the explanation
@@ -33,14 +33,14 @@ class Answer(ty.NamedTuple):
         resource classes; of two that miss the same, more is nearer
     """
 
-    stage: values.Placement
+    stage: values.PlacementStage
     found: frozenset[str]
     misses: Mapping[str, tuple[str, ...]]
     required: Mapping[str, tuple[str, ...]]
     free: Mapping[str, int]
 
 
-def explain(state: states.State, queries: Sequence[Query]) -> Answer:
+def explain(state: states.State, queries: Sequence[Query]) -> PlacementResult:
     """Explain the answers of Placement.
 
     :param queries: the queries of one request: the first, and the one that
@@ -72,8 +72,8 @@ def explain(state: states.State, queries: Sequence[Query]) -> Answer:
     misses = {name: tuple(of_host.values()) for name, of_host in texts.items()}
     cut = fitting - answers
     misses.update(dict.fromkeys(cut, (_CUT,)))
-    return Answer(
-        values.Placement(
+    return PlacementResult(
+        values.PlacementStage(
             queries=tuple(str(query) for query in queries),
             hosts=len(roots), left=len(answers),
             requirements=tuple(_dropped(model, queries, roots, names)),
@@ -94,15 +94,15 @@ def explain(state: states.State, queries: Sequence[Query]) -> Answer:
 
 
 def _unknown(names: Iterable[placement.Unknown]) -> tuple[
-        values.Unknown, ...]:
-    return tuple([values.Unknown(kind=each.kind, name=each.name)
+        values.UnknownInQuery, ...]:
+    return tuple([values.UnknownInQuery(kind=each.kind, name=each.name)
                   for each in names])
 
 
 def _dropped(
     model: placement.Placement, queries: Sequence[Query],
     roots: Iterable[str], names: Mapping[str, str],
-) -> Iterator[values.Requirement]:
+) -> Iterator[values.QueryRequirement]:
     """Yield each requirement of the first query, and what comes without it.
 
     :param roots: UUIDs of the compute nodes
@@ -110,7 +110,7 @@ def _dropped(
     for requirement in queries[0].single_requirements if queries else ():
         relaxed = [query.without(requirement, number > 0)
                    for number, query in enumerate(queries)]
-        yield values.Requirement(
+        yield values.QueryRequirement(
             text=sentences.title(requirement, names),
             without=sum(any(model.finds(root, query) for query in relaxed)
                         for root in roots),
@@ -130,6 +130,6 @@ def _nearest(tree: requirements.Tree, queries: Sequence[Query]) -> _Unmet:
                  if (missing := requirement.missing(tree))]
         unmet = unmet or [(query.choice, _NO_CHOICE)]
         absent = sum(not missing.providers for _requirement, missing in unmet
-                     if missing.kind is requirements.Kind.RESOURCE)
+                     if missing.kind is requirements.RequirementKind.RESOURCE)
         nearest.append(((len(unmet), absent), unmet))
     return min(nearest, key=lambda each: each[0])[1] if nearest else ()

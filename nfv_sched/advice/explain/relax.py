@@ -80,7 +80,7 @@ class Change(ty.NamedTuple):
 
     text: str
     size: int
-    asked: request.Asked
+    asked: request.ExplainedRequest
     enabled: tuple[str, ...] = ()
 
 
@@ -93,7 +93,7 @@ class Search(ty.NamedTuple):
     changes: Sequence[Change]
 
 
-class Outcome(ty.NamedTuple):
+class RelaxationResult(ty.NamedTuple):
     """What came of the trials.
 
     :ivar relaxations: those that fit, the best first
@@ -106,8 +106,8 @@ class Outcome(ty.NamedTuple):
     untried: int
 
 
-def relax(state: states.State, asked: request.Asked, seconds: float,
-          progress: Callable[[int, int], None]) -> Outcome:
+def relax(state: states.State, asked: request.ExplainedRequest, seconds: float,
+          progress: Callable[[int, int], None]) -> RelaxationResult:
     """Try changes of a request that does not fit.
 
     :param state: the cloud; it is as before afterwards
@@ -141,7 +141,7 @@ def relax(state: states.State, asked: request.Asked, seconds: float,
             found.append(result)
     progress(len(todo), len(todo))
     found.sort(key=lambda item: (-item[1].hosts, item[0]))
-    return Outcome(tuple(each for _size, each in found), tried, untried)
+    return RelaxationResult(tuple(each for _size, each in found), tried, untried)
 
 
 _Trials = ty.Generator[Change, bool, None]
@@ -166,7 +166,7 @@ def _try(state: states.State, change: Change) -> values.Relaxation | None:
     """Boot with a change; None if that is refused."""
     try:
         wanted = request.wanted(state, change.asked)
-    except request.RequestError:
+    except request.ExplainError:
         return None
     with _enabled(state, change.enabled):
         result = course.run(state, wanted)
@@ -197,7 +197,7 @@ def _enabled(state: states.State, names: Sequence[str]) -> Iterator[None]:
             state.placement.set_traits(host.uuid, traits)
 
 
-def changes(state: states.State, asked: request.Asked) -> Iterator[Change]:
+def changes(state: states.State, asked: request.ExplainedRequest) -> Iterator[Change]:
     """The single changes of a request that are worth trying.
 
     :param asked: the request
@@ -211,7 +211,7 @@ def changes(state: states.State, asked: request.Asked) -> Iterator[Change]:
     yield from _without_others(asked)
 
 
-def _lenient(asked: request.Asked) -> Iterator[Change]:
+def _lenient(asked: request.ExplainedRequest) -> Iterator[Change]:
     specs = asked.flavor.extra_specs
     for key, value in specs.items():
         lenient = _LENIENT.get(key)
@@ -223,7 +223,7 @@ def _lenient(asked: request.Asked) -> Iterator[Change]:
                          asked.with_specs({**specs, key: lenient}))
 
 
-def _hosts(state: states.State, asked: request.Asked) -> Iterator[Change]:
+def _hosts(state: states.State, asked: request.ExplainedRequest) -> Iterator[Change]:
     names = [name for name, host in state.hosts.items()
              if host.down or not (host.record.enabled and host.record.mapped)]
     for name in names[:_DISABLED_HOSTS]:
@@ -246,7 +246,7 @@ def _usable(state: states.State, names: Sequence[str]) -> str:
 
 
 def _page_sizes(state: states.State,
-                asked: request.Asked) -> Iterator[Change]:
+                asked: request.ExplainedRequest) -> Iterator[Change]:
     specs = asked.flavor.extra_specs
     if _PAGE_SIZE not in specs:
         return
@@ -269,7 +269,7 @@ def _page_kib(value: str) -> int | None:
 
 
 def _numa_nodes(state: states.State,
-                asked: request.Asked) -> Iterator[Change]:
+                asked: request.ExplainedRequest) -> Iterator[Change]:
     specs = asked.flavor.extra_specs
     if not any(key.startswith('hw:') for key in specs):
         return
@@ -294,7 +294,7 @@ def _nodes_of(specs: Mapping[str, str]) -> int:
     return int(value) if value.isdecimal() and int(value) else 1
 
 
-def _without_keys(asked: request.Asked) -> Iterator[Change]:
+def _without_keys(asked: request.ExplainedRequest) -> Iterator[Change]:
     specs = asked.flavor.extra_specs
     for key in specs:
         if key == _ALIAS or key.startswith(_HARMLESS):
@@ -308,7 +308,7 @@ def _without_keys(asked: request.Asked) -> Iterator[Change]:
                 if name not in gone}))
 
 
-def _without_devices(asked: request.Asked) -> Iterator[Change]:
+def _without_devices(asked: request.ExplainedRequest) -> Iterator[Change]:
     specs = asked.flavor.extra_specs
     aliases = [alias.strip() for alias in specs.get(_ALIAS, '').split(',')
                if alias.strip()]
@@ -321,7 +321,7 @@ def _without_devices(asked: request.Asked) -> Iterator[Change]:
                      asked.with_specs(kept))
 
 
-def _without_others(asked: request.Asked) -> Iterator[Change]:
+def _without_others(asked: request.ExplainedRequest) -> Iterator[Change]:
     counts = collections.Counter(network for network, _ in asked.ports)
     for network, count in counts.items():
         ports = 'a port' if count == 1 else f'the {count} ports'
@@ -347,7 +347,7 @@ def _without_others(asked: request.Asked) -> Iterator[Change]:
                               in asked.hints.items() if key != name}))
 
 
-def searches(asked: request.Asked) -> Iterator[Search]:
+def searches(asked: request.ExplainedRequest) -> Iterator[Search]:
     """Amounts of which less could fit.
 
     :param asked: the request

@@ -34,12 +34,12 @@ def network_label(network: snapshot.Network) -> str:
     return f'{network.name}/{network.vnic_type}'
 
 
-class RequestError(Exception):
+class ExplainError(Exception):
     """Nothing can be explained about such a request; says why."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ExplainedRequest:
     """What is asked for.
 
     :ivar flavor: the flavor
@@ -66,7 +66,7 @@ class Asked:
     on_volume: bool = False
     count: int = 1
 
-    def with_flavor(self, **changes) -> 'Asked':
+    def with_flavor(self, **changes) -> 'ExplainedRequest':
         """The same with another flavor.
 
         :param changes: what is other about it
@@ -74,7 +74,7 @@ class Asked:
         return dataclasses.replace(
             self, flavor=dataclasses.replace(self.flavor, **changes))
 
-    def with_specs(self, extra_specs: Mapping[str, str]) -> 'Asked':
+    def with_specs(self, extra_specs: Mapping[str, str]) -> 'ExplainedRequest':
         """The same with other extra specs.
 
         :param extra_specs: all of them
@@ -82,7 +82,7 @@ class Asked:
         return self.with_flavor(extra_specs=dict(extra_specs))
 
 
-def wanted(state: states.State, asked: Asked) -> request.Wanted:
+def wanted(state: states.State, asked: ExplainedRequest) -> request.BootRequest:
     """The request as the simulator takes it.
 
     :param state: the cloud
@@ -96,11 +96,11 @@ def wanted(state: states.State, asked: Asked) -> request.Wanted:
             if name.startswith('trait:') or
             name not in nova_api.unknown_image_properties([name])})
     except (ValueError, exception.NovaException) as exc:
-        raise RequestError(f'Nova does not take the image: {exc}') from exc
+        raise ExplainError(f'Nova does not take the image: {exc}') from exc
     if asked.group is not None and (
             asked.group not in state.scenario.server_groups):
-        raise RequestError(f'there is no server group {asked.group!r}')
-    return request.Wanted(
+        raise ExplainError(f'there is no server group {asked.group!r}')
+    return request.BootRequest(
         flavor=states.nova_flavor(1, asked.flavor),
         image=image, ports=asked.ports, zone=asked.zone,
         stored=asked.stored, group=asked.group,

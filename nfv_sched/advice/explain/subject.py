@@ -29,7 +29,7 @@ _NORMAL = 'normal'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class ExplainSubject:
     """What is to be explained.
 
     :ivar text: for people
@@ -40,14 +40,14 @@ class Subject:
     """
 
     text: str
-    asked: request.Asked
+    asked: request.ExplainedRequest
     assumed: tuple[str, ...] = ()
     present: str | None = None
     taken: str = ''
 
 
 def server(found: snapshot.Cloud, state: states.State, name: str,
-           networks: Sequence[str] = ()) -> Subject:
+           networks: Sequence[str] = ()) -> ExplainSubject:
     """A server as if it were booted now.
 
     What it has on its host is given back.
@@ -70,7 +70,7 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
     elif this.ports is None:
         assumed.append('its networks were not read: none are assumed, '
                        '--network adds them')
-    asked = request.Asked(
+    asked = request.ExplainedRequest(
         flavor=this.flavor, image=this.image,
         ports=assumed_ports.plugs(this) + more.plugs,
         zone=this.zone, stored=True,
@@ -79,7 +79,7 @@ def server(found: snapshot.Cloud, state: states.State, name: str,
         on_volume=restore_servers.is_on_volume(this))
     _give_back(state, simulated.name)
     where = f'on {present}' if present else 'without a host'
-    return Subject(
+    return ExplainSubject(
         text=f'Server {this.name or this.uuid} ({this.state}, {where})',
         asked=asked, assumed=tuple(assumed), present=present,
         taken=found.taken)
@@ -97,9 +97,9 @@ def find(found: snapshot.Cloud, name: str) -> snapshot.Server:
             return each
     named = [each for each in found.servers if each.name == name]
     if not named:
-        raise request.RequestError(f'there is no server {name!r}')
+        raise request.ExplainError(f'there is no server {name!r}')
     if len(named) > 1:
-        raise request.RequestError(
+        raise request.ExplainError(
             f'{len(named)} servers have the name {name!r}: ' +
             ', '.join(each.uuid for each in named))
     return named[0]
@@ -118,7 +118,7 @@ def flavor(
     found: snapshot.Cloud, state: states.State, name: str, *,
     image: Mapping[str, str] | None = None, networks: Sequence[str] = (),
     zone: str | None = None, group: str | None = None, count: int = 1,
-) -> Subject:
+) -> ExplainSubject:
     """New servers of a flavor.
 
     :param found: the snapshot
@@ -134,15 +134,15 @@ def flavor(
     """
     flavors = [each for each in found.flavors if name in (each.name, each.id)]
     if not flavors:
-        raise request.RequestError(f'there is no flavor {name!r}')
+        raise request.ExplainError(f'there is no flavor {name!r}')
     ports = _ports(found, state, networks)
     if count > 1 and any(network.vnic_type != _NORMAL
                          for network, _groups in ports.plugs):
-        raise request.RequestError(
+        raise request.ExplainError(
             'a request for several servers cannot have ports of SR-IOV')
     unknown = nova_api.unknown_image_properties(image or {})
     if unknown:
-        raise request.RequestError(
+        raise request.ExplainError(
             f'Nova knows no image property {unknown[0]!r}')
     assumed = list(ports.notes)
     if not networks:
@@ -152,10 +152,10 @@ def flavor(
         zone = default
         assumed.append(f'availability zone {zone}, as default_schedule_zone '
                        'says')
-    return Subject(
+    return ExplainSubject(
         text=f'Flavor {flavors[0].name}' + (
             f', {count} servers' if count > 1 else ''),
-        asked=request.Asked(
+        asked=request.ExplainedRequest(
             flavor=flavors[0], image=image or {}, ports=ports.plugs,
             zone=zone, group=_group(found, group), count=count),
         assumed=tuple(assumed), taken=found.taken)
@@ -167,9 +167,9 @@ def _group(found: snapshot.Cloud, name: str | None) -> str | None:
     names = scenario.unique_names(found.groups)
     groups = [each for each in found.groups if name in (each.uuid, each.name)]
     if not groups:
-        raise request.RequestError(f'there is no server group {name!r}')
+        raise request.ExplainError(f'there is no server group {name!r}')
     if len(groups) > 1:
-        raise request.RequestError(
+        raise request.ExplainError(
             f'{len(groups)} server groups have the name {name!r}: ' +
             ', '.join(each.uuid for each in groups))
     return names[groups[0].uuid]
@@ -181,4 +181,4 @@ def _ports(cloud: snapshot.Cloud, state: states.State,
         return assumed_ports.of_networks(
             cloud, texts, state.network.security_groups(()))
     except assumed_ports.UnknownNetworkError as exc:
-        raise request.RequestError(str(exc)) from exc
+        raise request.ExplainError(str(exc)) from exc

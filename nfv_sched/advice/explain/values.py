@@ -29,7 +29,7 @@ class RefusalKind(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class FilterRefusal:
     """Why a filter refuses a host when it is asked alone.
 
     :ivar filter: class name of the filter
@@ -50,7 +50,7 @@ class Refusal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class ExplainedHost:
     """What was found out about a host.
 
     :ivar present: whether the server that is explained runs there
@@ -68,7 +68,7 @@ class Host:
     present: bool = False
     misses: tuple[str, ...] = ()
     found: bool = False
-    refusals: tuple[Refusal, ...] | None = ()
+    refusals: tuple[FilterRefusal, ...] | None = ()
     passed: bool | None = False
     stopped: str | None = None
     rank: int | None = None
@@ -80,7 +80,7 @@ class Host:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
+class QueryRequirement:
     """One requirement of the first query to Placement.
 
     :ivar text: what is required
@@ -94,7 +94,7 @@ class Requirement:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class UnknownInQuery:
     """A name in a query.
 
     :ivar kind: ``trait`` or ``resource class``
@@ -105,7 +105,7 @@ class Unknown:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class PlacementStage:
     """The stage in which Nova asks Placement.
 
     :ivar queries: the queries, as text
@@ -128,14 +128,14 @@ class Placement:
     queries: tuple[str, ...] = ()
     hosts: int = 0
     left: int = 0
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[QueryRequirement, ...] = ()
     removed: ty.Mapping[str, int] = dataclasses.field(default_factory=dict)
     fallback: bool = False
     limit: int | None = None
     cut: int = 0
     unsupported: tuple[str, ...] = ()
-    unknown: tuple[Unknown, ...] = ()
-    unverified: tuple[Unknown, ...] = ()
+    unknown: tuple[UnknownInQuery, ...] = ()
+    unverified: tuple[UnknownInQuery, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +214,7 @@ class Weighing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ChosenHost:
     """Where a server would go.
 
     :ivar host: name of the host
@@ -275,11 +275,11 @@ class Explanation:
     request: str = ''
     fits: bool | None = False
     reason: str = ''
-    placement: Placement = Placement()
+    placement: PlacementStage = PlacementStage()
     filters: tuple[Filter, ...] | None = ()
-    hosts: tuple[Host, ...] = ()
+    hosts: tuple[ExplainedHost, ...] = ()
     weighing: Weighing | None = None
-    places: tuple[Place, ...] = ()
+    places: tuple[ChosenHost, ...] = ()
     wanted: int = 1
     nearest: tuple[str, ...] = ()
     relaxations: tuple[Relaxation, ...] = ()

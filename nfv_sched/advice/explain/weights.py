@@ -21,7 +21,7 @@ from nfv_sched.simulator import nova_api
 CONF = nova_api.CONF
 
 
-def explain(watched: course.Round) -> values.Weighing | None:
+def explain(watched: course.SchedulingRound) -> values.Weighing | None:
     """Explain the order of the hosts.
 
     :param watched: what filters and weighers did for a server

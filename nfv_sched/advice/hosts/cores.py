@@ -21,7 +21,7 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.host import occupancy
 
 #: A server, and what it has on one NUMA node.
-Tenancy = tuple[values.Guest, snapshot.GuestNode]
+Tenancy = tuple[values.GuestView, snapshot.GuestNode]
 
 
 def largest_fit(node: snapshot.Node) -> int:
@@ -82,29 +82,29 @@ def cores(node: snapshot.Node, tenancies: Sequence[Tenancy],
 
 
 def _owners(tenancies: Iterable[Tenancy]) -> tuple[
-        dict[int, list[values.Owner]], dict[int, list[values.Owner]]]:
+        dict[int, list[values.CPUOwner]], dict[int, list[values.CPUOwner]]]:
     """CPU -> who is pinned to it; and whose emulator threads it is for."""
-    pinned: dict[int, list[values.Owner]] = {}
-    reserved: dict[int, list[values.Owner]] = {}
+    pinned: dict[int, list[values.CPUOwner]] = {}
+    reserved: dict[int, list[values.CPUOwner]] = {}
     for guest, part in tenancies:
         for vcpu, cpu in sorted(part.pins.items()):
-            pinned.setdefault(cpu, []).append(values.Owner(
+            pinned.setdefault(cpu, []).append(values.CPUOwner(
                 guest=guest, vcpu=vcpu))
         for cpu in part.reserved:
-            reserved.setdefault(cpu, []).append(values.Owner(guest=guest))
+            reserved.setdefault(cpu, []).append(values.CPUOwner(guest=guest))
     return pinned, reserved
 
 
 def _thread(node: snapshot.Node, cpu: int,
-            pinned: Mapping[int, list[values.Owner]],
-            reserved: Mapping[int, list[values.Owner]],
+            pinned: Mapping[int, list[values.CPUOwner]],
+            reserved: Mapping[int, list[values.CPUOwner]],
             is_taken: bool) -> values.Thread:
     """A CPU and what it is.
 
     :param is_taken: whether a guest occupies it, be it to leave it idle
     """
     owners = tuple(pinned.get(cpu, [])) + tuple(reserved.get(cpu, []))
-    state = values.State
+    state = values.CPUState
     if len(owners) > 1:
         found = state.CONFLICT
     elif owners:
@@ -132,9 +132,9 @@ def problems(node: snapshot.Node,
     where = f'node {node.number}'
     found = []
     for state, text in (
-            (values.State.UNKNOWN, 'taken by a guest that is not known, '
+            (values.CPUState.UNKNOWN, 'taken by a guest that is not known, '
                                    'such as one that is being moved'),
-            (values.State.CONFLICT, 'taken by several guests')):
+            (values.CPUState.CONFLICT, 'taken by several guests')):
         cpus = [thread.cpu for thread in threads if thread.state is state]
         if cpus:
             found.append(f'{where}: CPU {ranges(cpus)} {text}')

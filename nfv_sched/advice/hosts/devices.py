@@ -26,7 +26,7 @@ _USED = ('claimed', 'allocated')
 
 def grouped(
     devices: Collection[snapshot.Device], labels: Mapping[str, str],
-) -> dict[int | None, tuple[values.Devices, ...]]:
+) -> dict[int | None, tuple[values.DeviceGroup, ...]]:
     """PCI devices by NUMA node: those of a PF together, others by product.
 
     Those that are gone do not count, nor does a PF whose VFs are had instead.
@@ -68,14 +68,14 @@ def _key(device: snapshot.Device) -> tuple[str, str]:
 
 
 def _group(key: tuple[str, str], members: list[snapshot.Device],
-           labels: Mapping[str, str]) -> values.Devices:
+           labels: Mapping[str, str]) -> values.DeviceGroup:
     name, kind = key
     servers = {device.server for device in members
                if device.status in _USED}
     known = sorted(labels[server] for server in servers
                    if server in labels)
     unknown = len(servers) > len(known)
-    return values.Devices(
+    return values.DeviceGroup(
         name=name, kind=kind, total=len(members),
         free=sum(device.status == 'available' for device in members),
         used=sum(device.status in _USED for device in members),

@@ -38,7 +38,7 @@ def labels(servers: Iterable[snapshot.Server]) -> dict[str, str]:
 def guest(
     server: snapshot.Server, host: snapshot.Host, label: str,
     switch: frozenset[int],
-) -> values.Guest:
+) -> values.GuestView:
     """A server on a host.
 
     :param label: a name that no other one on the host has
@@ -46,7 +46,7 @@ def guest(
         host does not say
     """
     parts = _parts(server.nodes or ())
-    return values.Guest(
+    return values.GuestView(
         uuid=server.uuid, label=label, name=server.name,
         project=server.project, flavor=server.flavor.name,
         state=server.state, vcpus=server.flavor.vcpus,

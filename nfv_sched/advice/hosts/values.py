@@ -18,7 +18,7 @@ from nfv_sched.advice.hosts import memory
 from nfv_sched.cloud import snapshot
 
 
-class State(enum.Enum):
+class CPUState(enum.Enum):
     """What a CPU of a host is to Nova.
 
     A CPU that is neither for shared nor for pinned guests is not reported;
@@ -56,7 +56,7 @@ class Part:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Guest:
+class GuestView:
     """A server on a host.
 
     :ivar label: its name without control characters, unique on the host
@@ -81,13 +81,13 @@ class Guest:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class CPUOwner:
     """Who has a CPU.
 
     :ivar vcpu: number of the vCPU; None if the CPU is for something else
     """
 
-    guest: Guest
+    guest: GuestView
     vcpu: int | None = None
 
 
@@ -100,12 +100,12 @@ class Thread:
     """
 
     cpu: int
-    state: State
-    owners: tuple[Owner, ...] = ()
+    state: CPUState
+    owners: tuple[CPUOwner, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Devices:
+class DeviceGroup:
     """PCI devices that belong together: a NIC, or devices of one product.
 
     :ivar name: PCI address of the PF, or vendor and product
@@ -147,8 +147,8 @@ class NodeView:
     largest_fit: int
     shared_limit: int
     cores: tuple[tuple[Thread, ...], ...]
-    guests: tuple[Guest, ...]
-    devices: tuple[Devices, ...]
+    guests: tuple[GuestView, ...]
+    devices: tuple[DeviceGroup, ...]
 
     @property
     def used(self) -> int:
@@ -162,7 +162,7 @@ class NodeView:
                 sum(each.total for each in groups),
                 sum(each.used for each in groups))
 
-    def part_of(self, guest: Guest) -> Part:
+    def part_of(self, guest: GuestView) -> Part:
         """What a guest has here; it has something."""
         return next(part for part in guest.parts
                     if part.node == self.node.number)
@@ -193,8 +193,8 @@ class HostView:
     title: str
     state: str
     nodes: tuple[NodeView, ...]
-    guests: tuple[Guest, ...]
-    devices: tuple[Devices, ...]
+    guests: tuple[GuestView, ...]
+    devices: tuple[DeviceGroup, ...]
     ports: int | None
     port_limit: int | None
     rules: int | None
@@ -205,12 +205,12 @@ class HostView:
     notes: tuple[str, ...]
 
     @property
-    def floating(self) -> tuple[Guest, ...]:
+    def floating(self) -> tuple[GuestView, ...]:
         """Guests that are on no NUMA node of their own."""
         return tuple(guest for guest in self.guests if not guest.parts)
 
     @property
-    def remote(self) -> tuple[Guest, ...]:
+    def remote(self) -> tuple[GuestView, ...]:
         """Guests with something near another NUMA node."""
         return tuple(guest for guest in self.guests if guest.remote)
 

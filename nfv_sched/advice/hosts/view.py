@@ -195,7 +195,7 @@ def _state(host: snapshot.Host) -> str:
 
 def _node_view(
     node: snapshot.Node, cloud: snapshot.Cloud, switch: frozenset[int],
-    tenancies: list[cores.Tenancy], groups: tuple[values.Devices, ...],
+    tenancies: list[cores.Tenancy], groups: tuple[values.DeviceGroup, ...],
     ratio: float, facts: Sequence[frozenset[int]],
 ) -> values.NodeView:
     networks, places = _labels(node, cloud)
@@ -283,7 +283,7 @@ def _hidden(host: snapshot.Host,
 
 
 def _notes(host: snapshot.Host, tenancies: Mapping[int, list[cores.Tenancy]],
-           found: Iterable[values.Guest],
+           found: Iterable[values.GuestView],
            small_pages: memory.SmallPages | None) -> list[str]:
     """What is odd about a host."""
     notes = []

@@ -62,18 +62,18 @@ _BOUND = {
 }
 
 
-def alias(subject: values.Subject) -> Iterator[values.Finding]:
+def alias(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Aliases of PCI devices that the cloud does not know."""
     hosts = subject.hosts
     if hosts is not None and hosts.capacity.unknown_alias is not None:
-        yield values.Finding(
+        yield values.LintFinding(
             values.ERROR, _ALIAS,
             f'[pci] alias of the cloud has no {hosts.capacity.unknown_alias}',
             'define it in the nova.conf of nova-api and of the hosts, or '
             'correct the name')
 
 
-def pages(subject: values.Subject) -> Iterator[values.Finding]:
+def pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Page sizes that no host has."""
     if subject.hosts is None or not subject.hosts.none_fits:
         return
@@ -82,14 +82,14 @@ def pages(subject: values.Subject) -> Iterator[values.Finding]:
     sizes = {each.size for node in nodes for each in node.pages if each.total}
     if asked and asked > 0 and nodes and asked not in sizes:
         have = ', '.join(map(whole.size, sorted(sizes)))
-        yield values.Finding(
+        yield values.LintFinding(
             values.ERROR, 'hw:mem_page_size',
             f'no host has pages of {whole.size(asked)}; there are: '
             f'{have or "none"}', 'take one of these sizes, or reserve such '
             'pages on the hosts')
 
 
-def small_pages(subject: values.Subject) -> Iterator[values.Finding]:
+def small_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Yield a finding if its memory would be the reserve of a host.
 
     Nova counts huge pages as memory for a guest without a page size.
@@ -105,7 +105,7 @@ def small_pages(subject: values.Subject) -> Iterator[values.Finding]:
             if server.host == host.name])) is not None
         and small.total - small.reserved < needed]
     if lacking:
-        yield values.Finding(
+        yield values.LintFinding(
             values.WARNING, 'hw:mem_page_size',
             f'without a page size its {needed} MiB are small pages, which '
             f'{text.count(len(lacking), "host")} that Nova takes have only '
@@ -113,7 +113,7 @@ def small_pages(subject: values.Subject) -> Iterator[values.Finding]:
             'set hw:mem_page_size, or reserve fewer huge pages there')
 
 
-def threads(subject: values.Subject) -> Iterator[values.Finding]:
+def threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Thread policies that the threads of all hosts do not allow."""
     hosts, guest = subject.hosts, subject.guest
     if hosts is None or guest is None or not hosts.none_fits or (
@@ -122,20 +122,20 @@ def threads(subject: values.Subject) -> Iterator[values.Finding]:
     plain = [node for node in hosts.nodes
              if not any(len(core) > 1 for core in node.siblings)]
     if guest.isolates and not plain:
-        yield values.Finding(
+        yield values.LintFinding(
             values.ERROR, whole.threads_key(subject),
             'isolate: all hosts have hyperthreading, and Nova cannot keep '
             'the sibling threads of cpu_dedicated_set idle',
             f'set {whole.threads_value(subject, "require")}, and twice the '
             'vCPUs')
     if guest.requires_siblings and len(plain) == len(hosts.nodes):
-        yield values.Finding(
+        yield values.LintFinding(
             values.ERROR, whole.threads_key(subject),
             'require: no host has hyperthreading',
             f'set {whole.threads_value(subject, "isolate")}, or remove it')
 
 
-def labels(subject: values.Subject) -> Iterator[values.Finding]:
+def labels(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Strict policies where no host declares what they are about."""
     hosts = subject.hosts
     if hosts is None or hosts.capacity.fits:
@@ -151,14 +151,14 @@ def labels(subject: values.Subject) -> Iterator[values.Finding]:
         if isinstance(rule, vswitch.VSwitchRule):
             yield _no_switch(key, label, hosts.none_fits)
         elif hosts.none_fits:
-            yield values.Finding(
+            yield values.LintFinding(
                 values.ERROR, key, f'strict: no host has the label {label}',
                 f'declare {label} in the nova.conf of the hosts' + (
                     ', or correct the name of the place'
                     if isinstance(rule, place.PlaceRule) else ''))
 
 
-def _no_switch(key: str, label: str, none_fits: bool) -> values.Finding:
+def _no_switch(key: str, label: str, none_fits: bool) -> values.LintFinding:
     """No host has the label of the switch.
 
     Physical networks can say where it runs, too.
@@ -170,15 +170,15 @@ def _no_switch(key: str, label: str, none_fits: bool) -> values.Finding:
     do = (f'declare the label {label} in the nova.conf of the hosts, see the '
           'labels in the documentation')
     if none_fits:
-        return values.Finding(
+        return values.LintFinding(
             values.ERROR, key, 'strict: no host declares by the label '
             f'{label} where its virtual switch runs', do)
-    return values.Finding(
+    return values.LintFinding(
         values.WARNING, key, f'strict: no host has the label {label}; only '
         'those take a guest that are near all of its physical networks', do)
 
 
-def nodes(subject: values.Subject) -> Iterator[values.Finding]:
+def nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Host NUMA nodes that no host has."""
     hosts = subject.hosts
     if hosts is None or not hosts.none_fits or not hosts.nodes:
@@ -187,25 +187,25 @@ def nodes(subject: values.Subject) -> Iterator[values.Finding]:
     policy = subject.policy
     for (_guest, number), key in zip(policy.node_map, policy.node_keys):
         if number not in numbers:
-            yield values.Finding(
+            yield values.LintFinding(
                 values.ERROR, key, f'no host has a NUMA node {number}; there '
                 f'are: {", ".join(map(str, sorted(numbers)))}',
                 'name one of these')
 
 
-def no_host(subject: values.Subject) -> Iterator[values.Finding]:
+def no_host(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Flavors that fit no host, even if it is empty."""
     hosts = subject.hosts
     if hosts is None or not hosts.none_fits:
         return
     if not hosts.cloud.hosts:
-        yield values.Finding(
+        yield values.LintFinding(
             values.WARNING, values.WHOLE, 'the cloud has no hosts to compare '
             'with', 'leave out --hosts')
         return
     if hosts.capacity.unknown:
         for unknown in hosts.capacity.unknown:
-            yield values.Finding(
+            yield values.LintFinding(
                 values.ERROR, _named(unknown, subject),
                 f'Placement knows no {unknown}: it refuses each request, and '
                 'Nova takes no server',
@@ -213,7 +213,7 @@ def no_host(subject: values.Subject) -> Iterator[values.Finding]:
                 'correct the name')
         return
     if hosts.capacity.error is not None:
-        yield values.Finding(
+        yield values.LintFinding(
             values.ERROR, values.WHOLE, 'Nova takes no server of it in this '
             f'cloud: {" ".join(hosts.capacity.error.split())}',
             'correct what Nova names')
@@ -223,7 +223,7 @@ def no_host(subject: values.Subject) -> Iterator[values.Finding]:
     unsure = next((each for each in first
                    if each.kind is BindingKind.UNSURE), None)
     if unsure is not None:
-        yield values.Finding(
+        yield values.LintFinding(
             values.WARNING, values.WHOLE, 'whether a host takes it is '
             f'{unsure.text}', 'boot a server of it to see')
         return
@@ -234,19 +234,19 @@ def no_host(subject: values.Subject) -> Iterator[values.Finding]:
     said = [f'{label} ({same[0].text}) on {text.count(len(same), "host")}'
             for label, same in commonest[:_KINDS]]
     key, do = _about(commonest[0][1][0], subject) if first else _UNKNOWN
-    yield values.Finding(
+    yield values.LintFinding(
         values.ERROR, key, 'it fits no host, even an empty one' +
         (f': {"; ".join(said)}' if said else ''), do)
 
 
-def _named(unknown: placement.Unknown, subject: values.Subject) -> str:
+def _named(unknown: placement.Unknown, subject: values.LintSubject) -> str:
     """Return the extra spec that has a name; that of the whole if none."""
     return next((key for key in subject.flavor.extra_specs
                  if key.rpartition(':')[2] == unknown.name), values.WHOLE)
 
 
 def _about(binding: bindings.Binding,
-           subject: values.Subject) -> tuple[str, str]:
+           subject: values.LintSubject) -> tuple[str, str]:
     """Return the key that a binding is about, and what to do."""
     specs, name = subject.flavor.extra_specs, binding.name
     match binding.kind:
@@ -267,7 +267,7 @@ def _about(binding: bindings.Binding,
     return _BOUND.get(binding.kind, _UNKNOWN)
 
 
-def _too_large(subject: values.Subject) -> str:
+def _too_large(subject: values.LintSubject) -> str:
     """What of a guest no NUMA node of the hosts has enough of."""
     need = max(cell.dedicated for cell in subject.guest.cells)
     if need > max((len(node.dedicated) for node in subject.hosts.nodes),
@@ -276,7 +276,7 @@ def _too_large(subject: values.Subject) -> str:
     return 'hw:mem_page_size' if subject.guest.cells[0].pagesize else 'RAM'
 
 
-def unkept(subject: values.Subject) -> Iterator[values.Finding]:
+def unkept(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Policies that no enabled filter keeps."""
     if subject.hosts is None:
         return
@@ -288,14 +288,14 @@ def unkept(subject: values.Subject) -> Iterator[values.Finding]:
                    if known in nfv_policy.SYNONYMS}
         for key in subject.flavor.extra_specs:
             if key in begins or key[:key.find('.') + 1] in begins:
-                yield values.Finding(
+                yield values.LintFinding(
                     values.WARNING, key, 'no enabled filter keeps it: '
                     f'{" or ".join(cls.filters)} needed',
                     'add it to [filter_scheduler] enabled_filters of '
                     'nova-scheduler')
 
 
-def straddles(subject: values.Subject) -> Iterator[values.Finding]:
+def straddles(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Guests without NUMA nodes that are larger than any of the hosts."""
     if subject.hosts is None or subject.guest is not None or (
             not subject.readable or not subject.hosts.nodes):
@@ -309,13 +309,13 @@ def straddles(subject: values.Subject) -> Iterator[values.Finding]:
                 'CPUs' if flavor.vcpus > most else
                 f'{flavor.memory} MiB, and the largest NUMA node has '
                 f'{memory} MiB')
-        yield values.Finding(
+        yield values.LintFinding(
             values.WARNING, 'hw:numa_nodes', f'{what}: it is on several '
             'nodes, and the guest cannot see on which',
             'set hw:numa_nodes=2')
 
 
-def packs(subject: values.Subject) -> Iterator[values.Finding]:
+def packs(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Pinned guests that leave CPUs which no other guest of the kind takes.
 
     On hosts that take the flavor; no other host has guests of it.
@@ -333,7 +333,7 @@ def packs(subject: values.Subject) -> Iterator[values.Finding]:
     for size, names in sorted(seen.items()):
         fits, left = divmod(size, need)
         if fits and left >= WASTE * size:
-            yield values.Finding(
+            yield values.LintFinding(
                 values.NOTE, 'vCPUs', f'{text.count(fits, "guest")} with '
                 f'{need} pinned vCPUs {"leaves" if fits == 1 else "leave"} '
                 f'{left} of {size} CPUs of a NUMA node '
@@ -342,7 +342,7 @@ def packs(subject: values.Subject) -> Iterator[values.Finding]:
                 'guests beside them')
 
 
-def too_many(subject: values.Subject) -> bool:
+def too_many(subject: values.LintSubject) -> bool:
     """Whether a flavor is better not counted on hosts.
 
     :param subject: the flavor

@@ -46,36 +46,36 @@ def is_list(key: str) -> bool:
     return _VCPUS.fullmatch(key) is not None
 
 
-def too_many(subject: values.Subject) -> Iterator[values.Finding]:
+def too_many(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """More extra specs than can be looked at."""
     count = len(subject.flavor.extra_specs)
     if count > nfv_policy.MOST_SPECS:
-        yield values.Finding(
+        yield values.LintFinding(
             values.ERROR, values.WHOLE, f'{count} extra specs: nfv-sched '
             f'looks at {nfv_policy.MOST_SPECS} at most',
             'remove those that do nothing')
 
 
-def misshapen(subject: values.Subject) -> Iterator[values.Finding]:
+def misshapen(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Keys with characters, and values of a length, that no API takes."""
     for key, value in subject.flavor.extra_specs.items():
         message = flavors.misshapen(key, value)
         if message is not None:
-            yield values.Finding(
+            yield values.LintFinding(
                 values.ERROR, key, message, 'correct or remove it')
 
 
-def values_refused(subject: values.Subject) -> Iterator[values.Finding]:
+def values_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Values that the API refuses, of keys that it knows."""
     for key, message in subject.refused.items():
         spec = _spec_of(subject, key)
         if spec is not None:
-            yield values.Finding(
+            yield values.LintFinding(
                 values.ERROR, key, f'{_said(message)} (the API, from '
                 'microversion 2.86)', _allowed(spec))
 
 
-def keys_refused(subject: values.Subject) -> Iterator[values.Finding]:
+def keys_refused(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Keys that the API does not know, in namespaces that it checks."""
     for key, message in subject.refused.items():
         if _spec_of(subject, key) is not None:
@@ -91,45 +91,45 @@ def keys_refused(subject: values.Subject) -> Iterator[values.Finding]:
             do = f'did you mean {near}?'
         elif key.startswith(_OURS):
             do = f'{do}; the keys are in the documentation of nfv-sched'
-        yield values.Finding(
+        yield values.LintFinding(
             values.ERROR, key, 'no such key (the API refuses it from '
             'microversion 2.86)', do)
 
 
-def keys_unchecked(subject: values.Subject) -> Iterator[values.Finding]:
+def keys_unchecked(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Keys that nobody checks, and that are like one that does something."""
     for key in subject.flavor.extra_specs:
         if key in subject.refused or _spec_of(subject, key) is not None:
             continue
         if translations.of(translations.FLAVOR, key) is not None:
-            yield values.Finding(
+            yield values.LintFinding(
                 values.WARNING, key, 'a key of Helion / Titanium Carrier '
                 'Grade that does nothing in Nova', _TRANSLATE)
             continue
         near = nearest(key, subject.specs)
         if near is not None:
-            yield values.Finding(
+            yield values.LintFinding(
                 values.WARNING, key, 'the API does not check keys of this '
                 'namespace, and this one is like another',
                 f'did you mean {near}?')
 
 
-def contradictions(subject: values.Subject) -> Iterator[values.Finding]:
+def contradictions(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """What the keys of nfv-sched say is wrong, or contradicts itself."""
     for fault in subject.faults:
-        yield values.Finding(
+        yield values.LintFinding(
             values.ERROR, fault.key,
             f'{fault.text}; filters of nfv-sched refuse every host',
             'correct the key, or leave one of two that contradict each '
             'other')
 
 
-def huge_lists(subject: values.Subject) -> Iterator[values.Finding]:
+def huge_lists(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Lists of vCPUs with numbers that no guest has."""
     for source in (subject.flavor.extra_specs, subject.image):
         for key, value in source.items():
             if is_huge(key, value):
-                yield values.Finding(
+                yield values.LintFinding(
                     values.ERROR, key, 'a number of a vCPU that no guest '
                     'has', f'vCPUs of this flavor have the numbers 0 to '
                     f'{subject.flavor.vcpus - 1}')
@@ -143,12 +143,12 @@ def is_huge(key: str, value: str) -> bool:
     return is_list(key) and flavors.oversized(key, value) is not None
 
 
-def huge_nodes(subject: values.Subject) -> Iterator[values.Finding]:
+def huge_nodes(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """More guest NUMA nodes than any host has."""
     for source in (subject.flavor.extra_specs, subject.image):
         for key, value in source.items():
             if is_many_nodes(key, value):
-                yield values.Finding(
+                yield values.LintFinding(
                     values.ERROR, key, 'more guest NUMA nodes than hosts can '
                     f'have, {flavors.MOST_NODES}', 'set a small number')
 
@@ -202,7 +202,7 @@ def _stems(specs: tuple[flavors.Spec, ...]) -> list[tuple[str, str]]:
         r'^(trait|resources)\{group\}', r'\1', spec.name)) for spec in specs]
 
 
-def _spec_of(subject: values.Subject, key: str) -> flavors.Spec | None:
+def _spec_of(subject: values.LintSubject, key: str) -> flavors.Spec | None:
     return next((spec for spec in subject.specs if spec.is_of(key)), None)
 
 

@@ -45,43 +45,43 @@ from nfv_sched import text
 
 #: All rules.
 RULES = (
-    values.Rule('too many keys', keys.too_many),
-    values.Rule('form refused', keys.misshapen),
-    values.Rule('value refused', keys.values_refused),
-    values.Rule('key refused', keys.keys_refused),
-    values.Rule('numbers of vCPUs', keys.huge_lists),
-    values.Rule('numbers of NUMA nodes', keys.huge_nodes),
-    values.Rule('contradictions', keys.contradictions),
-    values.Rule('refused by Nova', whole.refusals),
-    values.Rule('no host by rules', whole.unplaceable),
-    values.Rule('page multiple', whole.page_multiple),
-    values.Rule('absurd devices', whole.absurd_devices),
-    values.Rule('image value refused', images.refused),
-    values.Rule('image conflict', images.conflicts),
-    values.Rule('smaller than the image', images.too_small),
-    values.Rule('unknown alias', hosts.alias),
-    values.Rule('page size of no host', hosts.pages),
-    values.Rule('threads of no host', hosts.threads),
-    values.Rule('memory of the platform', hosts.small_pages),
-    values.Rule('label of no host', hosts.labels),
-    values.Rule('node of no host', hosts.nodes),
-    values.Rule('no host', hosts.no_host),
-    values.Rule('filter not enabled', hosts.unkept),
-    values.Rule('key unchecked', keys.keys_unchecked),
-    values.Rule('no topology', whole.no_topology),
-    values.Rule('switch without huge pages', whole.switch_pages),
-    values.Rule('any pages', whole.any_pages),
-    values.Rule('odd threads', whole.odd_threads),
-    values.Rule('isolate', whole.isolated),
-    values.Rule('many devices', whole.many_devices),
-    values.Rule('alias without policy', whole.alias_policy),
-    values.Rule('ignored', whole.ignored),
-    values.Rule('image needed', images.needed),
-    values.Rule('image dropped', images.dropped),
-    values.Rule('image differs', images.differ),
-    values.Rule('straddles', hosts.straddles),
-    values.Rule('in use', whole.used),
-    values.Rule('packs badly', hosts.packs),
+    values.LintRule('too many keys', keys.too_many),
+    values.LintRule('form refused', keys.misshapen),
+    values.LintRule('value refused', keys.values_refused),
+    values.LintRule('key refused', keys.keys_refused),
+    values.LintRule('numbers of vCPUs', keys.huge_lists),
+    values.LintRule('numbers of NUMA nodes', keys.huge_nodes),
+    values.LintRule('contradictions', keys.contradictions),
+    values.LintRule('refused by Nova', whole.refusals),
+    values.LintRule('no host by rules', whole.unplaceable),
+    values.LintRule('page multiple', whole.page_multiple),
+    values.LintRule('absurd devices', whole.absurd_devices),
+    values.LintRule('image value refused', images.refused),
+    values.LintRule('image conflict', images.conflicts),
+    values.LintRule('smaller than the image', images.too_small),
+    values.LintRule('unknown alias', hosts.alias),
+    values.LintRule('page size of no host', hosts.pages),
+    values.LintRule('threads of no host', hosts.threads),
+    values.LintRule('memory of the platform', hosts.small_pages),
+    values.LintRule('label of no host', hosts.labels),
+    values.LintRule('node of no host', hosts.nodes),
+    values.LintRule('no host', hosts.no_host),
+    values.LintRule('filter not enabled', hosts.unkept),
+    values.LintRule('key unchecked', keys.keys_unchecked),
+    values.LintRule('no topology', whole.no_topology),
+    values.LintRule('switch without huge pages', whole.switch_pages),
+    values.LintRule('any pages', whole.any_pages),
+    values.LintRule('odd threads', whole.odd_threads),
+    values.LintRule('isolate', whole.isolated),
+    values.LintRule('many devices', whole.many_devices),
+    values.LintRule('alias without policy', whole.alias_policy),
+    values.LintRule('ignored', whole.ignored),
+    values.LintRule('image needed', images.needed),
+    values.LintRule('image dropped', images.dropped),
+    values.LintRule('image differs', images.differ),
+    values.LintRule('straddles', hosts.straddles),
+    values.LintRule('in use', whole.used),
+    values.LintRule('packs badly', hosts.packs),
 )
 
 # What is told only if no rule before it has found an error: it would be the
@@ -103,7 +103,7 @@ _NO_IMAGE: Mapping[str, str] = types.MappingProxyType({})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class LintResult:
     """What a rule has found of a flavor.
 
     :ivar flavor: name of the flavor
@@ -122,12 +122,12 @@ class Found:
     do: str
 
 
-def findings(subject: values.Subject) -> list[Found]:
+def findings(subject: values.LintSubject) -> list[LintResult]:
     """What all rules find of a flavor, errors first.
 
     :param subject: the flavor
     """
-    found: list[Found] = []
+    found: list[LintResult] = []
     for rule in RULES:
         errors = {each.key for each in found
                   if each.severity == values.ERROR}
@@ -139,7 +139,7 @@ def findings(subject: values.Subject) -> list[Found]:
             key = text.short(each.key, _LONGEST_KEY)
             if rule.name in _ONCE and key in errors:
                 continue
-            found.append(Found(
+            found.append(LintResult(
                 flavor=subject.flavor.name, rule=rule.name,
                 severity=each.severity, key=key,
                 finding=text.short(each.text), do=text.short(each.do)))
@@ -154,7 +154,7 @@ def lint(
     cloud: snapshot.Cloud | None = None, on_hosts: bool = False,
     used: bool = False,
     update: Callable[[int, int], None] = lambda done, total: None,
-) -> list[Found]:
+) -> list[LintResult]:
     """What all rules find of some flavors.
 
     :param found: the flavors
@@ -180,20 +180,20 @@ def lint(
 
 
 def read(flavor: snapshot.Flavor,
-         image: Mapping[str, str] = _NO_IMAGE) -> values.Subject:
+         image: Mapping[str, str] = _NO_IMAGE) -> values.LintSubject:
     """Read a flavor, as Nova and nfv-sched read it.
 
     :param flavor: the flavor
     :param image: properties of the image that servers are booted with
     """
     if len(flavor.extra_specs) > nfv_policy.MOST_SPECS:
-        return values.Subject(flavor=flavor, image=dict(image), unread=True)
+        return values.LintSubject(flavor=flavor, image=dict(image), unread=True)
     refused = {}
     for key, value in flavor.extra_specs.items():
         message = flavors.refusal(key, value)
         if message is not None:
             refused[key] = message
-    subject = values.Subject(
+    subject = values.LintSubject(
         flavor=flavor, image=dict(image), specs=flavors.specs(),
         refused=refused, policy=nfv_policy.parse(flavor.extra_specs),
         faults=tuple(nfv_rules.faults(flavor.extra_specs)))
@@ -212,7 +212,7 @@ def read(flavor: snapshot.Flavor,
         except flavors.ImageError as exc:
             errors[key] = str(exc)
     refusals = flavors.refusals(nova_flavor, bare)
-    with_image: list[flavors.Refusal] = []
+    with_image: list[flavors.FlavorRefusal] = []
     meta = bare
     needed: Mapping[str, str] = _NO_IMAGE
     if refusals and not image:
@@ -254,9 +254,9 @@ def read(flavor: snapshot.Flavor,
 
 
 def _with_keys(
-    refusal: flavors.Refusal, flavor: snapshot.Flavor,
+    refusal: flavors.FlavorRefusal, flavor: snapshot.Flavor,
     image: Mapping[str, str],
-) -> flavors.Refusal:
+) -> flavors.FlavorRefusal:
     """Return a refusal with its keys.
 
     :param image: image properties that Nova can read
@@ -322,9 +322,9 @@ def in_service(cloud: snapshot.Cloud) -> snapshot.Cloud:
 
 
 def _on_hosts(
-    subjects: Sequence[values.Subject], cloud: snapshot.Cloud,
+    subjects: Sequence[values.LintSubject], cloud: snapshot.Cloud,
     update: Callable[[int, int], None],
-) -> list[values.Subject]:
+) -> list[values.LintSubject]:
     """The same, with what the hosts make of them."""
     found = []
     with capacity.counting_on(cloud, True, 0) as counting:
@@ -340,15 +340,15 @@ def _on_hosts(
     return found
 
 
-def _hosts(subject: values.Subject, cloud: snapshot.Cloud,
-           counting: capacity.Counting, names: base.Names) -> values.Hosts:
+def _hosts(subject: values.LintSubject, cloud: snapshot.Cloud,
+           counting: capacity.Counting, names: base.Names) -> values.FlavorHosts:
     """What the hosts make of a flavor."""
     image = {} if values.WHOLE in subject.image_errors else {
         key: value for key, value in subject.image.items()
         if key not in subject.image_errors}
     image.update(subject.image_needed)
     counted = _count(subject.flavor, image, counting)
-    found = values.Hosts(
+    found = values.FlavorHosts(
         cloud=cloud, capacity=counted, names=names,
         filters=frozenset(nova_scheduler.enabled_filters()))
     if counted.fits or counted.error is not None or (

@@ -35,7 +35,7 @@ SEVERITIES = (ERROR, WARNING, NOTE)
 WHOLE = '-'
 
 
-class Finding(ty.NamedTuple):
+class LintFinding(ty.NamedTuple):
     """Something about a flavor that somebody should know.
 
     :ivar severity: one of :data:`SEVERITIES`
@@ -63,7 +63,7 @@ class Needs(ty.NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Hosts:
+class FlavorHosts:
     """What the hosts of a cloud make of a flavor.
 
     :ivar cloud: the cloud, with all hosts in service
@@ -100,7 +100,7 @@ class Hosts:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class LintSubject:
     """A flavor, and what Nova and nfv-sched make of it.
 
     :ivar flavor: the flavor
@@ -132,16 +132,16 @@ class Subject:
     specs: tuple[flavors.Spec, ...] = ()
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unread: bool = False
-    refusals: tuple[flavors.Refusal, ...] = ()
-    image_refusals: tuple[flavors.Refusal, ...] = ()
+    refusals: tuple[flavors.FlavorRefusal, ...] = ()
+    image_refusals: tuple[flavors.FlavorRefusal, ...] = ()
     image_errors: Mapping[str, str] = dataclasses.field(default_factory=dict)
     image_needed: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    guest: topology.Guest | None = None
+    guest: topology.GuestTopology | None = None
     policy: nfv_policy.NFVPolicy = nfv_policy.NO_POLICY
     faults: tuple[nfv_policy.Fault, ...] = ()
     rules: tuple[base.Rule, ...] = ()
     unplaceable: tuple[str, str] | None = None
-    hosts: Hosts | None = None
+    hosts: FlavorHosts | None = None
     servers: tuple[snapshot.Server, ...] | None = None
 
     @property
@@ -161,7 +161,7 @@ class Subject:
         return value
 
 
-class Rule(ty.NamedTuple):
+class LintRule(ty.NamedTuple):
     """One thing that is looked for.
 
     :ivar name: of the rule
@@ -169,4 +169,4 @@ class Rule(ty.NamedTuple):
     """
 
     name: str
-    find: Callable[[Subject], Iterable[Finding]]
+    find: Callable[[LintSubject], Iterable[LintFinding]]

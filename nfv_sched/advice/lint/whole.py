@@ -81,7 +81,7 @@ _REFUSALS = {
 _CORRECT = 'correct what Nova names'
 
 
-def refusals(subject: values.Subject) -> Iterator[values.Finding]:
+def refusals(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Why Nova takes no server of the flavor."""
     for refusal in subject.refusals:
         key, do = _REFUSALS.get(refusal.kind, ('', _CORRECT))
@@ -93,11 +93,11 @@ def refusals(subject: values.Subject) -> Iterator[values.Finding]:
                 key.removesuffix('0'))] if key.endswith('.0') else []
             key = next((each for each in (*like, key, *refusal.keys)
                         if each), values.WHOLE)
-        yield values.Finding(
+        yield values.LintFinding(
             values.ERROR, key, f'Nova refuses it: {_line(refusal.text)}', do)
 
 
-def unplaceable(subject: values.Subject) -> Iterator[values.Finding]:
+def unplaceable(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Flavors that no host takes, by the rules of nfv-sched."""
     if subject.unplaceable is None:
         return
@@ -111,16 +111,16 @@ def unplaceable(subject: values.Subject) -> Iterator[values.Finding]:
     elif key.startswith((nfv_policy.NUMA_NODE,
                          nfv_policy.SYNONYMS[nfv_policy.NUMA_NODE])):
         do = 'name guest NUMA nodes from 0 to hw:numa_nodes - 1'
-    yield values.Finding(values.ERROR, key, f'no host takes it: {why}', do)
+    yield values.LintFinding(values.ERROR, key, f'no host takes it: {why}', do)
 
 
-def page_multiple(subject: values.Subject) -> Iterator[values.Finding]:
+def page_multiple(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Memory that pages of the size do not fill."""
     for number, cell in enumerate(subject.guest.cells
                                   if subject.guest else ()):
         if cell.pagesize and cell.pagesize > 0 and (
                 cell.memory * 1024 % cell.pagesize):
-            yield values.Finding(
+            yield values.LintFinding(
                 values.ERROR, 'hw:mem_page_size',
                 f'{cell.memory} MiB of guest NUMA node {number} are no '
                 f'multiple of the page size, {size(cell.pagesize)}: no host '
@@ -129,16 +129,16 @@ def page_multiple(subject: values.Subject) -> Iterator[values.Finding]:
             return
 
 
-def absurd_devices(subject: values.Subject) -> Iterator[values.Finding]:
+def absurd_devices(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """More PCI devices than any host has."""
     count = devices(subject)
     if count > ABSURD_DEVICES:
-        yield values.Finding(
+        yield values.LintFinding(
             values.ERROR, 'pci_passthrough:alias',
             f'{count} devices: no host has so many', 'ask for fewer')
 
 
-def no_topology(subject: values.Subject) -> Iterator[values.Finding]:
+def no_topology(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Policies of nfv-sched without guest NUMA nodes."""
     if subject.guest is not None or not subject.readable:
         return
@@ -151,7 +151,7 @@ def no_topology(subject: values.Subject) -> Iterator[values.Finding]:
         found.append((policy.pci_key, policy.pci == nfv_policy.STRICT))
     for (guest, _host), key in zip(policy.node_map, policy.node_keys):
         if guest:
-            yield values.Finding(
+            yield values.LintFinding(
                 values.ERROR, key, 'a guest without NUMA nodes: every host '
                 'is refused', f'set {_NODES}={guest + 1}')
         else:
@@ -159,12 +159,12 @@ def no_topology(subject: values.Subject) -> Iterator[values.Finding]:
     for key, strict in found:
         so = ('hosts with more than one NUMA node are refused' if strict else
               'the policy does nothing on hosts with more than one')
-        yield values.Finding(
+        yield values.LintFinding(
             values.WARNING, key, f'a guest without NUMA nodes: {so}',
             f'set {_NODES}=1, hw:cpu_policy=dedicated or hw:mem_page_size')
 
 
-def switch_pages(subject: values.Subject) -> Iterator[values.Finding]:
+def switch_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Traffic through the switch without huge pages."""
     if subject.policy.vswitch is None:
         return
@@ -172,36 +172,36 @@ def switch_pages(subject: values.Subject) -> Iterator[values.Finding]:
         return  # told already
     pages = subject.guest and subject.guest.cells[0].pagesize
     if pages in (None, topology.PAGES_SMALL, _SMALL):
-        yield values.Finding(
+        yield values.LintFinding(
             values.WARNING, subject.policy.vswitch_key,
             'without huge pages a switch such as OVS-DPDK cannot reach the '
             'memory of the guest', 'set hw:mem_page_size=2MB or 1GB')
 
 
-def any_pages(subject: values.Subject) -> Iterator[values.Finding]:
+def any_pages(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Page sizes that differ from host to host."""
     pages = subject.value('hw:mem_page_size', 'hw_mem_page_size')
     if pages in ('large', 'any'):
-        yield values.Finding(
+        yield values.LintFinding(
             values.WARNING, 'hw:mem_page_size',
             f'{pages} is another size on other hosts: a migration may fail',
             'set 2MB or 1GB')
     elif pages is not None and subject.readable and not (
             subject.guest and subject.guest.cells[0].pagesize):
-        yield values.Finding(
+        yield values.LintFinding(
             values.WARNING, 'hw:mem_page_size',
             f'Nova takes {pages} for no page size at all',
             'set small, 2MB or 1GB')
 
 
-def odd_threads(subject: values.Subject) -> Iterator[values.Finding]:
+def odd_threads(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Sibling threads for an odd number of vCPUs."""
     guest = subject.guest
     if guest is None or not guest.requires_siblings:
         return
     for number, cell in enumerate(guest.cells):
         if cell.dedicated % 2:
-            yield values.Finding(
+            yield values.LintFinding(
                 values.WARNING, threads_key(subject),
                 f'require with {cell.dedicated} pinned vCPUs in guest NUMA '
                 f'node {number}: the sibling thread of one is left over',
@@ -209,11 +209,11 @@ def odd_threads(subject: values.Subject) -> Iterator[values.Finding]:
             return
 
 
-def isolated(subject: values.Subject) -> Iterator[values.Finding]:
+def isolated(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Whole cores, which Nova cannot keep on most hosts."""
     if subject.guest is not None and subject.guest.isolates and (
             subject.hosts is None):
-        yield values.Finding(
+        yield values.LintFinding(
             values.WARNING, threads_key(subject),
             'isolate: hosts with hyperthreading and cpu_dedicated_set are '
             'refused, Nova cannot keep sibling threads idle there',
@@ -221,7 +221,7 @@ def isolated(subject: values.Subject) -> Iterator[values.Finding]:
             f'twice the vCPUs')
 
 
-def threads_key(subject: values.Subject) -> str:
+def threads_key(subject: values.LintSubject) -> str:
     """The key by which a flavor asks for a thread policy.
 
     :param subject: the flavor
@@ -232,7 +232,7 @@ def threads_key(subject: values.Subject) -> str:
         policy not in specs and _THREADS_TRAIT in specs) else policy
 
 
-def threads_value(subject: values.Subject, policy: str) -> str:
+def threads_value(subject: values.LintSubject, policy: str) -> str:
     """The value of that key for a thread policy.
 
     :param subject: the flavor
@@ -243,21 +243,21 @@ def threads_value(subject: values.Subject, policy: str) -> str:
     return policy
 
 
-def many_devices(subject: values.Subject) -> Iterator[values.Finding]:
+def many_devices(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """More PCI devices than guides advise."""
     count = devices(subject)
     if MOST_DEVICES < count <= ABSURD_DEVICES:
-        yield values.Finding(
+        yield values.LintFinding(
             values.WARNING, 'pci_passthrough:alias',
             f'{count} devices; more than {MOST_DEVICES} are not tested',
             'ask for fewer, larger ones')
 
 
-def alias_policy(subject: values.Subject) -> Iterator[values.Finding]:
+def alias_policy(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Devices of an alias that may be on any NUMA node."""
     if not devices(subject) or subject.policy.pci is not None:
         return
-    yield values.Finding(
+    yield values.LintFinding(
         values.WARNING, 'pci_passthrough:alias',
         'no NUMA policy for these devices: unless the alias has one, one '
         'without NUMA information is as good as a local one' if subject.guest
@@ -268,12 +268,12 @@ def alias_policy(subject: values.Subject) -> Iterator[values.Finding]:
             '' if subject.guest else f', and {_NODES}=1'))
 
 
-def ignored(subject: values.Subject) -> Iterator[values.Finding]:
+def ignored(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Keys that Nova does not look at, as another is missing."""
     specs = subject.flavor.extra_specs
     if 'hw:cpu_realtime_mask' in specs and not translations.is_true(
             specs.get('hw:cpu_realtime', '')):
-        yield values.Finding(
+        yield values.LintFinding(
             values.WARNING, 'hw:cpu_realtime_mask',
             'it does nothing without hw:cpu_realtime',
             'set hw:cpu_realtime=true, or remove it')
@@ -289,7 +289,7 @@ def ignored(subject: values.Subject) -> Iterator[values.Finding]:
                 if at != number or at >= cells or key != f'{begin}{number}']
         if late:
             number, key = late[0]
-            yield values.Finding(
+            yield values.LintFinding(
                 values.WARNING, key, 'Nova does not look at it: ' + (
                     f'the guest has {text.count(cells, "NUMA node")}'
                     if number >= cells else
@@ -297,14 +297,14 @@ def ignored(subject: values.Subject) -> Iterator[values.Finding]:
                 _LISTS + f', and {_NODES}')
 
 
-def used(subject: values.Subject) -> Iterator[values.Finding]:
+def used(subject: values.LintSubject) -> Iterator[values.LintFinding]:
     """Servers that keep the flavor as it was."""
     if not subject.servers:
         return
     now = dict(subject.flavor.extra_specs)
     other = [server for server in subject.servers
              if dict(server.flavor.extra_specs) != now]
-    yield values.Finding(
+    yield values.LintFinding(
         values.WARNING, values.WHOLE, f'in use by '
         f'{text.count(len(subject.servers), "server")}' + (
             f', booted when it was different: {len(other)}' if other
@@ -324,7 +324,7 @@ def size(kib: int) -> str:
     return f'{kib} {units[0]}'
 
 
-def devices(subject: values.Subject) -> int:
+def devices(subject: values.LintSubject) -> int:
     """Number of PCI devices that a flavor asks for by aliases.
 
     :param subject: the flavor

@@ -48,7 +48,7 @@ _ROUNDS = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class DefragStep:
     """A move, and what it is for.
 
     :ivar move: the move
@@ -56,12 +56,12 @@ class Step:
         before: name of the host -> how many; less than 0 where there were more
     """
 
-    move: trial.Move
+    move: trial.ServerMove
     gains: ty.Mapping[str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DefragPlan:
     """Moves that make room.
 
     :ivar flavor: name of the flavor
@@ -82,7 +82,7 @@ class Plan:
     count: int
     before: int
     after: int
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DefragStep, ...] = ()
     fixed: ty.Mapping[str, movable.Obstacle] = dataclasses.field(
         default_factory=dict)
     failed: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ def plan(
     max_moves: int = 10, avoid: Collection[str] = (),
     ports: assumed_ports.Choice = None,
     update: Callable[[int, int, str], None] = lambda done, total, what: None,
-) -> Plan:
+) -> DefragPlan:
     """The fewest live migrations after which more guests fit.
 
     :param found: the cloud
@@ -122,8 +122,8 @@ def plan(
     failed: list[str] = []
     with start.started(found) as state:
         known = positions.Positions(found, state, ports)
-        search = _Search(known, flavor, count, max_moves, avoid, forbidden,
-                         gap.of_cloud(found), update)
+        search = _DefragSearch(known, flavor, count, max_moves, avoid, forbidden,
+                               gap.of_cloud(found), update)
         for _round in range(_ROUNDS):
             moves, exact = search.moves()
             wrong = None
@@ -144,7 +144,7 @@ def plan(
         return search.plan((), False, failed)
 
 
-class _Search:
+class _DefragSearch:
     """The search for moves.
 
     :param known: the cloud
@@ -225,7 +225,7 @@ class _Search:
 
     # -- searches
 
-    def moves(self) -> tuple[tuple[trial.Move, ...], bool]:
+    def moves(self) -> tuple[tuple[trial.ServerMove, ...], bool]:
         """The moves that are best.
 
         :returns: (moves, whether there are no fewer that do as well)
@@ -240,7 +240,7 @@ class _Search:
         # One move cannot be too many.
         return found, len(found) == 1
 
-    def _fewest(self) -> tuple[tuple[trial.Move, ...], bool]:
+    def _fewest(self) -> tuple[tuple[trial.ServerMove, ...], bool]:
         """The fewest moves, by trying them all; else the best of few."""
         began = time.monotonic()
         now = positions.Arrangement()
@@ -260,9 +260,9 @@ class _Search:
 
     def _deeper(
         self, arrangement: positions.Arrangement,
-        moves: tuple[trial.Move, ...],
+        moves: tuple[trial.ServerMove, ...],
         left: int, seen: set[Hashable], until: float,
-    ) -> tuple[trial.Move, ...] | None:
+    ) -> tuple[trial.ServerMove, ...] | None:
         """Moves after which enough fit, with at most so many more."""
         lacking = self._count - self._total(arrangement)
         if lacking <= 0:
@@ -330,7 +330,7 @@ class _Search:
         return self._left[key]
 
     def _all_moves(self, arrangement: positions.Arrangement) -> Iterator[
-            tuple[trial.Move, positions.Arrangement]]:
+            tuple[trial.ServerMove, positions.Arrangement]]:
         for uuid, source in sorted(
                 ((uuid, source) for source in self._known.hosts
                  for uuid in self._movable(source, arrangement)),
@@ -340,7 +340,7 @@ class _Search:
     def _moves_of(
         self, arrangement: positions.Arrangement, uuid: str, source: str,
         hosts: Collection[str] | None = None,
-    ) -> Iterator[tuple[trial.Move, positions.Arrangement]]:
+    ) -> Iterator[tuple[trial.ServerMove, positions.Arrangement]]:
         """Each move of a server, and the cloud after it."""
         for name in self._known.hosts if hosts is None else hosts:
             if (uuid, name) in self._forbidden or (
@@ -356,10 +356,10 @@ class _Search:
         """What it costs to move a server: memory, MiB."""
         return self._known.servers[uuid].flavor.memory
 
-    def _greedy(self) -> tuple[trial.Move, ...]:
+    def _greedy(self) -> tuple[trial.ServerMove, ...]:
         """Moves that make room, host by host, the cheapest first."""
         arrangement = positions.Arrangement()
-        moves: tuple[trial.Move, ...] = ()
+        moves: tuple[trial.ServerMove, ...] = ()
         while self._total(arrangement) < self._count:
             left = self._max_moves - len(moves)
             found = self._cheapest(arrangement, min(left, _LARGEST_SET))
@@ -371,7 +371,7 @@ class _Search:
 
     def _cheapest(
         self, arrangement: positions.Arrangement, most: int,
-    ) -> tuple[tuple[trial.Move, ...], positions.Arrangement] | None:
+    ) -> tuple[tuple[trial.ServerMove, ...], positions.Arrangement] | None:
         """The fewest moves, then the least memory, for one more guest."""
         for size in range(1, most + 1):
             sets = sorted(
@@ -407,10 +407,10 @@ class _Search:
     def _away(
         self, arrangement: positions.Arrangement, uuids: Sequence[str],
         source: str,
-    ) -> tuple[tuple[trial.Move, ...], positions.Arrangement] | None:
+    ) -> tuple[tuple[trial.ServerMove, ...], positions.Arrangement] | None:
         """Move servers to hosts where they take no room of new guests."""
         before = self._total(arrangement)
-        moves: tuple[trial.Move, ...] = ()
+        moves: tuple[trial.ServerMove, ...] = ()
         after = arrangement
         # Large ones first: they find a place less easily.
         for uuid in sorted(uuids, key=self._cost, reverse=True):
@@ -423,13 +423,13 @@ class _Search:
 
     def _elsewhere(
         self, arrangement: positions.Arrangement, uuid: str, source: str,
-    ) -> tuple[trial.Move, positions.Arrangement] | None:
+    ) -> tuple[trial.ServerMove, positions.Arrangement] | None:
         """The move that costs least room; hosts without room come first."""
         hosts = sorted(
             (name for name in self._known.hosts if name != source),
             key=lambda name: (self._now[name] > 0,
                               self._known.free_cpus(name)))
-        best: tuple[int, trial.Move, positions.Arrangement] | None = None
+        best: tuple[int, trial.ServerMove, positions.Arrangement] | None = None
         for move, after in self._moves_of(arrangement, uuid, source, hosts):
             name = move.destination
             lost = (self._fit(self._known.position(name, arrangement))
@@ -442,7 +442,7 @@ class _Search:
 
     # -- what is told
 
-    def _arrangements(self, moves: Sequence[trial.Move]) -> Iterator[
+    def _arrangements(self, moves: Sequence[trial.ServerMove]) -> Iterator[
             positions.Arrangement]:
         """The cloud before the first move, and after each of them."""
         arrangement = positions.Arrangement()
@@ -452,7 +452,7 @@ class _Search:
             arrangement = arrangement if after is None else after
             yield arrangement
 
-    def hosts(self, moves: Sequence[trial.Move]) -> set[str]:
+    def hosts(self, moves: Sequence[trial.ServerMove]) -> set[str]:
         """Names of the hosts of a plan, and of enough others with room.
 
         :param moves: the plan
@@ -468,13 +468,13 @@ class _Search:
                 names.add(name)
         return names
 
-    def total(self, moves: Sequence[trial.Move]) -> int:
+    def total(self, moves: Sequence[trial.ServerMove]) -> int:
         """How many new guests fit after moves."""
         *_before, last = self._arrangements(moves)
         return self._total(last)
 
-    def plan(self, moves: Sequence[trial.Move], exact: bool,
-             failed: Sequence[str]) -> Plan:
+    def plan(self, moves: Sequence[trial.ServerMove], exact: bool,
+             failed: Sequence[str]) -> DefragPlan:
         """The plan with some moves.
 
         :param exact: whether there are no fewer
@@ -489,7 +489,7 @@ class _Search:
                     self._known.position(name, before)))
                 if gain:
                     gains[name] = gain
-            steps.append(Step(move=move, gains=gains))
+            steps.append(DefragStep(move=move, gains=gains))
         fixed = {}
         for uuids in self._known.on_host.values():
             for uuid in uuids:
@@ -497,7 +497,7 @@ class _Search:
                 if obstacle is not None:
                     fixed[uuid] = obstacle
         ports = self._known.ports_of(self._flavor)
-        return Plan(
+        return DefragPlan(
             ports=ports.label, ports_reason=ports.reason,
             flavor=self._flavor.name, count=self._count,
             before=self._before, after=self._total(arrangements[-1]),

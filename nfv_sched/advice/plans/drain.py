@@ -49,7 +49,7 @@ Update = Callable[[int, int, str], None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Guest:
+class DrainedServer:
     """A guest of the host, and what becomes of it.
 
     :ivar uuid: its UUID
@@ -86,7 +86,7 @@ class Unfinished:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DrainPlan:
     """How a host is emptied.
 
     :ivar host: name of the host
@@ -99,15 +99,15 @@ class Plan:
     """
 
     host: str
-    guests: tuple[Guest, ...]
+    guests: tuple[DrainedServer, ...]
     unfinished: tuple[Unfinished, ...] = ()
-    moves: tuple[trial.Move, ...] = ()
+    moves: tuple[trial.ServerMove, ...] = ()
     failed: tuple[str, ...] = ()
     exact: bool = True
     gaps: tuple[gap.Gap, ...] = ()
 
     @property
-    def staying(self) -> tuple[Guest, ...]:
+    def staying(self) -> tuple[DrainedServer, ...]:
         """The guests that are not moved."""
         return tuple([guest for guest in self.guests if guest.kind is None])
 
@@ -115,7 +115,7 @@ class Plan:
 def plan(
     found: snapshot.Cloud, host: str, *, seconds: float = SECONDS,
     update: Update = lambda done, total, what: None,
-) -> Plan:
+) -> DrainPlan:
     """Live and cold migrations after which as few guests as can be are left.
 
     :param found: the cloud
@@ -128,8 +128,8 @@ def plan(
     failed: list[str] = []
     with start.started(found) as state:
         known = positions.Positions(found, state)
-        search = _Search(known, host, unfinished(found, host),
-                         gap.of_cloud(found, (host,)), update)
+        search = _DrainSearch(known, host, unfinished(found, host),
+                              gap.of_cloud(found, (host,)), update)
         until = time.monotonic() + seconds
         while True:
             moves, exact = search.moves(until)
@@ -177,7 +177,7 @@ def unfinished(found: snapshot.Cloud, host: str) -> tuple[Unfinished, ...]:
     return tuple(sorted(told, key=lambda each: (each.name, each.uuid)))
 
 
-class _Search:
+class _DrainSearch:
     """The search for destinations.
 
     :param known: the cloud
@@ -224,7 +224,7 @@ class _Search:
             tuple[str, frozenset[str]],
             list[tuple[tuple[str, ...], positions.Position]]] = {}
 
-    def forbid(self, move: trial.Move, wrong: trial.Failure) -> bool:
+    def forbid(self, move: trial.ServerMove, wrong: trial.Failure) -> bool:
         """Have a move not made again.
 
         A guest with no other host to go to live goes cold from now on, if it
@@ -300,7 +300,7 @@ class _Search:
 
     # -- together
 
-    def moves(self, until: float) -> tuple[tuple[trial.Move, ...], bool]:
+    def moves(self, until: float) -> tuple[tuple[trial.ServerMove, ...], bool]:
         """The moves of as many guests as can be.
 
         :param until: when no more ways are tried, by the monotonic clock
@@ -320,7 +320,7 @@ class _Search:
         self._update(len(self._kinds), len(self._kinds), 'guests')
         chosen, exact = self._choose(few, until)
         arrangement = positions.Arrangement()
-        moves: list[trial.Move] = []
+        moves: list[trial.ServerMove] = []
         for name, uuids in chosen.items():
             order, position = self._orders(name, uuids)[0]
             for uuid in order:
@@ -351,7 +351,7 @@ class _Search:
         """Return a guest as its kind of move brings it to a host."""
         return self._known.guest(uuid, self._kinds[uuid])
 
-    def _move(self, uuid: str, name: str) -> trial.Move:
+    def _move(self, uuid: str, name: str) -> trial.ServerMove:
         return trial.move_of(self._known.servers[uuid], self._host, name,
                              self._kinds[uuid], self._known.related(uuid))
 
@@ -453,8 +453,8 @@ class _Search:
 
     # -- what is told
 
-    def plan(self, moves: Sequence[trial.Move], exact: bool,
-             failed: Sequence[str]) -> Plan:
+    def plan(self, moves: Sequence[trial.ServerMove], exact: bool,
+             failed: Sequence[str]) -> DrainPlan:
         """The plan with some moves.
 
         :param exact: whether no others move more guests
@@ -475,14 +475,14 @@ class _Search:
                      in self._forbidden.items()
                      if (refused, kind) == (uuid, self._kinds[uuid])}))
             guests.append(guest)
-        return Plan(host=self._host, guests=tuple(guests),
-                    unfinished=self._pending, moves=tuple(moves),
-                    failed=tuple(failed),
-                    exact=exact and not self._gaps, gaps=self._gaps)
+        return DrainPlan(host=self._host, guests=tuple(guests),
+                         unfinished=self._pending, moves=tuple(moves),
+                         failed=tuple(failed),
+                         exact=exact and not self._gaps, gaps=self._gaps)
 
-    def _guest(self, uuid: str, move: trial.Move | None = None) -> Guest:
+    def _guest(self, uuid: str, move: trial.ServerMove | None = None) -> DrainedServer:
         server = self._known.servers[uuid]
-        return Guest(
+        return DrainedServer(
             uuid=uuid, name=server.name, flavor=server.flavor.name,
             kind=move and move.kind,
             destination=move and move.destination,

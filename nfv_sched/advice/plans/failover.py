@@ -107,7 +107,7 @@ def check(
         the cloud is not installed, or an option is bad
     """
     with start.started(found) as state:
-        checking = Check(found, state)
+        checking = FailoverAnalysis(found, state)
         if together:
             update(0, len(hosts), 'hosts')
             return checking.losses(hosts)
@@ -160,7 +160,7 @@ class _Takers:
             yield self._found[place]
 
 
-class Check:
+class FailoverAnalysis:
     """Losses of hosts of one cloud.
 
     :param found: the cloud
@@ -366,7 +366,7 @@ class Check:
             state.hosts[name].down = True
         for uuid in guests:
             server = of_uuid[uuid]
-            before = outages.Place.of(server)
+            before = outages.ServerLocation.of(server)
             try:
                 outages.evacuate(state, server, actions.Evacuate(
                     action='evacuate', number=1, evacuate=(server.name,),

@@ -16,7 +16,7 @@ from nfv_sched.cloud import snapshot
 _LIMITS = ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter')
 
 
-class Kind(enum.StrEnum):
+class GapKind(enum.StrEnum):
     """What is missing."""
 
     #: Ports of hosts, and security group rules of ports, by Neutron.
@@ -44,7 +44,7 @@ class Gap:
     :ivar names: of the hosts, cells or servers that lack it; empty if all do
     """
 
-    kind: Kind
+    kind: GapKind
     names: tuple[str, ...] = ()
 
 
@@ -67,28 +67,28 @@ def _gaps(cloud: snapshot.Cloud,
         if missing.kind in snapshot.UNREAD_CELLS:
             cells.append(missing.cell)
         else:
-            records.append(Gap(kind=Kind.RECORD, names=(str(missing),)))
+            records.append(Gap(kind=GapKind.RECORD, names=(str(missing),)))
     if cells:
-        yield Gap(kind=Kind.CELL, names=tuple(cells))
+        yield Gap(kind=GapKind.CELL, names=tuple(cells))
     if _needs_neutron(cloud) and any(
             host.network is None for host in cloud.hosts):
-        yield Gap(kind=Kind.NEUTRON)
+        yield Gap(kind=GapKind.NEUTRON)
     bare = [host.name for host in cloud.hosts if not host.providers]
     if bare:
-        yield Gap(kind=Kind.PLACEMENT, names=(
+        yield Gap(kind=GapKind.PLACEMENT, names=(
             () if len(bare) == len(cloud.hosts) else tuple(bare)))
     if cloud.servers and not cloud.flavors:
-        yield Gap(kind=Kind.FLAVORS)
+        yield Gap(kind=GapKind.FLAVORS)
     if cloud.moves is None and any(
             server.task or server.state == snapshot.RESIZED
             for server in cloud.servers):
-        yield Gap(kind=Kind.MIGRATIONS)
+        yield Gap(kind=GapKind.MIGRATIONS)
     without_ports = [server for server in servers if server.ports is None]
     with_resources = [
         server for server in servers
         if any(port.has_allocation for port in server.ports or ())]
-    for kind, lacking in ((Kind.PORTS, without_ports),
-                          (Kind.PORT_RESOURCES, with_resources)):
+    for kind, lacking in ((GapKind.PORTS, without_ports),
+                          (GapKind.PORT_RESOURCES, with_resources)):
         if lacking:
             yield Gap(kind=kind, names=tuple(
                 [server.name or server.uuid for server in lacking]))

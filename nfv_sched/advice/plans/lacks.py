@@ -19,7 +19,7 @@ _NO_DEGREES: Mapping[str, float] = types.MappingProxyType({})
 _NONE_REFUSED: Mapping[str, str] = types.MappingProxyType({})
 
 
-class Kind(enum.StrEnum):
+class LackKind(enum.StrEnum):
     """What keeps a server off a host."""
 
     #: The compute services of one cell do not reach the other.
@@ -53,7 +53,7 @@ class Lack:
     :ivar hosts: number of hosts of the same kind and names
     """
 
-    kind: Kind
+    kind: LackKind
     names: tuple[str, ...] = ()
     host: str
     text: str = ''
@@ -63,7 +63,7 @@ class Lack:
 class _OnHost(ty.NamedTuple):
     """What keeps a server off one host; a higher rank is nearer."""
 
-    kind: Kind
+    kind: LackKind
     names: tuple[str, ...] = ()
     text: str = ''
     rank: int = 0
@@ -94,7 +94,7 @@ class Lacks:
             if name in gone:
                 continue
             kind, names, text, rank = (
-                _OnHost(Kind.SIMULATOR, (), refused[name])
+                _OnHost(LackKind.SIMULATOR, (), refused[name])
                 if name in refused else self._on(uuid, name, degrees))
             alike.setdefault((kind, names), []).append((rank, name, text))
         found = []
@@ -111,22 +111,22 @@ class Lacks:
         known = self._known
         source = known.of_name.get(known.servers[uuid].host or '')
         if source is not None and known.of_name[name].cell != source.cell:
-            return _OnHost(Kind.CELL)
+            return _OnHost(LackKind.CELL)
         hint = known.broken_hint(_AS_IS, uuid, name)
         if hint is not None:
-            return _OnHost(Kind.HINT, (hint,))
+            return _OnHost(LackKind.HINT, (hint,))
         if not known.together(_AS_IS, uuid, name, soft=False):
-            return _OnHost(Kind.GROUP, (known.policy(uuid) or '',))
+            return _OnHost(LackKind.GROUP, (known.policy(uuid) or '',))
         guest = known.guest(uuid)
         refusal = self._refusal(guest, name)
         if refusal is not None:
             return refusal
         position = known.position(name)
         if known.put(position, guest, uuid) is None:
-            return _OnHost(Kind.CLAIM)
+            return _OnHost(LackKind.CLAIM)
         if degrees and known.put(position, guest, uuid, degrees) is None:
-            return _OnHost(Kind.POLICIES, tuple(degrees))
-        return _OnHost(Kind.GUESTS)
+            return _OnHost(LackKind.POLICIES, tuple(degrees))
+        return _OnHost(LackKind.GUESTS)
 
     def _refusal(self, guest: positions.Guest, name: str) -> _OnHost | None:
         """Why Placement or filters refuse a host as it is."""
@@ -136,7 +136,7 @@ class Lacks:
         answer = refusals.placement
         if name in answer.misses:
             return _OnHost(
-                Kind.PLACEMENT, answer.required.get(name, ()),
+                LackKind.PLACEMENT, answer.required.get(name, ()),
                 ', '.join(answer.misses[name]), answer.free.get(name, 0))
         return _by_filters([hosts[name] for hosts
                             in refusals.filters.values() if name in hosts])
@@ -151,7 +151,7 @@ def _by_filters(refused: list) -> _OnHost | None:
         return None
     # Several filters say the same of NUMA nodes.
     return _OnHost(
-        Kind.FILTERS, tuple([each.filter for each in refused]),
+        LackKind.FILTERS, tuple([each.filter for each in refused]),
         '; '.join(dict.fromkeys(_sentences(refused))),
         max(each.rank for each in refused))
 

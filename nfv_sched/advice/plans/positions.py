@@ -43,7 +43,7 @@ from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
 Position = host_changes.Position
-Guest = host_changes.Guest
+Guest = host_changes.MovableGuest
 
 _NOTHING: Mapping[str, ty.Any] = types.MappingProxyType({})
 #: How near a device is -> degree of the policies about devices.
@@ -92,7 +92,7 @@ class Refusals(ty.NamedTuple):
     :ivar filters: what each filter says of the hosts in that
     """
 
-    placement: explain_placement.Answer
+    placement: explain_placement.PlacementResult
     filters: explain_filters.Verdicts
 
 
@@ -171,7 +171,7 @@ class Positions:
                 raise
         return self._guests[key]
 
-    def _guest(self, simulated: servers.Server, limits_lost: bool) -> Guest:
+    def _guest(self, simulated: servers.SimulatedServer, limits_lost: bool) -> Guest:
         spec = request.of_move(self._state, simulated, None, ())
         # Filters know only where servers are now; see together().
         spec.scheduler_hints = {
@@ -269,7 +269,7 @@ class Positions:
                 self.simulated[uuid])
         return known
 
-    def degrees_of(self, simulated: servers.Server) -> Mapping[str, float]:
+    def degrees_of(self, simulated: servers.SimulatedServer) -> Mapping[str, float]:
         """How far each policy of a server is kept where the simulator has it.
 
         :param simulated: the server
@@ -391,7 +391,7 @@ class Positions:
 
     def free_cpus(self, name: str) -> int:
         """Number of free CPUs for pinned guests of a host as it is now."""
-        room: rooms.Room = self.hosts[name].room
+        room: rooms.FreeResources = self.hosts[name].room
         return sum(len(cell.free_cpus)
                    for cell in (room.host.cells if room.host else ()))
 

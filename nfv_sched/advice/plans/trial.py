@@ -37,7 +37,7 @@ _EPSILON = 1e-9
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class ServerMove:
     """A move of a server.
 
     :ivar uuid: UUID of the server
@@ -64,17 +64,17 @@ class Move:
 
 def move_of(server: snapshot.Server, source: str, destination: str,
             kind: movable.MoveKind = movable.LIVE,
-            related: tuple[str, ...] = ()) -> Move:
+            related: tuple[str, ...] = ()) -> ServerMove:
     """A move of a server.
 
     :param source: name of its host
     :param destination: name of the host to which it goes
-    :param related: see :class:`Move`
+    :param related: see :class:`ServerMove`
     """
-    return Move(uuid=server.uuid, name=server.name, kind=kind,
-                flavor=server.flavor.name, memory=server.flavor.memory,
-                source=source, destination=destination,
-                paused=server.state == movable.PAUSED, related=related)
+    return ServerMove(uuid=server.uuid, name=server.name, kind=kind,
+                      flavor=server.flavor.name, memory=server.flavor.memory,
+                      source=source, destination=destination,
+                      paused=server.state == movable.PAUSED, related=related)
 
 
 class Failure(ty.NamedTuple):
@@ -87,7 +87,7 @@ class Failure(ty.NamedTuple):
     """
 
     done: int
-    move: Move | None
+    move: ServerMove | None
     reason: str
     degrades: bool = False
 
@@ -105,7 +105,7 @@ def part(found: snapshot.Cloud, hosts: Collection[str]) -> snapshot.Cloud:
 
 
 def failure(
-    state: states.State, known: positions.Positions, moves: Sequence[Move], *,
+    state: states.State, known: positions.Positions, moves: Sequence[ServerMove], *,
     flavor: snapshot.Flavor | None = None, count: int = 0,
     update: Callable[[int, int], None] = lambda done, total: None,
 ) -> Failure | None:
@@ -138,10 +138,10 @@ def failure(
                            'less', degrades=True)
     for number in range(count if flavor is not None else 0):
         update(len(moves) + number, total)
-        server = servers.Server(f'new server {number + 1}', flavor.name)
+        server = servers.SimulatedServer(f'new server {number + 1}', flavor.name)
         state.servers[server.name] = server
         try:
-            boot.boot_as(state, server, request.Wanted(
+            boot.boot_as(state, server, request.BootRequest(
                 flavor=state.flavors[flavor.name],
                 image=nova_api.image_meta({}),
                 ports=known.ports_of(flavor).plugs))
@@ -151,7 +151,7 @@ def failure(
     return None
 
 
-def _step(move: Move, number: int, name: str) -> actions.Step:
+def _step(move: ServerMove, number: int, name: str) -> actions.Step:
     of_step: dict[str, ty.Any] = {
         'number': number, 'targets': (name,), 'host': move.destination}
     if move.kind == movable.LIVE:

@@ -30,7 +30,7 @@ BEST_PER_NVME = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class CephPlan:
     """How a host is shared by OSDs and guests.
 
     :ivar osd_memory: memory of the OSDs in MB
@@ -67,7 +67,7 @@ def vcpus_per_osd(ceph: choices.Ceph) -> int:
 
 def plan(ceph: choices.Ceph, memory: int, cpus: int,
          guest_gb: float | None = None, utilisation: float = 1.0,
-         osd_cpus: int | None = None, kept: int = 0) -> Plan:
+         osd_cpus: int | None = None, kept: int = 0) -> CephPlan:
     """Share memory and CPUs between OSDs and guests.
 
     :param ceph: the OSDs
@@ -84,10 +84,10 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
     left = Fraction(memory - kept, 1024)
     for_osds = _exact(ceph.gb_per_osd) * ceph.count
     if ceph.count and for_osds > left:
-        raise choices.Refusal(
+        raise choices.ProfileError(
             f'{ceph.count} OSDs need {float(for_osds):g} GB of memory, but '
             f'{float(left):.0f} GB are there')
-    found = Plan(osd_memory=int(for_osds * ceph.mb_per_gb))
+    found = CephPlan(osd_memory=int(for_osds * ceph.mb_per_gb))
     if guest_gb is not None:
         guests = max(int(
             (left - for_osds) / (_exact(guest_gb) + OVERHEAD)), 0)
@@ -102,7 +102,7 @@ def plan(ceph: choices.Ceph, memory: int, cpus: int,
             vcpus=max(int(vcpus), 0),
             ratio=None if ratio is None else float(ratio))
         if ratio is not None and ratio < LEAST_RATIO:
-            raise choices.Refusal(
+            raise choices.ProfileError(
                 f'{cpus} CPUs are not enough for {ceph.count} OSDs and guests:'
                 f' the CPU allocation ratio would be {float(ratio):.2f}, less '
                 f'than {float(LEAST_RATIO)}')
@@ -121,7 +121,7 @@ def refuse_much(reserved: int, memory: int, mb_per_gb: int) -> None:
     """
     most = MOST_RESERVED * Fraction(memory * mb_per_gb, 1024)
     if reserved > most:
-        raise choices.Refusal(
+        raise choices.ProfileError(
             f'{reserved} MB would be kept from guests, more than 80 % of the '
             f'{memory} MiB of memory: use fewer OSDs, or other hosts')
 

@@ -38,7 +38,7 @@ WORKLOADS: Mapping[str, tuple[float, float]] = {
 }
 
 
-class Refusal(Exception):
+class ProfileError(Exception):
     """The machine cannot be set up as it was chosen; says why."""
 
 

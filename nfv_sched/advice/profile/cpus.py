@@ -79,8 +79,8 @@ def nic_nodes(machine: values.Machine,
                 break
         else:
             known = ', '.join(nic.name for nic in machine.nics)
-            raise choices.Refusal(f'there is no NIC {wanted.name}; there are: '
-                                  f'{known or "none that is known"}')
+            raise choices.ProfileError(f'there is no NIC {wanted.name}; there are: '
+                                       f'{known or "none that is known"}')
     return found
 
 
@@ -104,7 +104,7 @@ def switch_cores(machine: values.Machine,
     if isinstance(cores, Mapping):
         for node in cores:
             if node not in usable:
-                raise choices.Refusal(
+                raise choices.ProfileError(
                     f'the switch cannot be on NUMA node {node}: nodes with '
                     f'CPUs and memory are {", ".join(map(str, usable))}')
         return {node: count for node, count in sorted(cores.items()) if count}
@@ -126,7 +126,7 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
     """
     usable = [node.number for node in machine.usable]
     if not usable:
-        raise choices.Refusal('no NUMA node has both CPUs and memory')
+        raise choices.ProfileError('no NUMA node has both CPUs and memory')
     left = {node.number: list(node.cores) for node in machine.nodes}
     threads = {node.number: max((len(core.cpus) for core in node.cores),
                                 default=1) for node in machine.nodes}
@@ -135,7 +135,7 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
 
     def give(function: str, node: int, count: int) -> None:
         if count > len(left[node]):
-            raise choices.Refusal(
+            raise choices.ProfileError(
                 f'NUMA node {node} has {text.count(len(left[node]), "core")} '
                 f'left, but {count} wanted for: {function}')
         if count:
@@ -167,7 +167,7 @@ def deal(machine: values.Machine, chosen: choices.Choices) -> Deal:
     if not any(found[GUESTS].values()) and not (
             chosen.layout == choices.FLOATING and any(
                 found[SHARED].values())):
-        raise choices.Refusal('no CPU is left for guests')
+        raise choices.ProfileError('no CPU is left for guests')
     return Deal(found)
 
 
@@ -197,7 +197,7 @@ def osds(machine: values.Machine, ceph: choices.Ceph) -> dict[int, int]:
     """
     usable = [node.number for node in machine.usable]
     if ceph.node is not None and ceph.node not in usable:
-        raise choices.Refusal(
+        raise choices.ProfileError(
             f'the OSDs cannot be on NUMA node {ceph.node}: nodes with CPUs '
             f'and memory are {", ".join(map(str, usable))}')
     nodes = usable if ceph.node is None else [ceph.node]

@@ -152,7 +152,7 @@ def share(machine: values.Machine, chosen: choices.Choices,
         own = switch.get(node.number, 0)
         left = node.memory - kept_memory[node.number] - own
         if left < 0:
-            raise choices.Refusal(
+            raise choices.ProfileError(
                 f'NUMA node {node.number} has {node.memory} MiB of memory, '
                 f'but {kept_memory[node.number]} MiB are kept and {own} MiB '
                 'are for the switch')

@@ -49,7 +49,7 @@ class NodeProfile:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class HostProfile:
     """How a machine is set up.
 
     :ivar layout: the layout of the CPUs
@@ -67,7 +67,7 @@ class Profile:
     nodes: tuple[NodeProfile, ...]
     settings: settings.Settings
     platform_memory: int
-    ceph: ceph_plan.Plan
+    ceph: ceph_plan.CephPlan
     vcpus_per_osd: int
     vendor: str
     warnings: tuple[warnings.Warning, ...]
@@ -90,7 +90,7 @@ class Profile:
 
 
 def derive(machine: values.Machine,
-           chosen: choices.Choices = choices.Choices()) -> Profile:
+           chosen: choices.Choices = choices.Choices()) -> HostProfile:
     """Work out the profile of a machine.
 
     :param machine: the machine
@@ -118,7 +118,7 @@ def derive(machine: values.Machine,
                               machine.memory, chosen.ceph.mb_per_gb)
     shares = memory.share(machine, chosen, kept, switch)
     ratio = ceph.ratio if shared else None
-    found = Profile(
+    found = HostProfile(
         layout=chosen.layout,
         nodes=tuple(NodeProfile(
             number=node.number, memory=shares[node.number],
@@ -170,7 +170,7 @@ def _switch_memory(machine: values.Machine, chosen: choices.Choices,
 
 
 def _ceph(machine: values.Machine, chosen: choices.Choices,
-          shared: frozenset[int], kept: int) -> ceph_plan.Plan:
+          shared: frozenset[int], kept: int) -> ceph_plan.CephPlan:
     """How OSDs and guests share memory and CPUs.
 
     Where the OSDs have CPUs of their own, guests get all of what they share.
@@ -204,11 +204,11 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
     of_nodes = {names.of_node(node.number): frozenset((node.number,))
                 for node in machine.usable}
     if names.vswitch in (osd_label, *of_nodes):
-        raise choices.Refusal(
+        raise choices.ProfileError(
             f'{names.vswitch} cannot be the label of the switch: it '
             'is that of OSDs or of a NUMA node')
     labels |= of_nodes
     for name in labels.keys() & found.keys():
-        raise choices.Refusal(f'{name} is the name of a label, not of a '
-                              'physical network')
+        raise choices.ProfileError(f'{name} is the name of a label, not of a '
+                                   'physical network')
     return found | {name: nodes for name, nodes in labels.items() if nodes}

@@ -116,7 +116,7 @@ class Tab:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Node:
+class NodePicture:
     """The picture of a NUMA node.
 
     :ivar box: height of the box
@@ -135,7 +135,7 @@ class Node:
 
 
 def node(view: values.NodeView, letters: Mapping[str, str],
-         colours: Mapping[str, str]) -> Node:
+         colours: Mapping[str, str]) -> NodePicture:
     """The picture of a NUMA node.
 
     :param letters: see :func:`nfv_sched.render.map.signs.letters`
@@ -164,19 +164,19 @@ def node(view: values.NodeView, letters: Mapping[str, str],
             _length(shown.used, shown.total, TAB_WIDTH - 12),
             '; '.join(map(hosts.devices, groups))))
     height = tabs[-1].y + TAB_HEIGHT + 1 if tabs else box + 1
-    return Node(f'Node {view.node.number}', words.of_node(view),
-                bool(view.switch), box, height, rows, near, bars, tabs)
+    return NodePicture(f'Node {view.node.number}', words.of_node(view),
+                       bool(view.switch), box, height, rows, near, bars, tabs)
 
 
-def _nics(found: Iterable[values.Devices]) -> list[list[values.Devices]]:
+def _nics(found: Iterable[values.DeviceGroup]) -> list[list[values.DeviceGroup]]:
     """Devices of a name together: a PF and its VFs."""
-    by_name: dict[str, list[values.Devices]] = {}
+    by_name: dict[str, list[values.DeviceGroup]] = {}
     for group in found:
         by_name.setdefault(group.name, []).append(group)
     return list(by_name.values())
 
 
-def _shown(groups: Sequence[values.Devices]) -> values.Devices:
+def _shown(groups: Sequence[values.DeviceGroup]) -> values.DeviceGroup:
     """What counts of a PF and its VFs: it, if a guest has it as a whole."""
     return next((group for group in groups
                  if group.kind == 'PF' and group.used), groups[-1])
@@ -263,7 +263,7 @@ _SHAPES = {
 }
 
 
-def shapes(nodes: Iterable[Node],
+def shapes(nodes: Iterable[NodePicture],
            more: Iterable[str]) -> list[tuple[str, str, tuple]]:
     """The shapes of pictures: name, class, and where each is.
 

@@ -43,7 +43,7 @@ _BLANK = '-.'  # their shape says enough
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Guest:
+class GuestRow:
     """A guest in the list below a host."""
 
     label: str
@@ -54,7 +54,7 @@ class Guest:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Host:
+class HostSection:
     """A host on the page.
 
     :ivar id: of its section
@@ -73,9 +73,9 @@ class Host:
     remote: int
     facts: list[str]
     notes: tuple[str, ...]
-    nodes: list[drawing.Node]
+    nodes: list[drawing.NodePicture]
     devices: list[str]
-    guests: list[Guest]
+    guests: list[GuestRow]
 
 
 @functools.cache
@@ -129,7 +129,7 @@ def key(others: bool) -> list[tuple[str, str, str]]:
             for sign, meaning in signs.key(others)] + [_REMOTE]
 
 
-def shapes(nodes: Sequence[drawing.Node],
+def shapes(nodes: Sequence[drawing.NodePicture],
            marks: Sequence[tuple[str, str, str]]) -> list:
     """The shapes of pictures and of a key.
 
@@ -158,14 +158,14 @@ def _ids(views: Sequence[values.HostView]) -> list[str]:
     return found
 
 
-def host(view: values.HostView, identifier: str) -> Host:
+def host(view: values.HostView, identifier: str) -> HostSection:
     """A host as the page has it.
 
     :param identifier: of its section
     """
     letters = signs.letters(view)
     colours = signs.colours(letters)
-    return Host(
+    return HostSection(
         id=identifier, title=view.title, state=view.state,
         whole=words.whole(view), fit=view.largest_fit, free=view.free,
         used=f'{view.used}/{view.dedicated}',
@@ -174,7 +174,7 @@ def host(view: values.HostView, identifier: str) -> Host:
         notes=view.notes,
         nodes=[drawing.node(node, letters, colours) for node in view.nodes],
         devices=[hosts.devices(group) for group in view.devices],
-        guests=[Guest(guest.label, letters.get(guest.uuid, ''),
-                      colours.get(guest.uuid, ''), words.of_guest(guest),
-                      guest.remote)
+        guests=[GuestRow(guest.label, letters.get(guest.uuid, ''),
+                         colours.get(guest.uuid, ''), words.of_guest(guest),
+                         guest.remote)
                 for guest in view.guests])

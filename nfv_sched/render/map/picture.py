@@ -34,7 +34,7 @@ _KEY_SPACE = 40  # beside the text of a sign in the key
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """A line of text.
 
     :ivar title: all of it, if it is shortened
@@ -62,7 +62,7 @@ class Mark:
 class PlacedNode:
     """A NUMA node and where it is: attributes of its picture."""
 
-    node: drawing.Node
+    node: drawing.NodePicture
     place: markupsafe.Markup
 
 
@@ -91,7 +91,7 @@ class Card:
     y: int
     width: int
     height: int
-    lines: list[Line]
+    lines: list[TextLine]
     nodes: list[PlacedNode]
     guests: list[PlacedGuest]
 
@@ -103,7 +103,7 @@ class Sheet:
     width: int
     height: int
     margin: int
-    head: list[Line]
+    head: list[TextLine]
     key: list[Mark]
     hosts: list[Card]
 
@@ -125,7 +125,7 @@ def render(cloud: snapshot.Cloud,
         bars=drawing.BAR_WIDTH, others=others, sheet=_sheet(cloud, found, key))
 
 
-def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.Host],
+def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.HostSection],
            key: Sequence[tuple[str, str, str]]) -> Sheet:
     """Where all is."""
     columns = min(max((len(host.nodes) for host in hosts), default=1),
@@ -133,7 +133,7 @@ def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.Host],
     # The text needs the room of two nodes.
     width = _MARGIN + max(columns, 2) * (drawing.WIDTH + _MARGIN)
     y = _MARGIN + 14
-    head = [Line('host', _MARGIN, y, words.headline(len(hosts)))]
+    head = [TextLine('host', _MARGIN, y, words.headline(len(hosts)))]
     for kind, text in (('facts', page.about(cloud)), *(
             ('missing', f'Not everything could be read: {missing}')
             for missing in cloud.missing)):
@@ -148,11 +148,11 @@ def _sheet(cloud: snapshot.Cloud, hosts: Sequence[page.Host],
     return Sheet(width + 2 * _MARGIN, y, _MARGIN, head, marks, cards)
 
 
-def _line(kind: str, x: int, y: int, text: str, width: int) -> Line:
+def _line(kind: str, x: int, y: int, text: str, width: int) -> TextLine:
     """A line of text that is no longer than a width."""
     letter = _BOLD if kind == 'host' else _LETTER
     short = drawing.shortened(text, int((width - x - _MARGIN) / letter))
-    return Line(kind, x, y, short, '' if short == text else text)
+    return TextLine(kind, x, y, short, '' if short == text else text)
 
 
 def _key(key: Sequence[tuple[str, str, str]], y: int,
@@ -168,7 +168,7 @@ def _key(key: Sequence[tuple[str, str, str]], y: int,
     return marks, y + 12
 
 
-def _card(host: page.Host, top: int, width: int) -> Card:
+def _card(host: page.HostSection, top: int, width: int) -> Card:
     """A host, and where all of it is."""
     y = 24
     lines = [_line('host', _MARGIN, y, host.title, width)]
@@ -200,7 +200,7 @@ def _card(host: page.Host, top: int, width: int) -> Card:
     return Card(top, width, y + _MARGIN, lines, nodes, guests)
 
 
-def _guest(guest: page.Guest, x: int, y: int, height: int) -> PlacedGuest:
+def _guest(guest: page.GuestRow, x: int, y: int, height: int) -> PlacedGuest:
     room = int((drawing.WIDTH - 34) / _LETTER)
     far = '; '.join(guest.remote)
     name = drawing.shortened(guest.label, max(room - len(guest.text) - 2, 8))

@@ -28,10 +28,10 @@ COLOURS = 6
 
 _LETTERS = string.ascii_uppercase
 _STATES = {
-    values.State.EMULATOR: 'e', values.State.IDLE: '-',
-    values.State.UNKNOWN: '?', values.State.CONFLICT: '!',
-    values.State.SHARED: 's', values.State.FREE: '.',
-    values.State.OTHER: 'n'}
+    values.CPUState.EMULATOR: 'e', values.CPUState.IDLE: '-',
+    values.CPUState.UNKNOWN: '?', values.CPUState.CONFLICT: '!',
+    values.CPUState.SHARED: 's', values.CPUState.FREE: '.',
+    values.CPUState.OTHER: 'n'}
 
 #: Sign and meaning, for the key of a map.
 _KEY = (
@@ -66,7 +66,7 @@ def has_others(views: Iterable[values.HostView]) -> bool:
 
     :param views: the hosts of a map
     """
-    return any(thread.state is values.State.OTHER
+    return any(thread.state is values.CPUState.OTHER
                for view in views for node in view.nodes
                for core in node.cores for thread in core)
 
@@ -110,9 +110,9 @@ def colours(found: Mapping[str, str]) -> dict[str, str]:
 
 
 _KINDS = {
-    values.State.IDLE: 'i', values.State.UNKNOWN: 'u',
-    values.State.CONFLICT: 'x', values.State.SHARED: 's',
-    values.State.FREE: 'f', values.State.OTHER: 'n'}
+    values.CPUState.IDLE: 'i', values.CPUState.UNKNOWN: 'u',
+    values.CPUState.CONFLICT: 'x', values.CPUState.SHARED: 's',
+    values.CPUState.FREE: 'f', values.CPUState.OTHER: 'n'}
 
 
 def sign(thread: values.Thread, found: Mapping[str, str],

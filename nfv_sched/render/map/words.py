@@ -58,7 +58,7 @@ def of_node(view: values.NodeView) -> str:
     return f'{view.used}/{total} pCPUs, fits {view.largest_fit}'
 
 
-def of_guest(guest: values.Guest) -> str:
+def of_guest(guest: values.GuestView) -> str:
     """Size and place of a guest."""
     size = text.count(guest.vcpus, 'vCPU')
     if guest.state != 'active':

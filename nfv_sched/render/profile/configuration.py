@@ -34,7 +34,7 @@ def mask(numbers: Iterable[int]) -> str:
     return hex(sum(1 << number for number in set(numbers)))
 
 
-def nova_conf(profile: profiles.Profile) -> str:
+def nova_conf(profile: profiles.HostProfile) -> str:
     """Sections of nova.conf.
 
     :param profile: the profile
@@ -42,7 +42,7 @@ def nova_conf(profile: profiles.Profile) -> str:
     return ''.join(f'{line}\n' for line in _nova_conf(profile))
 
 
-def _nova_conf(profile: profiles.Profile) -> Iterator[str]:
+def _nova_conf(profile: profiles.HostProfile) -> Iterator[str]:
     settings = profile.settings
     yield '[DEFAULT]'
     yield '# What Placement keeps from guests; the pages of the switch are in.'
@@ -71,7 +71,7 @@ def _numbers(numbers: Iterable[int]) -> str:
     return ','.join(map(str, sorted(numbers)))
 
 
-def pages(profile: profiles.Profile, size: int) -> dict[int, int]:
+def pages(profile: profiles.HostProfile, size: int) -> dict[int, int]:
     """NUMA node -> huge pages of a size, for nodes that have some.
 
     :param profile: the profile
@@ -81,7 +81,7 @@ def pages(profile: profiles.Profile, size: int) -> dict[int, int]:
             if (count := node.memory.pages.get(size, 0))}
 
 
-def kernel_arguments(profile: profiles.Profile) -> list[str]:
+def kernel_arguments(profile: profiles.HostProfile) -> list[str]:
     """Arguments of the kernel.
 
     The kernel spreads a plain number of pages evenly over all NUMA nodes with
@@ -105,14 +105,14 @@ def kernel_arguments(profile: profiles.Profile) -> list[str]:
     return found
 
 
-def _page_count(profile: profiles.Profile, size: int) -> str:
+def _page_count(profile: profiles.HostProfile, size: int) -> str:
     counts = pages(profile, size)
     if is_even(profile, size):
         return str(sum(counts.values()))
     return ','.join(f'{node}:{count}' for node, count in counts.items())
 
 
-def is_even(profile: profiles.Profile, size: int) -> bool:
+def is_even(profile: profiles.HostProfile, size: int) -> bool:
     """Whether all NUMA nodes with memory have as many pages of a size.
 
     :param profile: the profile
@@ -123,7 +123,7 @@ def is_even(profile: profiles.Profile, size: int) -> bool:
     return len(counts) == 1
 
 
-def kernel(profile: profiles.Profile) -> str:
+def kernel(profile: profiles.HostProfile) -> str:
     """The line of arguments of the kernel, with comments.
 
     :param profile: the profile
@@ -146,7 +146,7 @@ def kernel(profile: profiles.Profile) -> str:
     return ''.join(f'{line}\n' for line in lines)
 
 
-def tuned(profile: profiles.Profile) -> str:
+def tuned(profile: profiles.HostProfile) -> str:
     """Variables of tuned, and which of its profiles to use.
 
     :param profile: the profile
@@ -158,7 +158,7 @@ def tuned(profile: profiles.Profile) -> str:
             '# Then: tuned-adm profile cpu-partitioning\n')
 
 
-def ovs_options(profile: profiles.Profile) -> dict[str, str]:
+def ovs_options(profile: profiles.HostProfile) -> dict[str, str]:
     """``other_config`` of OVS-DPDK; empty without cores for the switch.
 
     A switch that runs begins with DPDK as soon as ``dpdk-init`` is set, with
@@ -182,7 +182,7 @@ def ovs_options(profile: profiles.Profile) -> dict[str, str]:
     return found
 
 
-def ovs(profile: profiles.Profile) -> str:
+def ovs(profile: profiles.HostProfile) -> str:
     """Commands that set up OVS-DPDK.
 
     :param profile: the profile
@@ -196,7 +196,7 @@ def ovs(profile: profiles.Profile) -> str:
         '# If DPDK was on before: restart ovs-vswitchd.\n')
 
 
-def variables(profile: profiles.Profile) -> dict[str, ty.Any]:
+def variables(profile: profiles.HostProfile) -> dict[str, ty.Any]:
     """Variables for Ansible.
 
     :param profile: the profile

@@ -30,7 +30,7 @@ _NAMES = {size: name for name, size in choices.PAGE_SIZES.items()}
 _NONE = '-'
 
 
-def text(profile: profiles.Profile) -> str:
+def text(profile: profiles.HostProfile) -> str:
     """A profile for people.
 
     :param profile: the profile
@@ -43,7 +43,7 @@ def text(profile: profiles.Profile) -> str:
         *(f'\n{tables.wrapped([line])}' for line in _warnings(profile))))
 
 
-def _by_node(profile: profiles.Profile) -> Iterator[Sequence[str]]:
+def _by_node(profile: profiles.HostProfile) -> Iterator[Sequence[str]]:
     for function in cpus.FUNCTIONS:
         if profile.cpus(function):
             yield (function, *(cpu_spec.to_text(node.cpus[function]) or _NONE
@@ -67,7 +67,7 @@ def _pages(count: int, reserved: int) -> str:
     return f'{count}, {reserved} of them for the switch'
 
 
-def _settings(profile: profiles.Profile) -> Iterator[str]:
+def _settings(profile: profiles.HostProfile) -> Iterator[str]:
     """What it is for Nova and OVS-DPDK, a line each."""
     settings = profile.settings
     for name, numbers in (('cpu_shared_set', settings.shared),
@@ -93,12 +93,12 @@ def _settings(profile: profiles.Profile) -> Iterator[str]:
             if settings.shared else ''))
 
 
-def _warnings(profile: profiles.Profile) -> Iterator[str]:
+def _warnings(profile: profiles.HostProfile) -> Iterator[str]:
     for warning in profile.warnings:
         yield f'Warning: {warning.text}. Do: {warning.do}.'
 
 
-def rows(profile: profiles.Profile) -> list[Sequence[ty.Any]]:
+def rows(profile: profiles.HostProfile) -> list[Sequence[ty.Any]]:
     """A row for each function and NUMA node that has CPUs or memory for it.
 
     :param profile: the profile
@@ -118,7 +118,7 @@ def rows(profile: profiles.Profile) -> list[Sequence[ty.Any]]:
     return found
 
 
-def document(profile: profiles.Profile) -> dict[str, ty.Any]:
+def document(profile: profiles.HostProfile) -> dict[str, ty.Any]:
     """Everything as dictionaries and lists.
 
     :param profile: the profile

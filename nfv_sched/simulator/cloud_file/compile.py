@@ -18,7 +18,7 @@ _HYPERVISOR_VERSION = 8002000
 _NO_USE = {'num_instances': '0', 'io_workload': '0', 'failed_builds': '0'}
 
 
-def scenario(cloud: model.Cloud, steps: Sequence[actions.Step], path: str,
+def scenario(cloud: model.CloudFile, steps: Sequence[actions.Step], path: str,
              settings: Iterable[scenarios.Setting],
              defaults: scenarios.Defaults) -> scenarios.Scenario:
     """Return the snapshot that a cloud file means, and its steps.
@@ -126,7 +126,7 @@ def _filters(cloud: model.WhatIf) -> Iterator[scenarios.Setting]:
             value=list(cloud.filters))
 
 
-def _more_settings(cloud: model.Cloud) -> Iterator[scenarios.Setting]:
+def _more_settings(cloud: model.CloudFile) -> Iterator[scenarios.Setting]:
     """Yield the options that other keys than ``options`` mean."""
     yield from _filters(cloud)
     if cloud.pci_in_placement is not None:
@@ -148,7 +148,7 @@ def _flavors(cloud: model.WhatIf) -> Iterator[snapshot.Flavor]:
             extra_specs=flavor.extra_specs)
 
 
-def _aggregate(aggregate: model.Aggregate) -> snapshot.Aggregate:
+def _aggregate(aggregate: model.AggregateEntry) -> snapshot.Aggregate:
     return snapshot.Aggregate(
         name=aggregate.name, metadata=aggregate.metadata,
         uuid=scenarios.stable_uuid('aggregate', aggregate.name),
@@ -237,7 +237,7 @@ def _traits(group: model.HostGroup) -> frozenset[str]:
 # Networks
 
 
-def _network(network: model.Network) -> snapshot.Network:
+def _network(network: model.NetworkEntry) -> snapshot.Network:
     return snapshot.Network(
         id=scenarios.stable_uuid('network', network.name), name=network.name,
         physnet=network.physical_network, vnic_type=network.vnic_type,
@@ -252,7 +252,7 @@ def _security_groups(
         for name, group in cloud.security_groups.items()}
 
 
-def _network_service(cloud: model.Cloud) -> scenarios.NetworkService:
+def _network_service(cloud: model.CloudFile) -> scenarios.NetworkService:
     return cloud.network_service or (
         'ovs' if any(group.dhcp_servers or group.routers.count
                      for group in cloud.groups) else 'none')
@@ -264,7 +264,7 @@ def _services(group: model.HostGroup) -> scenarios.HostServices:
         group.other_ports)
 
 
-def _agents(cloud: model.Cloud, service: scenarios.NetworkService,
+def _agents(cloud: model.CloudFile, service: scenarios.NetworkService,
             ) -> Iterator[snapshot.NetworkAgent]:
     """Yield the agents of Neutron: one of each kind on each host."""
     kinds: Mapping[str, tuple[str, ...]] = {

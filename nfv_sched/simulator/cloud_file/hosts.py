@@ -34,7 +34,7 @@ _DEFAULT_VSWITCH_CORES = 2
 _DEFAULT_PLATFORM_CORES = 1
 
 
-class Hosts:
+class HostCompiler:
     """Checks the hosts of a cloud and works out their NUMA nodes and devices.
 
     :param cloud: the cloud file as read
@@ -42,7 +42,7 @@ class Hosts:
     :param defaults: defaults of the configuration
     """
 
-    def __init__(self, cloud: model.Cloud, found: problems.Problems,
+    def __init__(self, cloud: model.CloudFile, found: problems.Problems,
                  defaults: scenarios.Defaults):
         self._cloud = cloud
         self._found = found

@@ -59,15 +59,15 @@ class _Loader:
         found = self._found
         if data is None:
             raise problems.InputError([f'{found.path}: the file is empty'])
-        schema.check(found, model.Cloud, data)
+        schema.check(found, model.CloudFile, data)
         found.stop_if_wrong()
-        cloud = schema.read(found, model.Cloud, data)
+        cloud = schema.read(found, model.CloudFile, data)
         found.stop_if_wrong()
         if cloud.pci_aliases is not None and (
                 'alias' in cloud.options.get('pci', {})):
             found.add(('options', 'pci', 'alias'),
                       'cannot be combined with pci_aliases')
-        groups = cloud_hosts.Hosts(cloud, found, self._defaults).groups()
+        groups = cloud_hosts.HostCompiler(cloud, found, self._defaults).groups()
         # Without all hosts, references to them would look wrong.
         found.stop_if_wrong()
         names = dict.fromkeys(name for group in groups
@@ -196,8 +196,8 @@ class _Loader:
                 self._found.add((*path, 'vnic_type'),
                                 'needs a physical_network')
 
-    def _aggregate(self, number: int, aggregate: model.Aggregate,
-                   hosts: Sequence[str]) -> model.Aggregate:
+    def _aggregate(self, number: int, aggregate: model.AggregateEntry,
+                   hosts: Sequence[str]) -> model.AggregateEntry:
         """The aggregate with patterns replaced by names of hosts."""
         members: dict[str, None] = {}
         for pattern in aggregate.hosts:

@@ -200,7 +200,7 @@ class HostGroup:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate:
+class AggregateEntry:
     """A host aggregate.
 
     :ivar name: its name
@@ -215,7 +215,7 @@ class Aggregate:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Flavor:
+class FlavorEntry:
     """A flavor.
 
     :ivar name: its name
@@ -236,7 +236,7 @@ class Flavor:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
+class NetworkEntry:
     """A network.
 
     :ivar name: its name
@@ -255,7 +255,7 @@ class Network:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SecurityGroup:
+class SecurityGroupEntry:
     """A security group.
 
     :ivar ingress: its ingress rules
@@ -305,11 +305,11 @@ class WhatIf:
     options: Mapping[str, Mapping[str, ty.Any]] = dataclasses.field(
         default_factory=dict)
     filters: tuple[values.Name, ...] | None = None
-    flavors: Mapping[str, Flavor] = dataclasses.field(default_factory=dict)
+    flavors: Mapping[str, FlavorEntry] = dataclasses.field(default_factory=dict)
     images: Mapping[str, Mapping[str, values.Scalar]] = dataclasses.field(
         default_factory=dict)
-    networks: Mapping[str, Network] = dataclasses.field(default_factory=dict)
-    security_groups: Mapping[str, SecurityGroup] = dataclasses.field(
+    networks: Mapping[str, NetworkEntry] = dataclasses.field(default_factory=dict)
+    security_groups: Mapping[str, SecurityGroupEntry] = dataclasses.field(
         default_factory=dict)
     server_groups: Mapping[str, ServerGroup] = dataclasses.field(
         default_factory=dict)
@@ -318,7 +318,7 @@ class WhatIf:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Cloud(WhatIf):
+class CloudFile(WhatIf):
     """The contents of a cloud file.
 
     :ivar pci_in_placement: whether Placement tracks PCI devices, or None
@@ -331,11 +331,11 @@ class Cloud(WhatIf):
     :ivar groups: hosts, with all that was worked out
     """
 
-    flavors: ty.Annotated[Mapping[str, Flavor], values.SOME_KEYS]
+    flavors: ty.Annotated[Mapping[str, FlavorEntry], values.SOME_KEYS]
     pci_in_placement: bool | None = None
     pci_aliases: Mapping[str, PCIAlias] | None = None
     hosts: ty.Annotated[tuple[HostGroup, ...], values.SOME_ITEMS]
-    aggregates: tuple[Aggregate, ...] = ()
+    aggregates: tuple[AggregateEntry, ...] = ()
     network_service: ty.Literal['ovs', 'ovn', 'none'] | None = None
 
     groups: tuple[HostGroup, ...] = schema.worked_out(())

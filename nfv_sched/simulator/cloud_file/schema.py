@@ -68,7 +68,7 @@ class _Source(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rule:
+class SchemaRule:
     """Keywords of JSON schema for a value besides its type.
 
     Made by :func:`rule`.
@@ -79,9 +79,9 @@ class Rule:
     keywords: tuple[tuple[str, ty.Any], ...]
 
 
-def rule(**keywords: ty.Any) -> Rule:
+def rule(**keywords: ty.Any) -> SchemaRule:
     """Annotation with keywords of JSON schema, such as ``minimum``."""
-    return Rule(tuple(keywords.items()))
+    return SchemaRule(tuple(keywords.items()))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class AsItIs:
     :ivar rule: all that is checked
     """
 
-    rule: Rule
+    rule: SchemaRule
 
 
 #: Annotation of a list for which a single item may be written instead.
@@ -193,7 +193,7 @@ def of(hint: ty.Any) -> dict[str, ty.Any]:
     if ONE_OR_MORE in marks:
         found = _either(found['items'], found)
     for mark in marks:
-        if isinstance(mark, Rule):
+        if isinstance(mark, SchemaRule):
             found |= dict(mark.keywords)
     return found
 

@@ -41,7 +41,7 @@ def read(path: str) -> str:
         if file.is_dir():
             raise problems.InputError([f'{path}: is a directory, not a file'])
         raw = files.read(path)
-    except files.LimitError as e:
+    except files.FileLimitError as e:
         raise problems.InputError([f'{path}: {e}'])
     except (OSError, ValueError, EOFError, zlib.error) as e:
         reason = e.strerror if isinstance(e, OSError) else str(e)
@@ -82,7 +82,7 @@ class _MarkedLoader(yaml.SafeLoader):
         self._count(1)
         self._depth += 1
         if self._depth > files.MAX_DEPTH:
-            raise files.LimitError(
+            raise files.FileLimitError(
                 f'nested too deeply: more than {files.MAX_DEPTH} levels')
         node = super().compose_node(parent, index)
         self._depth -= 1
@@ -107,7 +107,7 @@ class _MarkedLoader(yaml.SafeLoader):
                 None, None, 'an alias that contains itself', node.start_mark)
         above = (*above, node)
         if len(above) > files.MAX_DEPTH:
-            raise files.LimitError(
+            raise files.FileLimitError(
                 f'nested too deeply: more than {files.MAX_DEPTH} levels')
         if isinstance(node, yaml.SequenceNode):
             return [self._build(item, (*path, i), marks, above)
@@ -161,7 +161,7 @@ class _MarkedLoader(yaml.SafeLoader):
 
     def _scalar(self, node):
         if len(node.value) > files.MAX_TEXT:
-            raise files.LimitError(
+            raise files.FileLimitError(
                 f'has a text of more than {files.MAX_TEXT} characters')
         if node.tag in _NUMBERS and len(node.value) > files.MAX_DIGITS:
             raise yaml.constructor.ConstructorError(
@@ -207,7 +207,7 @@ def parse(text: str, path: str) -> tuple[ty.Any, dict[problems.Path, int]]:
         raise problems.InputError([
             f'{path}:{line}: not text: the character #x{e.character:04x} is '
             'not allowed in YAML'])
-    except files.LimitError as e:
+    except files.FileLimitError as e:
         raise problems.InputError([f'{path}: {e}'])
     except (yaml.YAMLError, ValueError, OverflowError) as e:
         raise problems.InputError([f'{path}: not valid YAML: '

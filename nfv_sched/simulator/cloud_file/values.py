@@ -151,7 +151,7 @@ def parse_device_node(value: str) -> int | None:
     raise ValueError(f'{value!r} is neither a NUMA node nor none')
 
 
-def within(least: int, most: int) -> schema.Rule:
+def within(least: int, most: int) -> schema.SchemaRule:
     """Annotation with the bounds of a number.
 
     :param least: lowest value

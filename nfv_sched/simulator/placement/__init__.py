@@ -6,14 +6,14 @@ from nfv_sched.simulator.placement import queries
 from nfv_sched.simulator.placement import resource_provider
 
 Allocations = model.Allocations
-Inventory = resource_provider.Inventory
-Placement = model.Placement
-Provider = resource_provider.Provider
+Inventory = resource_provider.ProviderInventory
+Placement = model.PlacementModel
+Provider = resource_provider.ResourceProvider
 STANDARD_CLASSES = model.STANDARD_CLASSES
 STANDARD_TRAITS = model.STANDARD_TRAITS
 
 Query = queries.Query
-Unknown = queries.Unknown
+Unknown = queries.UnknownName
 allocations_of = model.allocations_of
 ignorance = queries.ignorance
 refusal = queries.refusal

@@ -33,10 +33,10 @@ from nfv_sched.simulator.placement import resource_provider
 from nfv_sched.simulator.placement import sentences
 from nfv_sched import text as words
 
-Inventory = resource_provider.Inventory
-Provider = resource_provider.Provider
+Inventory = resource_provider.ProviderInventory
+Provider = resource_provider.ResourceProvider
 Query = queries.Query
-Unknown = queries.Unknown
+Unknown = queries.UnknownName
 
 #: UUID of a provider -> resource class -> amount.
 Allocations = Mapping[str, Mapping[str, int]]
@@ -59,7 +59,7 @@ def allocations_of(candidate: Mapping[str, ty.Any]) -> dict[
             in candidate['allocations'].items()}
 
 
-class Placement:
+class PlacementModel:
     """The resource providers and allocations.
 
     The methods that Nova's scheduler calls have the names and parameters of
@@ -168,14 +168,14 @@ class Placement:
         if not of_consumer:
             self._allocations.pop(consumer, None)
 
-    def copy(self, root: str) -> 'Placement':
+    def copy(self, root: str) -> 'PlacementModel':
         """Return a model of one compute node, with what is used there.
 
         It has no allocations, and changes of it are none of this model.
 
         :param root: UUID of the compute node
         """
-        copy = Placement()
+        copy = PlacementModel()
         for provider in self.tree(root):
             copy.add(dataclasses.replace(provider))
         return copy
@@ -374,28 +374,28 @@ class Placement:
         missing = [each for tree in self._trees.values()
                    if (each := _first_missing(tree, query))]
         elsewhere = [each for each in missing
-                     if each.kind is not requirements.Kind.TREE]
-        alike: dict[str, list[requirements.Missing]] = {}
+                     if each.kind is not requirements.RequirementKind.TREE]
+        alike: dict[str, list[requirements.UnmetRequirement]] = {}
         for each in elsewhere or missing:
             alike.setdefault(sentences.clause(each), []).append(each)
         parts = []
         for clause, same in alike.items():
             text = f'{words.count(len(same), "host")} {clause}'
-            if same[0].kind is requirements.Kind.RESOURCE:
+            if same[0].kind is requirements.RequirementKind.RESOURCE:
                 text += f' (most free: {max(each.free for each in same)})'
             parts.append(text)
         return ', '.join(parts)
 
 
 def _missing_of_host(tree: requirements.Tree,
-                     query: Query) -> list[requirements.Missing]:
+                     query: Query) -> list[requirements.UnmetRequirement]:
     """Return what a host misses, whichever providers were chosen."""
     return [missing for requirement in query.host_requirements
             if (missing := requirement.missing(tree)) is not None]
 
 
 def _first_missing(tree: requirements.Tree,
-                   query: Query) -> requirements.Missing | None:
+                   query: Query) -> requirements.UnmetRequirement | None:
     """Return what of all that a host misses stands for the rest."""
     return min(_missing_of_host(tree, query), key=lambda each: each.kind,
                default=None) or query.choice.missing(tree)

@@ -232,7 +232,7 @@ def _reduced(amounts: Mapping[str, int],
     return reduced
 
 
-class Unknown(ty.NamedTuple):
+class UnknownName(ty.NamedTuple):
     """A name that Placement does not know.
 
     :ivar kind: ``trait`` or ``resource class``
@@ -245,12 +245,12 @@ class Unknown(ty.NamedTuple):
         return f'{self.kind} {self.name}'
 
 
-def refusal(unknown: Iterable[Unknown]) -> str:
+def refusal(unknown: Iterable[UnknownName]) -> str:
     """Return why Placement refuses a query, for people."""
     return ('Placement refuses the request, so that Nova takes no host: it '
             f'{ignorance(unknown)}')
 
 
-def ignorance(unknown: Iterable[Unknown]) -> str:
+def ignorance(unknown: Iterable[UnknownName]) -> str:
     """Return which names Placement does not know, for people."""
     return f'knows no {" and no ".join(map(str, unknown))}'

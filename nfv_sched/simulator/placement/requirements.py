@@ -18,12 +18,12 @@ import typing as ty
 
 from nfv_sched.simulator.placement import resource_provider
 
-Tree = Sequence[resource_provider.Provider]
+Tree = Sequence[resource_provider.ResourceProvider]
 #: Resource classes with amounts; can be a part of a dictionary's key.
 Amounts = tuple[tuple[str, int], ...]
 
 
-class Kind(enum.IntEnum):
+class RequirementKind(enum.IntEnum):
     """Kind of a requirement.
 
     If a host misses several and one stands for all, it is the lowest.
@@ -42,7 +42,7 @@ class Kind(enum.IntEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Missing:
+class UnmetRequirement:
     """What a host misses of a requirement.
 
     :ivar names: the trait, the resource class, the UUID of the compute node
@@ -56,7 +56,7 @@ class Missing:
     :ivar at_once: whether the units of any of them allow such an amount
     """
 
-    kind: Kind
+    kind: RequirementKind
     names: tuple[str, ...]
     needed: Amounts = ()
     forbidden: tuple[str, ...] = ()
@@ -80,10 +80,10 @@ class Requirement(ty.Protocol):
     """One thing that a query requires."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> RequirementKind:
         """The kind of the requirement."""
 
-    def missing(self, tree: Tree) -> Missing | None:
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
         """Return what a tree misses; None if it meets the requirement."""
 
 
@@ -99,12 +99,12 @@ class TreeRequirement:
     """One compute node, by its UUID."""
 
     uuid: str
-    kind: ty.ClassVar[Kind] = Kind.TREE
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.TREE
 
-    def missing(self, tree: Tree) -> Missing | None:
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
         if tree[0].uuid == self.uuid:
             return None
-        return Missing(self.kind, (self.uuid,))
+        return UnmetRequirement(self.kind, (self.uuid,))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,14 +121,14 @@ class TraitRequirement:
     trait: str
     classes: frozenset[str] = frozenset()
     of_root: bool = False
-    kind: ty.ClassVar[Kind] = Kind.TRAIT
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.TRAIT
 
-    def missing(self, tree: Tree) -> Missing | None:
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
         if self.trait in tree[0].traits or not self.of_root and any(
                 self.trait in each.traits for name in self.classes
                 for each in _nested(tree, name)):
             return None
-        return Missing(self.kind, (self.trait,))
+        return UnmetRequirement(self.kind, (self.trait,))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -145,9 +145,9 @@ class ForbiddenTraitRequirement:
     classes: frozenset[str] = frozenset()
     forbidden: frozenset[str] = frozenset()
     of_root: bool = False
-    kind: ty.ClassVar[Kind] = Kind.FORBIDDEN_TRAIT
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.FORBIDDEN_TRAIT
 
-    def missing(self, tree: Tree) -> Missing | None:
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
         elsewhere: list[Tree] = []
         if not self.of_root and len(tree) > 1:
             elsewhere = [givers for name in self.classes
@@ -156,10 +156,10 @@ class ForbiddenTraitRequirement:
         if root_gives and self.trait in tree[0].traits or any(
                 self.trait in self._nearest(givers).traits
                 for givers in elsewhere):
-            return Missing(self.kind, (self.trait,))
+            return UnmetRequirement(self.kind, (self.trait,))
         return None
 
-    def _nearest(self, givers: Tree) -> resource_provider.Provider:
+    def _nearest(self, givers: Tree) -> resource_provider.ResourceProvider:
         """Return the provider with the fewest forbidden traits."""
         return min(givers, key=lambda each: len(self.forbidden & each.traits))
 
@@ -169,12 +169,12 @@ class AggregateRequirement:
     """One of some aggregates, by their UUIDs."""
 
     aggregates: frozenset[str]
-    kind: ty.ClassVar[Kind] = Kind.AGGREGATE
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.AGGREGATE
 
-    def missing(self, tree: Tree) -> Missing | None:
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
         if self.aggregates & tree[0].aggregates:
             return None
-        return Missing(self.kind, tuple(sorted(self.aggregates)))
+        return UnmetRequirement(self.kind, tuple(sorted(self.aggregates)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -182,13 +182,13 @@ class ForbiddenAggregateRequirement:
     """None of some aggregates, by their UUIDs."""
 
     aggregates: frozenset[str]
-    kind: ty.ClassVar[Kind] = Kind.FORBIDDEN_AGGREGATE
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.FORBIDDEN_AGGREGATE
 
-    def missing(self, tree: Tree) -> Missing | None:
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
         present = self.aggregates & tree[0].aggregates
         if not present:
             return None
-        return Missing(self.kind, tuple(sorted(present)))
+        return UnmetRequirement(self.kind, tuple(sorted(present)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -203,9 +203,9 @@ class ResourceRequirement:
     resource_class: str
     amount: int
     forbidden: frozenset[str] = frozenset()
-    kind: ty.ClassVar[Kind] = Kind.RESOURCE
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.RESOURCE
 
-    def missing(self, tree: Tree) -> Missing | None:
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
         name, needed = self.resource_class, {self.resource_class: self.amount}
         givers: Tree = tree[:1]
         if name not in tree[0].inventories:
@@ -219,7 +219,7 @@ class ResourceRequirement:
         fitting = [each for each in givers
                    if each.inventories[name].allows(self.amount)]
         free = [max(0, each.free(name)) for each in fitting or givers]
-        return Missing(
+        return UnmetRequirement(
             self.kind, (name,), ((name, self.amount),),
             providers=len(givers), free=max(free, default=0), total=sum(free),
             at_once=bool(fitting) or not givers)
@@ -241,7 +241,7 @@ class GroupRequirement:
     forbidden: frozenset[str]
     parts: tuple[Requirement, ...]
     suffixes: tuple[str, ...] = ('',)
-    kind: ty.ClassVar[Kind] = Kind.GROUP
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.GROUP
 
     @classmethod
     def of(cls, amounts: Mapping[str, int], required: Collection[str] = (),
@@ -255,16 +255,16 @@ class GroupRequirement:
              *itertools.starmap(ResourceRequirement, amounts.items())),
             (suffix,))
 
-    def met_by(self, provider: resource_provider.Provider) -> bool:
+    def met_by(self, provider: resource_provider.ResourceProvider) -> bool:
         """Return whether a provider alone can give the group."""
         alone = (provider,)
         return not any(part.missing(alone) for part in self.parts)
 
-    def missing(self, tree: Tree) -> Missing | None:
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
         if any(map(self.met_by, tree)):
             return None
-        return Missing(self.kind, tuple(sorted(self.traits)), self.amounts,
-                       tuple(sorted(self.forbidden)))
+        return UnmetRequirement(self.kind, tuple(sorted(self.traits)), self.amounts,
+                                tuple(sorted(self.forbidden)))
 
 
 class Shares(ty.NamedTuple):
@@ -299,7 +299,7 @@ class ChoiceRequirement:
     forbidden: frozenset[str]
     groups: tuple[GroupRequirement, ...]
     isolated: bool
-    kind: ty.ClassVar[Kind] = Kind.CHOICE
+    kind: ty.ClassVar[RequirementKind] = RequirementKind.CHOICE
 
     def shares(self, tree: Tree) -> Shares:
         """Return which providers of a tree have to give what."""
@@ -315,7 +315,7 @@ class ChoiceRequirement:
                for name in elsewhere), *self.groups), len(elsewhere))
 
     def choices(self, tree: Tree) -> Iterator[tuple[
-            resource_provider.Provider, ...]]:
+            resource_provider.ResourceProvider, ...]]:
         """Yield each choice of providers for the groups of the shares."""
         own, groups, nested = self.shares(tree)
         givers = list(tree[:1]) if own else []
@@ -323,10 +323,10 @@ class ChoiceRequirement:
         if not all(able):
             return iter(())
         sums: dict[str, dict[str, int]] = {tree[0].uuid: dict(own)}
-        chosen: list[resource_provider.Provider] = []
+        chosen: list[resource_provider.ResourceProvider] = []
 
         def choose(number: int) -> Iterator[tuple[
-                resource_provider.Provider, ...]]:
+                resource_provider.ResourceProvider, ...]]:
             if nested and number == nested and not self._covered(
                     givers + chosen):
                 return
@@ -352,13 +352,13 @@ class ChoiceRequirement:
         return self.required <= set().union(
             *(provider.traits for provider in providers))
 
-    def missing(self, tree: Tree) -> Missing | None:
+    def missing(self, tree: Tree) -> UnmetRequirement | None:
         if next(self.choices(tree), None) is not None:
             return None
         needed: dict[str, int] = {}
         for group in self.shares(tree).groups:
             resource_provider.add(needed, group.amounts)
-        return Missing(
+        return UnmetRequirement(
             self.kind, _union(group.traits for group in self.groups),
             tuple(needed.items()),
             _union(group.forbidden for group in self.groups))

@@ -11,7 +11,7 @@ import typing as ty
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Inventory:
+class ProviderInventory:
     """The inventory of one resource class of a provider.
 
     :ivar reserved: part of the total that cannot be allocated
@@ -43,10 +43,10 @@ class Inventory:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Provider:
+class ResourceProvider:
     """A resource provider.
 
-    Only its :class:`~nfv_sched.simulator.placement.model.Placement` changes
+    Only its :class:`~nfv_sched.simulator.placement.model.PlacementModel` changes
     what is used of it.
 
     :ivar inventories: by resource class
@@ -59,7 +59,7 @@ class Provider:
 
     uuid: str
     name: str
-    inventories: Mapping[str, Inventory]
+    inventories: Mapping[str, ProviderInventory]
     traits: Set[str]
     aggregates: Set[str] = frozenset()
     used: Mapping[str, int] = dataclasses.field(default_factory=dict)

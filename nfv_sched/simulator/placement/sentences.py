@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from nfv_sched.simulator.placement import requirements
 
-Kind = requirements.Kind
+Kind = requirements.RequirementKind
 
 _CHOICE = 'a choice of devices for all of them'
 
@@ -53,7 +53,7 @@ def title(requirement: requirements.Requirement,
     return _CHOICE
 
 
-def lack(missing: requirements.Missing, names: Mapping[str, str]) -> str:
+def lack(missing: requirements.UnmetRequirement, names: Mapping[str, str]) -> str:
     """Return what a host misses, as ``explain`` says it of the host.
 
     :param names: names of aggregates and hosts by UUID
@@ -83,7 +83,7 @@ def lack(missing: requirements.Missing, names: Mapping[str, str]) -> str:
     return _CHOICE
 
 
-def clause(missing: requirements.Missing) -> str:
+def clause(missing: requirements.UnmetRequirement) -> str:
     """Return what hosts miss, to be read after their number."""
     match missing.kind:
         case Kind.TREE:
@@ -103,7 +103,7 @@ def clause(missing: requirements.Missing) -> str:
     return f'without devices that together give {_demand(missing)}'
 
 
-def shortage(missing: requirements.Missing) -> str:
+def shortage(missing: requirements.UnmetRequirement) -> str:
     """Return what one more server misses on a host, for ``capacity``."""
     match missing.kind:
         case Kind.AGGREGATE:
@@ -122,7 +122,7 @@ def shortage(missing: requirements.Missing) -> str:
     return clause(missing)
 
 
-def _demand(missing: requirements.Missing) -> str:
+def _demand(missing: requirements.UnmetRequirement) -> str:
     return demand(missing.needed, missing.names, missing.forbidden)
 
 

@@ -21,14 +21,14 @@ from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
 
-def boot(state: states.State, server: servers.Server,
+def boot(state: states.State, server: servers.SimulatedServer,
          step: actions.Boot) -> None:
     """Boot a server."""
     boot_as(state, server, request.wanted(state, step))
 
 
-def boot_as(state: states.State, server: servers.Server,
-            wanted: request.Wanted) -> None:
+def boot_as(state: states.State, server: servers.SimulatedServer,
+            wanted: request.BootRequest) -> None:
     """Boot a server that no step describes."""
     request.create(state, server, wanted)
     spec = server.spec.obj_clone()
@@ -38,7 +38,7 @@ def boot_as(state: states.State, server: servers.Server,
 
 
 def boot_together(state: states.State,
-                  step: actions.Boot) -> Iterator[servers.Server]:
+                  step: actions.Boot) -> Iterator[servers.SimulatedServer]:
     """Boot several servers with one request.
 
     The scheduler finds hosts for all of them or for none; a claim can then
@@ -48,7 +48,7 @@ def boot_together(state: states.State,
     :param step: the boot
     :returns: generator of the servers, each when it is booted or refused
     """
-    booted = [servers.Server(name, step.flavor) for name in step.targets]
+    booted = [servers.SimulatedServer(name, step.flavor) for name in step.targets]
     state.servers.update((server.name, server) for server in booted)
     state.notes = []
     try:

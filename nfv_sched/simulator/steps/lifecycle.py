@@ -24,7 +24,7 @@ from nfv_sched.simulator import state as states
 from nfv_sched.simulator.steps import moves
 
 
-def shelve(state: states.State, server: servers.Server,
+def shelve(state: states.State, server: servers.SimulatedServer,
            step: actions.Shelve) -> None:
     """Shelve and offload a server."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.PAUSED,
@@ -41,7 +41,7 @@ def shelve(state: states.State, server: servers.Server,
     server.status = servers.SHELVED
 
 
-def unshelve(state: states.State, server: servers.Server,
+def unshelve(state: states.State, server: servers.SimulatedServer,
              step: actions.Unshelve) -> None:
     """Unshelve a server."""
     conductor.needs(server, servers.SHELVED)
@@ -50,7 +50,7 @@ def unshelve(state: states.State, server: servers.Server,
     conductor.claim(state, server, spec, selections[:1])
 
 
-def rebuild(state: states.State, server: servers.Server,
+def rebuild(state: states.State, server: servers.SimulatedServer,
             step: actions.Rebuild) -> None:
     """Rebuild a server, perhaps with another image."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.ERROR)
@@ -78,7 +78,7 @@ def rebuild(state: states.State, server: servers.Server,
     server.image = state.image_texts(step.image)
 
 
-def delete(state: states.State, server: servers.Server,
+def delete(state: states.State, server: servers.SimulatedServer,
            step: actions.Delete) -> None:
     """Delete a server."""
     if server.pending is not None:
@@ -87,7 +87,7 @@ def delete(state: states.State, server: servers.Server,
     server.status = servers.DELETED
 
 
-def remove(state: states.State, server: servers.Server) -> None:
+def remove(state: states.State, server: servers.SimulatedServer) -> None:
     """Give back all that a server has, as it is deleted.
 
     :param state: the cloud

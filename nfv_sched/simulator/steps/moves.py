@@ -24,7 +24,7 @@ from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
 
-def cold_migrate(state: states.State, server: servers.Server,
+def cold_migrate(state: states.State, server: servers.SimulatedServer,
                  step: actions.ColdMigrate) -> None:
     """Cold-migrate a server."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED)
@@ -32,7 +32,7 @@ def cold_migrate(state: states.State, server: servers.Server,
           'migration', [server.host.name])
 
 
-def resize(state: states.State, server: servers.Server,
+def resize(state: states.State, server: servers.SimulatedServer,
            step: actions.Resize) -> None:
     """Resize a server."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED)
@@ -43,7 +43,7 @@ def resize(state: states.State, server: servers.Server,
     _move(state, server, step, flavor, step.flavor, 'resize', ignore)
 
 
-def _move(state: states.State, server: servers.Server,
+def _move(state: states.State, server: servers.SimulatedServer,
           step: actions.ColdMigrate | actions.Resize,
           flavor: objects.Flavor, flavor_name: str, kind: str,
           ignore: Sequence[str]) -> None:
@@ -92,7 +92,7 @@ def _move(state: states.State, server: servers.Server,
         confirm(state, server, step)
 
 
-def _pending(server: servers.Server) -> servers.Pending:
+def _pending(server: servers.SimulatedServer) -> servers.Pending:
     """The move of a server that is not confirmed yet.
 
     :raises Refused: if there is none, or a snapshot does not say it
@@ -104,7 +104,7 @@ def _pending(server: servers.Server) -> servers.Pending:
     return server.pending
 
 
-def confirm(state: states.State, server: servers.Server,
+def confirm(state: states.State, server: servers.SimulatedServer,
             step: actions.Step) -> None:
     """Confirm a resize or cold migration."""
     pending = _pending(server)
@@ -116,7 +116,7 @@ def confirm(state: states.State, server: servers.Server,
     server.status = pending.status
 
 
-def revert(state: states.State, server: servers.Server,
+def revert(state: states.State, server: servers.SimulatedServer,
            step: actions.Step) -> None:
     """Revert a resize or cold migration."""
     pending = _pending(server)
@@ -132,7 +132,7 @@ def revert(state: states.State, server: servers.Server,
                      pending.status)
 
 
-def live_migrate(state: states.State, server: servers.Server,
+def live_migrate(state: states.State, server: servers.SimulatedServer,
                  step: actions.LiveMigrate) -> None:
     """Live-migrate a server."""
     conductor.needs(server, servers.ACTIVE, servers.PAUSED)

@@ -22,7 +22,7 @@ from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
 
-def evacuate(state: states.State, server: servers.Server,
+def evacuate(state: states.State, server: servers.SimulatedServer,
              step: actions.Evacuate) -> None:
     """Evacuate a server from its host, which is down from now on."""
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.ERROR)
@@ -43,7 +43,7 @@ def evacuate(state: states.State, server: servers.Server,
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class ServerLocation:
     """Where a server is, and what it has there.
 
     :ivar host: its host
@@ -52,11 +52,11 @@ class Place:
     """
 
     host: compute.ComputeHost
-    claimed: compute.Claimed
+    claimed: compute.ServerClaim
     status: str
 
     @classmethod
-    def of(cls, server: servers.Server) -> 'Place':
+    def of(cls, server: servers.SimulatedServer) -> 'ServerLocation':
         """Where a server is.
 
         :param server: the server, on a host
@@ -64,7 +64,7 @@ class Place:
         return cls(server.host, server.claimed, server.status)
 
 
-def undo(state: states.State, server: servers.Server, before: Place) -> None:
+def undo(state: states.State, server: servers.SimulatedServer, before: ServerLocation) -> None:
     """Put a server back as if it had not been evacuated.
 
     Its old host is not started.

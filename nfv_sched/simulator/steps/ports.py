@@ -22,7 +22,7 @@ from nfv_sched.simulator import servers
 from nfv_sched.simulator import state as states
 
 
-def attach(state: states.State, server: servers.Server,
+def attach(state: states.State, server: servers.SimulatedServer,
            step: actions.Attach) -> None:
     """Attach ports to a server."""
     _plug(server, server.ports + request.ports_of(
@@ -31,7 +31,7 @@ def attach(state: states.State, server: servers.Server,
         server.ports))
 
 
-def detach(state: states.State, server: servers.Server,
+def detach(state: states.State, server: servers.SimulatedServer,
            step: actions.Detach) -> None:
     """Detach the latest ports of a server on a network."""
     _check(server)
@@ -48,11 +48,11 @@ def detach(state: states.State, server: servers.Server,
                    if port not in gone])
 
 
-def _check(server: servers.Server) -> None:
+def _check(server: servers.SimulatedServer) -> None:
     conductor.needs(server, servers.ACTIVE, servers.STOPPED, servers.PAUSED)
 
 
-def _plug(server: servers.Server, ports: list[network.Port]) -> None:
+def _plug(server: servers.SimulatedServer, ports: list[network.SimulatedPort]) -> None:
     """Set the ports of a server; Nova does not ask the scheduler for this."""
     _check(server)
     conductor.needs_service(server.host)

@@ -171,7 +171,7 @@ class PageTest(_BrowserTest):
     def test_facts_titles(self):
         """Each of these CPUs is told."""
         self.show(CLOUDS['facts'], facts=FACTS['facts'])
-        other = values.State.OTHER
+        other = values.CPUState.OTHER
         titles = self.run_script(
             '[...document.querySelectorAll(".n title")].map('
             'title => title.textContent)')

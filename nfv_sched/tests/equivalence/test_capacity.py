@@ -56,7 +56,7 @@ def wanted(spec):
     """The guest of a request, as the enabled filters decide about it."""
     note = nfv_request.note_of(spec)
     request = note.read(spec)
-    return room.Wanted(
+    return room.GuestRequest(
         request, terms.deciding(note, request),
         terms.limits_claim(note, request), terms.settings(note).sorting)
 
@@ -192,7 +192,7 @@ class TestStockCapacity(CapacityTestCase):
                 limits.network_metadata = network
             counter = room.Counter(wanted(
                 strategies.request_spec(guest, network)))
-            view = room.Room(topology.host_topology(strategies.clone(host)))
+            view = room.FreeResources(topology.host_topology(strategies.clone(host)))
             counted = counter.count(
                 view, fit.ratios(cpu_ratio, ram_ratio), LIMIT)
             self.assert_counts(
@@ -257,7 +257,7 @@ class TestDeviceCapacity(CapacityTestCase):
             tracker = self.tracker(host, devices)
             counter = room.Counter(wanted(
                 strategies.request_spec(guest, pci=requests)))
-            view = room.Room(
+            view = room.FreeResources(
                 topology.host_topology(strategies.clone(host)),
                 pci_pools.PCIPools.read(tracker.stats.pools))
             counted = counter.count(view, fit.ratios(4.0, 1.5), LIMIT)
@@ -354,7 +354,7 @@ class TestPolicyCapacity(CapacityTestCase):
                     view, ratio, functools.partial(
                         self.limit, data['per_core']))
             counted = room.Counter(guest).count(
-                room.Room(view, pci_pools.PCIPools.read(tracker.stats.pools)),
+                room.FreeResources(view, pci_pools.PCIPools.read(tracker.stats.pools)),
                 fit.ratios(ratio, 1.5), LIMIT)
             seen['contradictions'] += guest.request.error is not None
             if case.guest is None and counted.fits == LIMIT:

@@ -233,9 +233,9 @@ class TestClouds(base.TestCase):
         booted = []
         try:
             while True:
-                server = servers.Server(f'vm-{len(booted)}', flavor)
+                server = servers.SimulatedServer(f'vm-{len(booted)}', flavor)
                 state.servers[server.name] = server
-                boot.boot_as(state, server, request.Wanted(
+                boot.boot_as(state, server, request.BootRequest(
                     flavor=state.flavors[flavor],
                     image=nova_api.image_meta({}), ports=plugs))
                 booted.append(server)

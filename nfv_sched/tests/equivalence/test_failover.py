@@ -65,13 +65,13 @@ class TestFailover(base.TestCase):
 
     def test_same_guests_are_stranded(self):
         seen = dict.fromkeys(('losses', 'guests', 'stranded', 'sure'), 0)
-        tried = failover.Check.tried
+        tried = failover.FailoverAnalysis.tried
 
         def counted(self, guests, lost):
             seen['sure'] += not guests
             return tried(self, guests, lost)
 
-        self.patch(failover.Check, 'tried', counted)
+        self.patch(failover.FailoverAnalysis, 'tried', counted)
 
         @hypothesis.settings(
             test_stock.SETTINGS, max_examples=max(6, test_stock.CASES // 20))

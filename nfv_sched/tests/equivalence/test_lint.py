@@ -190,7 +190,7 @@ class TestLint(base.TestCase):
 
         def check_one(flavor, alone, on_hosts, state):
             nova_flavor = states.nova_flavor(1, flavor)
-            placed = not course.run(state, request.Wanted(
+            placed = not course.run(state, request.BootRequest(
                 flavor=nova_flavor, image=nova_api.image_meta({}))).reason
             seen['flavors'] += 1
             seen['placed'] += placed

@@ -288,8 +288,8 @@ class TestDevices(test_capacity.CapacityTestCase):
             tracker.stats.populate_pools_metadata_from_assigned_devices()
             nova, servers = first, []
             _pools, addresses = pools_of(tracker)
-            host = room.Room(topology.host_topology(first),
-                             pci_pools.PCIPools.read(tracker.stats.pools))
+            host = room.FreeResources(topology.host_topology(first),
+                                      pci_pools.PCIPools.read(tracker.stats.pools))
             seen['hosts'] += 1
             seen['in Placement'] += bool(in_placement and devices)
             for step in range(data.draw(st.integers(2, STEPS))):
@@ -308,7 +308,7 @@ class TestDevices(test_capacity.CapacityTestCase):
                         if device.address == address], instance)
                     if claimed is not None:
                         nova = tracked(nova, [claimed], -1)
-                    host = room.Room(
+                    host = room.FreeResources(
                         occupancy.give_back(host.host, placed.shares),
                         host.devices.give_back(placed.devices))
                     seen['given back'] += 1

@@ -227,7 +227,7 @@ class TestDevices(base.TestCase):
                 expected = self._nova(
                     pci_stats, requests, mapping,
                     [host.cells[position].id for position in chosen])
-                devices = pci.Devices(known, mapping)
+                devices = pci.CandidateDevices(known, mapping)
                 mask = sum(1 << position for position in chosen)
                 served = devices.serve(mask)
                 self.assertEqual(

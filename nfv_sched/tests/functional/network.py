@@ -109,7 +109,7 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
                    neutron_first_fetch_timeout=20.0, **self.limits,
                    group='nfv_sched')
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron.Refresher.FIRST_PAUSE', 3600.0))
+            'nfv_sched.network.neutron.NeutronRefresher.FIRST_PAUSE', 3600.0))
         self.addCleanup(process.STATE.reset)
 
     def setUp(self):

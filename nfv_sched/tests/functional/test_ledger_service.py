@@ -1247,7 +1247,7 @@ class RaceTest(LedgerTestCase):
             for thread in threads:
                 thread.join()
             for result in results:
-                self.assertIsInstance(result, publisher.Round, result)
+                self.assertIsInstance(result, publisher.RoundReport, result)
                 self.assertFalse(result.failed, result)
             self.assertEqual(
                 [(ports, 2), (ports, 3), (ports, 4)],

@@ -278,8 +278,8 @@ class SimulatorTest(PlacementTestCase):
                      'full', 'moved', 'evacuated', 'released', 'undone',
                      'several missing', 'found without it', 'free', 'units'):
             self.assertGreater(self.seen[name], CASES // 10, self.seen)
-        for kind in requirements.Kind:
-            if kind is not requirements.Kind.CHOICE:
+        for kind in requirements.RequirementKind:
+            if kind is not requirements.RequirementKind.CHOICE:
                 self.assertGreaterEqual(
                     self.seen[kind], CASES // 10, self.seen)
 
@@ -501,7 +501,7 @@ class SimulatorTest(PlacementTestCase):
             if relaxed.amounts and is_met(relaxed, tree):
                 self.assertIn(root, self.roots_of(pairs_of(relaxed)), context)
                 self.seen['found without it'] += 1
-            if (missing.kind is requirements.Kind.RESOURCE
+            if (missing.kind is requirements.RequirementKind.RESOURCE
                     and missing.at_once):
                 self.check_free(query, missing, root, context)
 

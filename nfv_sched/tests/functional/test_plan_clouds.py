@@ -28,7 +28,7 @@ CLOUDS = int(os.environ.get('NFV_SCHED_PLAN_CLOUDS', 1))
 SEED = int(os.environ.get('NFV_SCHED_PLAN_SEED', 0))
 _GUESTS = 9
 #: Lacks that are a plan's own: Nova would make such a move.
-_OWN = frozenset({lacks.Kind.POLICIES})
+_OWN = frozenset({lacks.LackKind.POLICIES})
 
 
 class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):

@@ -63,7 +63,7 @@ class PortsTest(WithoutNeutronTestCase):
         self.assertIsNone(physical)
         self.assertNotIn(None, (plain, bare))
         self.assertFalse(plan.exact)
-        self.assertIn(gap.Kind.NEUTRON, [each.kind for each in plan.gaps])
+        self.assertIn(gap.GapKind.NEUTRON, [each.kind for each in plan.gaps])
         self.carry_out(plan, servers)
 
     def test_failover(self):

@@ -84,7 +84,7 @@ class ProbeTest(base.TestCase):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             app = cli.NFVSched()
-            app.command_manager.add_command('ledger probe', command.Probe)
+            app.command_manager.add_command('ledger probe', command.ProbeLedger)
             code = app.run(['ledger', 'probe', '--config-file', self.conf,
                             *args])
         self.assertNotIn('Traceback', err.getvalue())

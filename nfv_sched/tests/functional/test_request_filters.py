@@ -41,7 +41,7 @@ class AggregatesTest(test.TestCase):
                 self.context, name=f'a{number}',
                 uuid=uuidutils.generate_uuid(), metadata=metadata)
             made.create()
-            found.append(nova_api.Aggregate(made.uuid, metadata))
+            found.append(nova_api.FilteredAggregate(made.uuid, metadata))
         return found
 
     def answers(self):

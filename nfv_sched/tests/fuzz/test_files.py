@@ -487,7 +487,7 @@ class FilesTest(cmd_base.CommandTestCase):
                 with base.WATCH.watching(self.folder):
                     metrics.tls_context(mock.Mock(
                         **{**names, option: path}))
-            except source.UnreadError as exc:
+            except source.CloudUnreadError as exc:
                 self.assertLess(len(str(exc)), _MAX_LINE)
             self.assertEqual([], list(base.WATCH.events))
 

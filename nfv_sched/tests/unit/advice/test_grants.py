@@ -48,8 +48,8 @@ class TestGrants(base.TestCase):
 
     def binding(self, name, needed, free):
         return binding.Binding(
-            Kind.RESOURCE_CLASS, sentences.shortage(requirements.Missing(
-                requirements.Kind.RESOURCE, (name,), ((name, needed),),
+            Kind.RESOURCE_CLASS, sentences.shortage(requirements.UnmetRequirement(
+                requirements.RequirementKind.RESOURCE, (name,), ((name, needed),),
                 free=free, total=free)), name)
 
     def lacks(self, found, guests, root='root'):

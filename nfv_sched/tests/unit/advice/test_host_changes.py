@@ -43,7 +43,7 @@ class TestPosition(base.TestCase):
         counting = capacity.Counting(state, 1)
         host, = counting.hosts()
         self.position = host_changes.of_host(host, counting.placement)
-        self.guest = host_changes.Guest(counting.guest(clouds.flavor(
+        self.guest = host_changes.MovableGuest(counting.guest(clouds.flavor(
             hw__mem_page_size='1GB', memory=2048,
             pci_passthrough__alias='nic:1')))
 

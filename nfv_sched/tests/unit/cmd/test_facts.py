@@ -65,7 +65,7 @@ class FactsTest(base.TestCase):
     def refused(self, *hosts):
         """What is wrong with the folder."""
         return str(self.assertRaises(
-            source.UnreadError, self.machines, *hosts))
+            source.CloudUnreadError, self.machines, *hosts))
 
     def test_names(self):
         """With suffix or without; hosts without a file have no facts."""

@@ -123,7 +123,7 @@ class FlavorFileTest(tests_base.TestCase):
             ('[{"name": "f", "vcpus": 1, "ram": 1}, '
              '{"name": "f", "vcpus": 1, "ram": 1}]', 'several flavors'),
         ):
-            error = self.assertRaises(source.UnreadError, self.read, content)
+            error = self.assertRaises(source.CloudUnreadError, self.read, content)
             self.assertIn(said, str(error), content[:50])
             self.assertEqual(1, len(str(error).splitlines()))
 
@@ -139,7 +139,7 @@ class FlavorFileTest(tests_base.TestCase):
         for content in ('x', '[]', '', {'properties': {}, 'min_ram': -1},
                         {'properties': {}, 'id': '--os-auth-url=x'},
                         {'properties': {}, 'size': 'x'}):
-            self.assertRaises(source.UnreadError, flavor_file.image,
+            self.assertRaises(source.CloudUnreadError, flavor_file.image,
                               self.files.write(content))
 
     def test_image_needs(self):

@@ -35,7 +35,7 @@ class ServerTest(base.TestCase):
         self.start(self.BODY)
 
     def start(self, body, address='127.0.0.1', tls=None, **options):
-        self.server = metrics_server.Server(
+        self.server = metrics_server.MetricsServer(
             (address, 0), lambda accept: ('text/plain', body), tls, **options)
         self.server.start()
         self.addCleanup(self.server.stop)

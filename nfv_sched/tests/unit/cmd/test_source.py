@@ -80,11 +80,11 @@ class LoadTest(base.TestCase):
                 (b'\x1f\x8bodd', 'cut off or damaged'),
                 (b'\xff\xfe', ':1: not UTF-8 text')):
             error = self.assertRaises(
-                source.UnreadError, source.load, self.file(content))
+                source.CloudUnreadError, source.load, self.file(content))
             self.assertIn(wanted, str(error))
         missing = os.path.join(self.folder, 'missing')
         error = self.assertRaises(
-            source.UnreadError, source.load, missing)
+            source.CloudUnreadError, source.load, missing)
         self.assertEqual(f'{missing}: No such file or directory', str(error))
 
 
@@ -321,7 +321,7 @@ class ConfigurationTest(cmd_base.CommandTestCase):
         """Of whatever raises it."""
         for error in (
             ValueError('GET https://nova:s3cret@host:5000/v3: refused'),
-            source.UnreadError('auth_url http://nova:s3/cr@et@host is odd'),
+            source.CloudUnreadError('auth_url http://nova:s3/cr@et@host is odd'),
             cfg.ConfigFileValueError('mysql+pymysql://nova:s3cret@db/nova'),
         ):
             with fixtures.MockPatchObject(

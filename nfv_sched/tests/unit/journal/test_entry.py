@@ -35,7 +35,7 @@ def refusal(hosts=2, **more):
             entry.Pass(filter='First', hosts=2 * hosts, left=hosts),
             entry.Pass(filter='Second', hosts=hosts, left=0)),
         'reasons': tuple(
-            entry.Reason(
+            entry.RefusalReason(
                 filter=name, policy='nfv:key=strict', need='2 CPUs needed',
                 have='1 free',
                 hosts=tuple(f'{name}-{n}' for n in range(hosts)))

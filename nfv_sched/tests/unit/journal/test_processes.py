@@ -64,7 +64,7 @@ class ProcessesTest(base.TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.journal.writer.PAUSE', 0))
         self.directory = self.useFixture(fixtures.TempDir()).path
-        self.place = writer.Place(self.directory, 96 * 1024)
+        self.place = writer.JournalLocation(self.directory, 96 * 1024)
         self.addCleanup(process.STATE.reset)
 
     def start(self, target, *args):
@@ -137,7 +137,7 @@ class ProcessesTest(base.TestCase):
 
     def test_share_of_projects(self):
         """Of those that were refused before others, by several workers."""
-        self.place = writer.Place(self.directory, 2 ** 20)
+        self.place = writer.JournalLocation(self.directory, 2 ** 20)
         for number in range(3):
             worker = self.start(
                 write, self.place, f'quiet{number}', 2, f'quiet{number}')
@@ -161,7 +161,7 @@ class ProcessesTest(base.TestCase):
 
     def test_killed(self):
         """Processes that are killed leave the refusals of others."""
-        self.place = writer.Place(self.directory, 2 ** 20)
+        self.place = writer.JournalLocation(self.directory, 2 ** 20)
         worker = self.start(write, self.place, 'quiet', 2, 'quiet')
         worker.join()
         for _ in range(60):

@@ -36,8 +36,8 @@ class JournalTest(base.TestCase):
             'nfv_sched.journal.writer.PAUSE', 0))
         self.directory = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'journal')
-        self.place = writer.Place(self.directory, 2 ** 20)
-        self.journal = writer.Journal()
+        self.place = writer.JournalLocation(self.directory, 2 ** 20)
+        self.journal = writer.JournalWriter()
         self.addCleanup(self.journal.stop)
 
     def put(self, number=0, make=None, project='', **more):
@@ -125,7 +125,7 @@ class JournalTest(base.TestCase):
         self.put(1)
         self.journal_is_idle()
         self.directory += '-2'
-        self.place = writer.Place(self.directory, 2 ** 20)
+        self.place = writer.JournalLocation(self.directory, 2 ** 20)
         self.put(2)
         self.journal.stop()
         self.assertEqual(['2'], self.servers())

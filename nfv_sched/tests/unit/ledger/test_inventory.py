@@ -34,7 +34,7 @@ def host_limits(ports=20.0, physical=2, rules=100.0):
 def host_usage(guests=(), others=0, rules=0):
     """Usage by guests, (UUID, ports, rules) each, and others."""
     found = {
-        name: usage.Guest(tuple(f'{name}-{n}' for n in range(ports)), count)
+        name: usage.GuestUsage(tuple(f'{name}-{n}' for n in range(ports)), count)
         for name, ports, count in guests}
     return usage.HostUsage(
         'h1', guest_ports=sum(len(guest.ports) for guest in found.values()),
@@ -93,8 +93,8 @@ class InventoryTest(base.TestCase):
         self.assertEqual(
             {'total': 10, 'reserved': 3, 'min_unit': 1, 'max_unit': 10,
              'step_size': 1, 'allocation_ratio': 1.0},
-            ledger_inventory.Inventory(10, 3).to_placement())
-        self.assertEqual(7, ledger_inventory.Inventory(10, 3).capacity)
+            ledger_inventory.LedgerInventory(10, 3).to_placement())
+        self.assertEqual(7, ledger_inventory.LedgerInventory(10, 3).capacity)
 
     @given(st.one_of(st.just(math.inf),
                      st.floats(0.001, 1e10, allow_nan=False)),
@@ -123,7 +123,7 @@ class UpdateTest(base.TestCase):
                 for name, inventory in written.items()}, complete
 
     def test_update(self):
-        inventory = ledger_inventory.Inventory
+        inventory = ledger_inventory.LedgerInventory
         existing = {ledger_names.PORTS: inventory(20, 5)}
         for expected, wanted, can_raise in (
             (((20, 6), True), (20, 6), False),
@@ -138,7 +138,7 @@ class UpdateTest(base.TestCase):
             self.assertEqual(expected, (written[ledger_names.PORTS], complete))
 
     def test_each_class_by_itself(self):
-        inventory = ledger_inventory.Inventory
+        inventory = ledger_inventory.LedgerInventory
         self.assertEqual(
             ({ledger_names.PORTS: (20, 5), ledger_names.RULES: (100, 60),
               'VGPU': (1, 0)}, False),
@@ -150,7 +150,7 @@ class UpdateTest(base.TestCase):
                  ledger_names.RULES: inventory(100, 60)}))
 
     def test_not_published_yet(self):
-        inventory = ledger_inventory.Inventory
+        inventory = ledger_inventory.LedgerInventory
         wanted = {ledger_names.PORTS: inventory(20, 4)}
         self.assertEqual(({}, False), self.update({}, wanted))
         self.assertEqual(({ledger_names.PORTS: (20, 4)}, True),
@@ -158,9 +158,9 @@ class UpdateTest(base.TestCase):
 
     def test_ratio_changed_by_hand(self):
         """What there is room for is what Placement makes of it."""
-        existing = ledger_inventory.Inventory(20, 5).to_placement()
+        existing = ledger_inventory.LedgerInventory(20, 5).to_placement()
         existing['allocation_ratio'] = 2.0
-        wanted = ledger_inventory.Inventory(20, 4)
+        wanted = ledger_inventory.LedgerInventory(20, 4)
         self.assertEqual(
             ({ledger_names.PORTS: wanted.to_placement()}, True),
             ledger_inventory.update({ledger_names.PORTS: existing},
@@ -235,7 +235,7 @@ class AccountsTest(base.TestCase):
         """What it is covered by does not depend on what it counts as."""
         host = host_usage([('vm1', 2, 20)], others=1, rules=10)
         accounts = ledger_inventory.accounts(
-            host, {'vm1': usage.Guest(('a', 'b', 'c'), 30)}, host_limits(),
+            host, {'vm1': usage.GuestUsage(('a', 'b', 'c'), 30)}, host_limits(),
             {'vm1': allocation(3, 30)}, {})
         self.assertEqual([(20, 2), (100, 0)], [
             tuple(account.inventory()) for account in accounts.values()])

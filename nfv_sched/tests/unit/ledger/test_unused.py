@@ -21,7 +21,7 @@ HELD = names.Held(3, {names.PORTS: 4, names.RULES: 40})
 
 def guest(ports=0, rules=0):
     """What Neutron has bound of a guest."""
-    return usage.Guest(tuple(f'port{n}' for n in range(ports)), rules)
+    return usage.GuestUsage(tuple(f'port{n}' for n in range(ports)), rules)
 
 
 class LookTest(base.TestCase):
@@ -60,7 +60,7 @@ class LookTest(base.TestCase):
         self.assertFalse(self.look(one, one, two, two).due)
         self.assertFalse(self.look(two, two, one, two, two).due)
         # As many, but others.
-        other = usage.Guest(('other',), 0)
+        other = usage.GuestUsage(('other',), 0)
         self.assertFalse(self.look(one, one, other, other).due)
         self.assertTrue(self.look(one, one, other, other, other).due)
 

@@ -35,7 +35,7 @@ class NeutronTestCase(base.TestCase):
         self.configure(auth_type='none', endpoint_override=self.api.url)
         self.flags(neutron_request_timeout=20.0)
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron.Refresher.FIRST_PAUSE', 0.05))
+            'nfv_sched.network.neutron.NeutronRefresher.FIRST_PAUSE', 0.05))
 
     def configure(self, **options):
         """Write and read a nova.conf.

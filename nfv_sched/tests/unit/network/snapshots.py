@@ -61,7 +61,7 @@ def add_port(builder, number, host='host1', instance='', owner='compute:nova',
                      host, vnic_type, tuple(groups), project)
 
 
-class Figures(simulated.Figures):
+class Figures(simulated.SimulatedUsageSource):
     """Figures that a test has made up, believed while they are young.
 
     :param value: snapshot, None if there is none

@@ -16,7 +16,7 @@ from nfv_sched.network import usage
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.network import snapshots
 
-NIC = demand.NIC
+NIC = demand.RequestedNIC
 
 
 class DemandTest(base.TestCase):
@@ -73,12 +73,12 @@ class DemandTest(base.TestCase):
             rules={'d': 4, 'c': 300}, default_groups={'p': 'd'})
         self.assertEqual(50, self.of(
             NIC(port='new'), snapshot=snapshot, groups=('c',)).rules)
-        port = usage.Port('new', '', '', 'normal', ('d', 'e'))
+        port = usage.NeutronPort('new', '', '', 'normal', ('d', 'e'))
         for rules, expected in (({}, 50), ({'e': 0}, 4), ({'e': 60}, 64)):
             self.assertEqual(expected, self.of(
                 NIC(port='new'), snapshot=snapshot, more=usage.Supplement(
                     ports={'new': port}, rules=rules)).rules)
-        direct = usage.Port('new', '', '', 'direct', ('d',))
+        direct = usage.NeutronPort('new', '', '', 'direct', ('d',))
         self.assertEqual(0, self.of(
             NIC(port='new'), snapshot=snapshot, more=usage.Supplement(
                 ports={'new': direct})).vswitch_ports)

@@ -49,7 +49,7 @@ class DoubtsTestCase(base.NeutronTestCase):
 
     def restart(self):
         """Begin with a first reading."""
-        self.doubts = neutron.Doubts(
+        self.doubts = neutron.ReadingCheck(
             deleted=self.deleted.intersection,
             connected=lambda servers: True)
         self.doubts.forget()
@@ -91,7 +91,7 @@ class DoubtsTestCase(base.NeutronTestCase):
 
     @staticmethod
     def all_believed():
-        doubts = neutron.Doubts(connected=lambda servers: False)
+        doubts = neutron.ReadingCheck(connected=lambda servers: False)
         doubts.forget()
         return doubts
 

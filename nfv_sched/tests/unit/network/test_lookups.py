@@ -21,7 +21,7 @@ from nfv_sched.network import neutron
 from nfv_sched.tests.unit.network import base
 from nfv_sched.tests.unit.network import neutron_api
 
-NIC = demand.NIC
+NIC = demand.RequestedNIC
 LOOKUP_THREAD = 'nfv-sched-lookup'
 
 
@@ -230,7 +230,7 @@ class DoubtsTest(base.NeutronTestCase):
     def test_reader(self):
         """It takes several readings, and time; a new reader counts on."""
         self.flags(max_snapshot_age=4.0)
-        doubts = neutron.Doubts()
+        doubts = neutron.ReadingCheck()
         doubts.forget()  # for the first reading, and no other
         first = neutron.Reader(doubts=doubts).read()
         ports, self.api.ports = self.api.ports, []
@@ -264,7 +264,7 @@ class DoubtsTest(base.NeutronTestCase):
     def test_deleted_servers(self):
         """Nova knows whether the servers of missing ports are deleted."""
         deleted = set()
-        doubts = neutron.Doubts(deleted=deleted.intersection)
+        doubts = neutron.ReadingCheck(deleted=deleted.intersection)
         first = neutron.Reader(doubts=doubts).read()
         self.api.ports = []
         for _ in range(3):
@@ -280,7 +280,7 @@ class DoubtsTest(base.NeutronTestCase):
     def test_first_reading(self):
         """Nova knows whether servers have ports."""
         connected = [True]
-        doubts = neutron.Doubts(connected=lambda servers: connected[0])
+        doubts = neutron.ReadingCheck(connected=lambda servers: connected[0])
         neutron.Reader(doubts=doubts).read()
         self.api.ports = []
         for _ in range(3):
@@ -325,7 +325,7 @@ class DoubtsTest(base.NeutronTestCase):
             raise ValueError('nothing to tell')
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron.Refresher.failed', fail))
+            'nfv_sched.network.neutron.NeutronRefresher.failed', fail))
         self.api.ports = [neutron_api.port(host=['h'])]
         source = self.source()
         self.assertIsNone(source.get())

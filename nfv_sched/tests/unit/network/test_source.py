@@ -267,10 +267,10 @@ class SnapshotSourceTest(base.NeutronTestCase):
         """Each failure doubles the pause, up to the interval."""
         self.flags(neutron_refresh_interval=60.0)
         self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.network.neutron.Refresher.FIRST_PAUSE', 1.0))
+            'nfv_sched.network.neutron.NeutronRefresher.FIRST_PAUSE', 1.0))
         self.useFixture(fixtures.MonkeyPatch(
             'random.uniform', lambda low, high: 1.0))
-        refresher = neutron.Refresher(neutron.CONF, recent.Memory())
+        refresher = neutron.NeutronRefresher(neutron.CONF, recent.Memory())
         pauses = []
         for refresher.failures in range(9):
             pauses.append(refresher.pause(2.0))
@@ -296,7 +296,7 @@ class SnapshotSourceTest(base.NeutronTestCase):
         with fixtures.MonkeyPatch(
                 'nfv_sched.network.neutron.Reader.read', end):
             thread, = [thread for thread in threading.enumerate()
-                       if thread.name == neutron.Refresher.name]
+                       if thread.name == neutron.NeutronRefresher.name]
             self.wait_for(lambda: not thread.is_alive())
         self.add_port()
         self.wait_for_ports(source, 2)

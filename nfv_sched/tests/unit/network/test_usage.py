@@ -53,8 +53,8 @@ class CountTest(testtools.TestCase):
         self.assertEqual(3, host.vswitch_ports)
         self.assertEqual(16, host.rules)
         self.assertEqual(
-            {'vm1': usage.Guest(('p1', 'p2'), 16),
-             'vm2': usage.Guest(('p3',), 0)}, dict(host.guests))
+            {'vm1': usage.GuestUsage(('p1', 'p2'), 16),
+             'vm2': usage.GuestUsage(('p3',), 0)}, dict(host.guests))
         self.assertEqual(10, snapshot.host('h2').rules)
 
     def test_ports_beside_the_switch(self):
@@ -196,7 +196,7 @@ class CountTest(testtools.TestCase):
                 host: [port.id for port in of_host]
                 for host, of_host in ports.items()}, owner)
             self.assertEqual(
-                {'vm': usage.Guest(('p1', 'p2'), 13)},
+                {'vm': usage.GuestUsage(('p1', 'p2'), 13)},
                 snapshot.guests(ports['h'], {
                     'p1': 'vm', 'p2': 'vm', 'p4': 'vm', 'p5': 'vm',
                     'gone': 'vm'}), owner)

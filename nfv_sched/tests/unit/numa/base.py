@@ -75,7 +75,7 @@ def devices(found, free, *requests, mapping=None):
     :param requests: ``nova.objects.InstancePCIRequest`` each
     """
     stats = clouds.pci_stats(None, free)
-    return pci.Devices(pci.HostDevices(
+    return pci.CandidateDevices(pci.HostDevices(
         stats.pools, pci.demands(requests), found.host), mapping)
 
 
@@ -86,4 +86,4 @@ def ground(found, given=None, groups=()):
     :param given: :func:`devices`
     :param groups: host cells near each network, as bitmasks
     """
-    return labels.Ground(found, NAMES, given, list(groups))
+    return labels.GuestOnHost(found, NAMES, given, list(groups))

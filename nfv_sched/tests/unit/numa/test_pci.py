@@ -29,7 +29,7 @@ class TestDevices(base.TestCase):
         numa_topology = clouds.host_topology(nodes=nodes)
         self.stats = clouds.pci_stats(numa_topology, pools, **tags)
         self.requests, self.mapping = list(requests), mapping
-        return pci.Devices(
+        return pci.CandidateDevices(
             pci.HostDevices(self.stats.pools, pci.demands(requests),
                             topology.host_topology(numa_topology)), mapping)
 

@@ -61,8 +61,8 @@ class TestHostCell(base.TestCase):
         cell = host_cell()
         self.assertEqual((4096, 1024), (cell.memory, cell.memory_usage))
         self.assertEqual(
-            (topology.Pages(4, 890 * 4, 4000, 40),
-             topology.Pages(2048, 4 * 2048, 8 * 2048, 2048)), cell.pages)
+            (topology.CellPages(4, 890 * 4, 4000, 40),
+             topology.CellPages(2048, 4 * 2048, 8 * 2048, 2048)), cell.pages)
         for cell in cell, host_cell():  # the pages are read, or not yet
             self.assertEqual(4 * 2048, cell.free_kb(2048))
             self.assertIsNone(cell.free_kb(1048576))

@@ -21,14 +21,14 @@ from nfv_sched.render import tables
 
 
 def host(name, *texts, misses=(), rank=None, present=False):
-    return values.Host(
+    return values.ExplainedHost(
         name=name, misses=misses, found=not misses, present=present,
-        refusals=tuple(values.Refusal(filter=f'F{number}Filter', text=text)
+        refusals=tuple(values.FilterRefusal(filter=f'F{number}Filter', text=text)
                        for number, text in enumerate(texts)),
         passed=rank is not None, rank=rank)
 
 
-ASKED = values.Placement(queries=('q',))
+ASKED = values.PlacementStage(queries=('q',))
 
 
 class TextTest(testtools.TestCase):
@@ -41,11 +41,11 @@ class TextTest(testtools.TestCase):
         found = self.text(values.Explanation(
             subject='Server s', request='4 vCPUs', reason='no room',
             assumed=('no networks',),
-            placement=values.Placement(
+            placement=values.PlacementStage(
                 queries=('q',), hosts=3, left=2, requirements=(
-                    values.Requirement(text='PCPU=4', without=3, missing=1),
-                    values.Requirement(text='trait X', without=2,
-                                       missing=0)),
+                    values.QueryRequirement(text='PCPU=4', without=3, missing=1),
+                    values.QueryRequirement(text='trait X', without=2,
+                                            missing=0)),
                 removed={'VCPU=4': 1}, limit=2, cut=1),
             filters=(
                 values.Filter(name='AFilter', before=2, after=2),
@@ -72,13 +72,13 @@ class TextTest(testtools.TestCase):
         unknown = {'refusals': None, 'passed': None}
         found = values.Explanation(
             subject='Flavor f', request='4 vCPUs', fits=None, filters=None,
-            placement=values.Placement(
+            placement=values.PlacementStage(
                 queries=('q',), hosts=2, left=1, requirements=(
-                    values.Requirement(text='PCPU=4', without=2,
-                                       missing=1),)),
-            hosts=(values.Host(name='full', **unknown,
-                               misses=('PCPU 4 needed, 2 free',)),
-                   values.Host(name='free', found=True, **unknown)))
+                    values.QueryRequirement(text='PCPU=4', without=2,
+                                            missing=1),)),
+            hosts=(values.ExplainedHost(name='full', **unknown,
+                                        misses=('PCPU 4 needed, 2 free',)),
+                   values.ExplainedHost(name='free', found=True, **unknown)))
         told = self.text(found)
         for line in (
                 'Placement returns 1 host; whether filters take it is not '
@@ -101,8 +101,8 @@ class TextTest(testtools.TestCase):
         found = self.text(values.Explanation(
             subject='Server s', request='4 vCPUs', fits=True,
             placement=ASKED,
-            places=(values.Place(host='h1', nodes=(0,),
-                                 cpus=(1, 2, 3, 7, 9, 10)),),
+            places=(values.ChosenHost(host='h1', nodes=(0,),
+                                      cpus=(1, 2, 3, 7, 9, 10)),),
             hosts=(host('h2', rank=2, present=True), host('h1', rank=1)),
             weighing=values.Weighing(
                 hosts=('h1', 'h2'), totals=(1000.0, 1.0), equal=2, subset=3,
@@ -136,9 +136,9 @@ class TextTest(testtools.TestCase):
 
     def test_found_by_the_second_query(self):
         """What the first finds no host for has removed none."""
-        stage = values.Placement(
+        stage = values.PlacementStage(
             queries=('p', 'v'), hosts=2, left=2, fallback=True,
-            requirements=(values.Requirement(
+            requirements=(values.QueryRequirement(
                 text='PCPU=4', without=2, missing=1),))
         found = self.text(values.Explanation(subject='s', placement=stage))
         self.assertNotIn('PCPU=4', found)
@@ -164,7 +164,7 @@ class TextTest(testtools.TestCase):
         """No host was looked at."""
         found = self.text(values.Explanation(
             subject='s', reason='the Nova API refuses the flavor',
-            hosts=(host('a'),), placement=values.Placement(hosts=1),
+            hosts=(host('a'),), placement=values.PlacementStage(hosts=1),
             relaxations=(values.Relaxation(
                 text='without the PCI devices', hosts=1, host='a'),)))
         self.assertNotIn('Placement', found)
@@ -174,7 +174,7 @@ class TextTest(testtools.TestCase):
     def test_several_servers(self):
         for places, text in (
             ((), 'It does not fit: full'),
-            ((values.Place(host='a', nodes=None, cpus=()),),
+            ((values.ChosenHost(host='a', nodes=None, cpus=()),),
              'It does not fit (server 2 of 3): full')):
             self.assertIn(text, self.text(values.Explanation(
                 subject='s', reason='full', wanted=3, places=places)))

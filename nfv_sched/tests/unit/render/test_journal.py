@@ -55,7 +55,7 @@ class TextTest(testtools.TestCase):
         value = test_entry.refusal()
         self.assertEqual(f'{reason} (2 hosts); +1 more',
                          journal.summary(value))
-        few = entry.Reason(filter='F', policy='p', need='n', hosts=('h',))
+        few = entry.RefusalReason(filter='F', policy='p', need='n', hosts=('h',))
         self.assertEqual('p: n (1 host)', journal.summary(
             test_entry.refusal(reasons=(few,))))
         self.assertEqual('', journal.summary(test_entry.refusal(reasons=())))

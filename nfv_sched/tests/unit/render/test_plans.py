@@ -30,7 +30,7 @@ from nfv_sched.advice.plans import trial
 from nfv_sched.render import plans
 from nfv_sched.tests import base
 
-LIVE = trial.Move(
+LIVE = trial.ServerMove(
     uuid='11111111-1111-1111-1111-111111111111', name='fw 1', flavor='fw.8',
     memory=8192, source='one', destination='two')
 
@@ -196,8 +196,8 @@ class CommandsTest(base.TestCase):
     def test_room_that_was_left(self):
         """Nova gives it back a moment after a move has ended."""
         def moves(*hosts):
-            return [trial.Move(uuid=source, name=source, flavor='f', memory=1,
-                               source=source, destination=destination)
+            return [trial.ServerMove(uuid=source, name=source, flavor='f', memory=1,
+                                     source=source, destination=destination)
                     for source, destination in hosts]
 
         for hosts, pauses in (
@@ -219,7 +219,7 @@ class CommandsTest(base.TestCase):
     def test_servers_that_belong_together(self):
         """Nova does not know at once where live migrations have ended."""
         def move(name, *related, kind='live'):
-            return trial.Move(
+            return trial.ServerMove(
                 uuid=name, name=name, flavor='f', memory=1, kind=kind,
                 source='one', destination='two', related=related)
 
@@ -249,7 +249,7 @@ class CommandsTest(base.TestCase):
     def test_odd_names(self):
         """Names end neither a comment nor a word."""
         odd = 'a b; rm -rf $(x) `y`'
-        lines = list(plans.commands([trial.Move(
+        lines = list(plans.commands([trial.ServerMove(
             uuid='u', name=f'{odd}\nc', flavor='f', memory=1, source=odd,
             destination=odd)]))
         self.assertFalse([line for line in lines if '\n' in line])
@@ -263,14 +263,14 @@ class LackingTest(base.TestCase):
         """Figures of several hosts are those of one that is named."""
         policy = 'nfv:vswitch_numa_affinity=strict'
         filters = lacks.Lack(
-            kind=lacks.Kind.FILTERS, host='two', hosts=2,
+            kind=lacks.LackKind.FILTERS, host='two', hosts=2,
             names=('NFVTopologyFilter', 'VSwitchNUMAAffinityFilter'),
             text=f'{policy}: 8 needed, 2 free')
-        placement = lacks.Lack(kind=lacks.Kind.PLACEMENT, names=('PCPU=8',),
+        placement = lacks.Lack(kind=lacks.LackKind.PLACEMENT, names=('PCPU=8',),
                                text='PCPU 8 needed, 6 free', host='one')
-        group = lacks.Lack(kind=lacks.Kind.GROUP, host='four', hosts=3,
+        group = lacks.Lack(kind=lacks.LackKind.GROUP, host='four', hosts=3,
                            names=('anti-affinity',))
-        hint = lacks.Lack(kind=lacks.Kind.HINT, host='five',
+        hint = lacks.Lack(kind=lacks.LackKind.HINT, host='five',
                           names=('same_host',))
         self.assertEqual(
             'no host has room: the server group (anti-affinity) on 3 hosts; '
@@ -281,6 +281,6 @@ class LackingTest(base.TestCase):
         self.assertEqual('there is no other host', plans.lacking_text(()))
 
     def test_all_kinds(self):
-        for kind in lacks.Kind:
+        for kind in lacks.LackKind:
             self.assertNotEqual('', plans.lacking_text(
                 [lacks.Lack(kind=kind, host='one')]))

@@ -114,7 +114,7 @@ class SimulatorTestCase(base.TestCase):
             with configuration.overrides(scenario, seed=seed):
                 yield engine.Simulation(state.State(scenario), progress)
 
-    def run_cloud(self, text: str, seed: int = 0) -> outcome.Result:
+    def run_cloud(self, text: str, seed: int = 0) -> outcome.SimulationResult:
         """Run the text of a cloud."""
         with self.simulation(text, seed) as simulation:
             return simulation.run()

@@ -39,7 +39,7 @@ class DocumentationTest(testtools.TestCase):
     def test_fields(self):
         with open(_PAGE) as page:
             text = page.read()
-        keys = {key for kind in (model.Cloud, *actions.TYPES.values())
+        keys = {key for kind in (model.CloudFile, *actions.TYPES.values())
                 for key in _keys(schema.of(kind))}
         self.assertGreater(len(keys), 80)
         self.assertEqual([], sorted(

@@ -159,7 +159,7 @@ class ProjectTest(running.RunningTestCase):
         self.assertIsNone(guest.kind)
         # One is for other projects, and the other one is full.
         self.assertEqual(
-            [(lacks.Kind.PLACEMENT, 1)] * 2,
+            [(lacks.LackKind.PLACEMENT, 1)] * 2,
             [(each.kind, each.hosts) for each in guest.lacking])
         self.assertEqual(1, len([each for each in guest.lacking
                                  if each.names[0].startswith('aggregate ')]))

@@ -118,5 +118,5 @@ class SchemaTestCase(testtools.TestCase):
             self.assertIn(action, schema.of(kind)['required'])
 
     def test_types_have_schemas(self):
-        for kind in (model.Cloud, *actions.TYPES.values()):
+        for kind in (model.CloudFile, *actions.TYPES.values()):
             self.assertIs(False, schema.of(kind)['additionalProperties'])

@@ -107,12 +107,12 @@ def flavor(rng: random.Random) -> dict:
             'extra_specs': specs, 'validate': False}
 
 
-def asked(rng: random.Random, found: scenario.Scenario) -> request.Asked:
+def asked(rng: random.Random, found: scenario.Scenario) -> request.ExplainedRequest:
     """What a server of one of the flavors of a cloud asks for."""
     flavors = {each.name: each for each in found.cloud.flavors}
     name = rng.choice(sorted(flavors))
     count = rng.choice((1, 1, 1, 2))
-    return request.Asked(
+    return request.ExplainedRequest(
         flavor=flavors[name],
         ports=tuple((found.networks[name], ()) for name in rng.choice(
             ((), ('flat',), ('tun',), ('vf',), ('flat', 'vf'))

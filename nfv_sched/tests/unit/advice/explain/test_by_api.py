@@ -140,5 +140,5 @@ class ExplanationTest(base.TestCase):
             ))).hosts)
 
     def test_no_such_flavor(self):
-        with self.assertRaisesRegex(request.RequestError, 'no flavor'):
+        with self.assertRaisesRegex(request.ExplainError, 'no flavor'):
             by_placement(self.cloud, subject.flavor, 'nothing')

@@ -71,7 +71,7 @@ class ExplanationTestCase(base.SimulatorTestCase):
                 present=None, relax_seconds=60, hints=None, group=None,
                 count=1, zone=None, **specs):
         """Explain a flavor; extra specs with ``__`` for a colon."""
-        asked = request.Asked(
+        asked = request.ExplainedRequest(
             flavor=snapshot.Flavor(
                 name='f', vcpus=vcpus, memory=memory, extra_specs={
                     name.replace('__', ':'): value
@@ -244,7 +244,7 @@ steps: [{boot: s, flavor: small}]
         self.assertEqual((), found.relaxations)
 
     def test_bad_requests(self):
-        self.assertRaisesRegex(request.RequestError, 'no server group',
+        self.assertRaisesRegex(request.ExplainError, 'no server group',
                                self.explain, group='nobody')
 
     def test_placement_cuts(self):
@@ -330,7 +330,7 @@ class UnknownNameTest(ExplanationTestCase):
             found = self.explain(**{
                 'hw__cpu_policy': 'dedicated', key.replace(':', '__'): value})
             self.assertFalse(found.fits)
-            self.assertEqual((values.Unknown(kind=kind, name=name),),
+            self.assertEqual((values.UnknownInQuery(kind=kind, name=name),),
                              found.placement.unknown)
             self.assertIn(f'knows no {kind} {name}', found.reason)
             self.assertEqual({(f'knows no {kind} {name}',)},
@@ -357,7 +357,7 @@ class UnknownNameTest(ExplanationTestCase):
                 trait__CUSTOM_NOWHERE='forbidden')
         self.assertTrue(found.fits)
         self.assertEqual(
-            (values.Unknown(kind='trait', name='CUSTOM_NOWHERE'),),
+            (values.UnknownInQuery(kind='trait', name='CUSTOM_NOWHERE'),),
             found.placement.unverified)
         self.assertTrue(any(
             'CUSTOM_NOWHERE' in text for text in found.assumed))

@@ -48,7 +48,7 @@ class GeneratedTest(base.SimulatorTestCase):
 
     def passes(self, state, asked, name) -> bool:
         """Whether the scheduler takes a host if there is no other."""
-        server = servers.Server('probe', asked.flavor.name)
+        server = servers.SimulatedServer('probe', asked.flavor.name)
         wanted = dataclasses.replace(
             explained.wanted(state, asked), count=1,
             ignore_hosts=tuple(set(state.hosts) - {name}))
@@ -69,7 +69,7 @@ class GeneratedTest(base.SimulatorTestCase):
                 None, server.uuid)
         return True
 
-    def boot(self, found, change) -> outcome.Result:
+    def boot(self, found, change) -> outcome.SimulationResult:
         """Boot with a change in a simulation of its own."""
         new = change.asked
         found = {**found, 'flavors': {**found['flavors'], 'new': {

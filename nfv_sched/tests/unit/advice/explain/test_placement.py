@@ -129,8 +129,8 @@ class PlacementTest(testtools.TestCase):
             'a', {'VCPU': simulated.Inventory(2, ratio=4.0)})
         answer = self.explain('resources=VCPU:3')
         self.assertEqual({'VCPU=3': (1, 1)}, self.without(answer))
-        self.assertEqual((sentences.lack(requirements.Missing(
-            requirements.Kind.RESOURCE, ('VCPU',), (('VCPU', 3),),
+        self.assertEqual((sentences.lack(requirements.UnmetRequirement(
+            requirements.RequirementKind.RESOURCE, ('VCPU',), (('VCPU', 3),),
             providers=1, free=8, at_once=False), {}),), answer.misses['a'])
 
     def test_nested_class_of_providers_that_are_allowed(self):

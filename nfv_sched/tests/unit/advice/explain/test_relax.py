@@ -22,7 +22,7 @@ from nfv_sched.tests.unit.simulator import base
 
 def asked(vcpus=8, memory=4096, **specs):
     """A request; extra specs with ``__`` for a colon."""
-    return request.Asked(flavor=snapshot.Flavor(
+    return request.ExplainedRequest(flavor=snapshot.Flavor(
         name='f', vcpus=vcpus, memory=memory, extra_specs={
             name.replace('__', ':'): value
             for name, value in specs.items()}))

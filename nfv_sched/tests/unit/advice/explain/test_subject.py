@@ -96,4 +96,4 @@ class SubjectTest(base.SimulatorTestCase):
                         self.found, state, 'plain', networks=['n,kind=x'])),
                     ('no image property', lambda: subject.flavor(
                         self.found, state, 'plain', image={'x': 'y'}))):
-                self.assertRaisesRegex(request.RequestError, name, about)
+                self.assertRaisesRegex(request.ExplainError, name, about)

@@ -32,7 +32,7 @@ class WeightsTest(testtools.TestCase):
 
     def explain(self, *weighers):
         hosts = ('a', 'b', 'c')
-        return weights.explain(course.Round(passed=hosts, weighers=[
+        return weights.explain(course.SchedulingRound(passed=hosts, weighers=[
             course.Weighed(weigher, hosts, raw, [multiplier] * 3)
             for weigher, raw, multiplier in weighers]))
 
@@ -57,4 +57,4 @@ class WeightsTest(testtools.TestCase):
                                         for each in found.weighers])
 
     def test_none_passed(self):
-        self.assertIsNone(weights.explain(course.Round()))
+        self.assertIsNone(weights.explain(course.SchedulingRound()))

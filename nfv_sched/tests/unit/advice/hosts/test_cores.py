@@ -23,7 +23,7 @@ from nfv_sched.cloud import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 
-State = values.State
+State = values.CPUState
 
 
 def tenancies(*servers, node=0):

@@ -24,7 +24,7 @@ def machine(*nodes, offline=()):
     :param nodes: the CPUs of each core of each NUMA node
     """
     return values.Machine(nodes=tuple(
-        values.Node(number=number, cores=tuple(
+        values.MachineNode(number=number, cores=tuple(
             values.Core(cpus=cpus) for cpus in cores))
         for number, cores in enumerate(nodes)), offline=frozenset(offline))
 

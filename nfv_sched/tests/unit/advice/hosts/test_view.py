@@ -171,14 +171,14 @@ class HostTest(base.TestCase):
         cloud = snapshots.cloud([host, snapshots.host('b', [node])])
         found, other = view.views(cloud, facts={
             host.uuid: machine_values.Machine(nodes=tuple(
-                machine_values.Node(number=number, cores=tuple(
+                machine_values.MachineNode(number=number, cores=tuple(
                     machine_values.Core(cpus=cpus) for cpus in cores))
                 for number, cores in enumerate((
                     [(0, 2), (1, 3)], [(4, 5)]))))})
         self.assertEqual([[0, 2], [1, 3]], [
             [thread.cpu for thread in core] for core in found.nodes[0].cores])
         self.assertEqual(
-            [values.State.FREE, values.State.OTHER],
+            [values.CPUState.FREE, values.CPUState.OTHER],
             [thread.state for thread in found.nodes[0].cores[1]])
         self.assertEqual(5, found.hidden)
         self.assertEqual(1, len(found.notes))
@@ -192,13 +192,13 @@ class HostTest(base.TestCase):
         host = snapshots.host(nodes=[snapshots.node(
             0, 4, 1, 1, shared=1, dedicated=frozenset([2]))])
         found, = view.views(snapshots.cloud([host]), facts={
-            host.uuid: machine_values.Machine(nodes=(machine_values.Node(
+            host.uuid: machine_values.Machine(nodes=(machine_values.MachineNode(
                 number=0, cores=tuple(machine_values.Core(cpus=(cpu,))
                                       for cpu in range(4))),))})
         self.assertEqual(2, found.hidden)
         self.assertEqual(
-            [values.State.SHARED, values.State.OTHER, values.State.FREE,
-             values.State.OTHER],
+            [values.CPUState.SHARED, values.CPUState.OTHER, values.CPUState.FREE,
+             values.CPUState.OTHER],
             [thread.state for core in found.nodes[0].cores
              for thread in core])
 
@@ -209,7 +209,7 @@ class HostTest(base.TestCase):
             for number in range(2)])
         found, = view.views(snapshots.cloud([host]), facts={
             host.uuid: machine_values.Machine(nodes=tuple(
-                machine_values.Node(number=number, cores=tuple(
+                machine_values.MachineNode(number=number, cores=tuple(
                     machine_values.Core(cpus=(cpu,))
                     for cpu in (2 * number, 2 * number + 1)))
                 for number in range(2)))})
@@ -222,7 +222,7 @@ class HostTest(base.TestCase):
         host = snapshot.Host(name='a', hypervisor='a', uuid='a', vcpus=2)
         cloud = snapshots.cloud([host])
         self.assertEqual(view.views(cloud), view.views(cloud, facts={
-            'a': machine_values.Machine(nodes=(machine_values.Node(
+            'a': machine_values.Machine(nodes=(machine_values.MachineNode(
                 number=0, cores=(machine_values.Core(cpus=(0, 1)),)),))}))
 
     def test_unknown_servers(self):

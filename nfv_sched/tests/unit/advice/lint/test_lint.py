@@ -452,7 +452,7 @@ class RulesTest(base.TestCase):
             for _name, function in inspect.getmembers(
                 module, inspect.isfunction)
             if function.__module__ == module.__name__ and
-            'Iterator[nfv_sched.advice.lint.values.Finding]' in str(
+            'Iterator[nfv_sched.advice.lint.values.LintFinding]' in str(
                 inspect.signature(function).return_annotation)}
         self.assertEqual({rule.find for rule in lint.RULES}, found)
 
@@ -594,7 +594,7 @@ class RulesTest(base.TestCase):
                 0, 0, (binding.Binding(each, 'not worked out', name),))
             subject = lint.read(clouds.flavor(pci_passthrough__alias='nic:1'))
             found, = hosts.no_host(dataclasses.replace(
-                subject, hosts=values.Hosts(
+                subject, hosts=values.FlavorHosts(
                     cloud=CLOUD, names=None, capacity=capacity.FlavorCapacity(
                         subject.flavor, 0, 0, {'one': counted}))))
             self.assertEqual(

@@ -67,7 +67,7 @@ flavors:
 """
 
 
-def causes(guest) -> movable.Obstacle | dict[lacks.Kind, int]:
+def causes(guest) -> movable.Obstacle | dict[lacks.LackKind, int]:
     """Why a guest stays: an obstacle, or kinds with numbers of hosts."""
     return guest.reason or {
         each.kind: each.hosts for each in guest.lacking}

@@ -90,7 +90,7 @@ class DrainTest(running.RunningTestCase):
         found = self.plan('a p4 one', 'b p3 one', 'c p4 two', 'd p2 two',
                           'e p4 three', 'f p1 three')
         self.assertEqual('live', found['b'][0])
-        self.assertEqual({lacks.Kind.PLACEMENT: 2}, found['a'][2])
+        self.assertEqual({lacks.LackKind.PLACEMENT: 2}, found['a'][2])
         lack, = self.found.guests[-1].lacking
         self.assertEqual(
             (('PCPU=4',), 'PCPU 4 needed, 3 free', 'three'),
@@ -101,7 +101,7 @@ class DrainTest(running.RunningTestCase):
         self.plan('a strict one', 'b strict two', 'c strict two',
                   'd strict three', 'e strict three')
         guest, = self.found.guests
-        self.assertEqual([(lacks.Kind.FILTERS, 2)], [
+        self.assertEqual([(lacks.LackKind.FILTERS, 2)], [
             (each.kind, each.hosts) for each in guest.lacking])
         lack, = guest.lacking
         self.assertIn('VSwitchNUMAAffinityFilter', lack.names)
@@ -145,7 +145,7 @@ class DrainTest(running.RunningTestCase):
         refused = 'cold'
         found = self.plan('a p1 one', 'b p4 three', a={'state': 'stopped'})
         self.assertEqual(
-            (None, None, {lacks.Kind.SIMULATOR: 2}), found['a'])
+            (None, None, {lacks.LackKind.SIMULATOR: 2}), found['a'])
         self.assertEqual(['the disk is full'], [
             each.text for each in self.found.guests[0].lacking])
         self.assertEqual(2, len(self.found.failed))
@@ -191,7 +191,7 @@ class DrainTest(running.RunningTestCase):
         found = self.plan('a p3 one', 'b fat3 one', 'c p4 two', 'd p4 three')
         self.assertEqual('two', found['b'][1])
         self.assertEqual(
-            (None, {lacks.Kind.GUESTS: 1, lacks.Kind.SIMULATOR: 1}),
+            (None, {lacks.LackKind.GUESTS: 1, lacks.LackKind.SIMULATOR: 1}),
             found['a'][::2])
 
     def test_cold_if_live_fails_everywhere(self):
@@ -275,7 +275,7 @@ class DrainTest(running.RunningTestCase):
         found = self.plan('a prefer one', 'w strict two', 'x strict two',
                           'y strict three', 'z strict three')
         self.assertEqual(
-            (None, None, {lacks.Kind.POLICIES: 2}),
+            (None, None, {lacks.LackKind.POLICIES: 2}),
             found['a'])
 
     def hinted(self, *servers, hints, **kwargs):
@@ -323,7 +323,7 @@ class DrainTest(running.RunningTestCase):
         self.assertEqual([], self.hinted(
             'a p4 one', 'b p1 one', 'c p4 two', 'd p1 two', 'e p4 three',
             'f p1 three', hints={'b': {'same_host': 'a'}}))
-        self.assertEqual({lacks.Kind.HINT: 2}, running.causes(
+        self.assertEqual({lacks.LackKind.HINT: 2}, running.causes(
             next(each for each in self.found.guests if each.name == 'b')))
         # Neither can be the first.
         self.assertEqual([], self.hinted('a p1 one', 'b p1 one', hints={
@@ -346,7 +346,7 @@ class DrainTest(running.RunningTestCase):
         found = self.plan('a p1 one apart', 'b p1 two apart',
                           'c p1 three apart')
         self.assertEqual(
-            {lacks.Kind.GROUP: 2},
+            {lacks.LackKind.GROUP: 2},
             found['a'][2])
 
     def test_related(self):

@@ -39,8 +39,8 @@ class FailoverTest(running.RunningTestCase):
             servers=tuple([
                 dataclasses.replace(each, **changes.get(each.name, {}))
                 for each in cloud.servers]))
-        tried = failover.Check.tried
-        with mock.patch.object(failover.Check, 'tried', autospec=True,
+        tried = failover.FailoverAnalysis.tried
+        with mock.patch.object(failover.FailoverAnalysis, 'tried', autospec=True,
                                side_effect=tried) as tried:
             self.losses = failover.check(cloud, hosts, together=together)
         self.simulated = [
@@ -66,7 +66,7 @@ class FailoverTest(running.RunningTestCase):
                            'e p4 three', a={'created': '2026-01-01'},
                            b={'created': '2026-02-01'})
         self.assertEqual(['a'], list(found))
-        self.assertEqual(1, found['a'][lacks.Kind.GUESTS])
+        self.assertEqual(1, found['a'][lacks.LackKind.GUESTS])
         self.assertEqual([2], self.simulated)
 
     def test_same_age(self):
@@ -156,7 +156,7 @@ class FailoverTest(running.RunningTestCase):
     def test_groups(self):
         self.assertEqual({}, self.check('a p1 one apart', 'b p1 two apart'))
         self.assertEqual(
-            {'a': {lacks.Kind.GROUP: 2}},
+            {'a': {lacks.LackKind.GROUP: 2}},
             self.check('a p1 one apart', 'b p1 two apart',
                        'c p1 three apart'))
         self.assertEqual({'a', 'b'}, set(self.check(

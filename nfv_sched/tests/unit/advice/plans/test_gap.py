@@ -50,41 +50,41 @@ class GapTest(running.RunningTestCase):
         """It matters where servers have ports, or a filter counts them."""
         self.assertEqual({}, self.kinds(host__network=None))
         port = (snapshot.Port(id='p', network='n'),)
-        self.assertEqual({gap.Kind.NEUTRON: ()}, self.kinds(
+        self.assertEqual({gap.GapKind.NEUTRON: ()}, self.kinds(
             host__network=None, server__ports=port))
         for name in ('VSwitchPortLimitFilter', 'SecurityRuleLimitFilter'):
-            self.assertEqual({gap.Kind.NEUTRON: ()}, self.kinds(
+            self.assertEqual({gap.GapKind.NEUTRON: ()}, self.kinds(
                 host__network=None, options={
                     'filter_scheduler': {'enabled_filters': [name]}}))
 
     def test_ports(self):
         """Only those of servers that the plan moves."""
         self.assertEqual(
-            {gap.Kind.PORTS: ('a', 'b')}, self.kinds(server__ports=None))
+            {gap.GapKind.PORTS: ('a', 'b')}, self.kinds(server__ports=None))
         self.assertEqual(
-            {gap.Kind.PORTS: ('b',)},
+            {gap.GapKind.PORTS: ('b',)},
             self.kinds(hosts=['two'], server__ports=None))
         port = (snapshot.Port(id='p', has_allocation=True),)
-        self.assertEqual({gap.Kind.PORT_RESOURCES: ('a',)},
+        self.assertEqual({gap.GapKind.PORT_RESOURCES: ('a',)},
                          self.kinds(hosts=['one'], server__ports=port))
 
     def test_placement(self):
-        self.assertEqual({gap.Kind.PLACEMENT: ()},
+        self.assertEqual({gap.GapKind.PLACEMENT: ()},
                          self.kinds(host__providers=()))
         first, *others = self.cloud_read.hosts
         missing, = gap.of_cloud(dataclasses.replace(
             self.cloud_read, hosts=(
                 dataclasses.replace(first, providers=()), *others)))
         self.assertEqual(
-            gap.Gap(kind=gap.Kind.PLACEMENT, names=(first.name,)), missing)
+            gap.Gap(kind=gap.GapKind.PLACEMENT, names=(first.name,)), missing)
 
     def test_others(self):
-        self.assertEqual({gap.Kind.FLAVORS: ()}, self.kinds(flavors=()))
+        self.assertEqual({gap.GapKind.FLAVORS: ()}, self.kinds(flavors=()))
         self.assertEqual({}, self.kinds(moves=None))
-        self.assertEqual({gap.Kind.MIGRATIONS: ()}, self.kinds(
+        self.assertEqual({gap.GapKind.MIGRATIONS: ()}, self.kinds(
             moves=None, server__state=snapshot.RESIZED))
         self.assertEqual(
-            {gap.Kind.CELL: ('west', 'east'), gap.Kind.RECORD: ('no',)},
+            {gap.GapKind.CELL: ('west', 'east'), gap.GapKind.RECORD: ('no',)},
             self.kinds(missing=(
                 snapshot.Missing(kind=_Kind.SILENT_CELL, cell='west'),
                 snapshot.Missing(kind=_Kind.CELL, cell='east', text='no'),
@@ -96,7 +96,7 @@ class GapTest(running.RunningTestCase):
         for missing in (
                 snapshot.Missing(kind=_Kind.OTHER, text=sentence),
                 snapshot.Missing(kind=_Kind.HOST, hosts=(sentence,))):
-            self.assertEqual({gap.Kind.RECORD: (str(missing),)},
+            self.assertEqual({gap.GapKind.RECORD: (str(missing),)},
                              self.kinds(missing=(missing,)))
 
     def test_plans(self):
@@ -109,7 +109,7 @@ class GapTest(running.RunningTestCase):
         self.assertTrue(now.exact)
         cloud = replaced(cloud, host__network=None, server__ports=None)
         missing = gap.of_cloud(cloud, ['one'])
-        self.assertEqual([gap.Kind.NEUTRON, gap.Kind.PORTS],
+        self.assertEqual([gap.GapKind.NEUTRON, gap.GapKind.PORTS],
                          [each.kind for each in missing])
         plan = drain.plan(cloud, 'one')
         self.assertEqual((False, missing), (plan.exact, plan.gaps))
@@ -136,10 +136,10 @@ class GapTest(running.RunningTestCase):
 
     def test_sentences(self):
         """Each kind has one, with the names."""
-        for kind in gap.Kind:
+        for kind in gap.GapKind:
             self.assertTrue(plans.gap_text(gap.Gap(
                 kind=kind, names=('x1',))).endswith('.'))
         self.assertEqual(
             'Resource providers in Placement of x1, x2 were not read: '
             'inventories and traits are not known.', plans.gap_text(gap.Gap(
-                kind=gap.Kind.PLACEMENT, names=('x1', 'x2'))))
+                kind=gap.GapKind.PLACEMENT, names=('x1', 'x2'))))

@@ -30,7 +30,7 @@ def machine(cores=14, nodes=2, threads=2, memory=128 * GIB, **fields):
     """
     if isinstance(nodes, int):
         total = cores * nodes
-        nodes = tuple(values.Node(number=node, memory=memory, cores=tuple(
+        nodes = tuple(values.MachineNode(number=node, memory=memory, cores=tuple(
             values.Core(socket=node, cpus=tuple(
                 node * cores + core + thread * total
                 for thread in range(threads))) for core in range(cores)))
@@ -89,7 +89,7 @@ def machines(draw, most_nodes=8, most_cores=12, memories=(
             numbers[node, core, thread] for thread in range(threads)
             if numbers[node, core, thread] not in offline))
             for core in range(cores)]
-        nodes.append(values.Node(
+        nodes.append(values.MachineNode(
             number=node * step, memory=draw(st.sampled_from(memories)),
             cores=() if bare else tuple(
                 values.Core(cpus=cpus, socket=node)

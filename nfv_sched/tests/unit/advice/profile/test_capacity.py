@@ -198,7 +198,7 @@ class CapacityTest(base.TestCase):
             choices.HCG, choices.EVERY_NODE)))
         try:
             found = profiles.derive(machine, chosen)
-        except choices.Refusal:
+        except choices.ProfileError:
             hypothesis.reject()
         size = next((size for size in found.page_sizes if any(
             node.memory.guest_pages(size) for node in found.nodes)), None)

@@ -209,7 +209,7 @@ class HyperConvergedTest(base.TestCase):
         self.assertEqual((82, 93184, 0.821429), (
             found.guests, found.reserved, round(found.ratio, 6)))
         error = self.assertRaises(
-            choices.Refusal, ceph.plan, choices.Ceph(osds={'hdd': 36}),
+            choices.ProfileError, ceph.plan, choices.Ceph(osds={'hdd': 36}),
             256 * GIB, 56, 1, 0.05)
         self.assertIn('209920 MB would be kept from guests, more than 80 %',
                       str(error))
@@ -231,7 +231,7 @@ class HyperConvergedTest(base.TestCase):
             (30, 8, 1.0, 'the CPU allocation ratio would be 0.46, less'),
         ):
             self.assertIn(told, str(self.assertRaises(
-                choices.Refusal, ceph.plan, choices.Ceph(osds={'hdd': osds}),
+                choices.ProfileError, ceph.plan, choices.Ceph(osds={'hdd': osds}),
                 256 * GIB, 56, guest, part)))
 
     def test_vcpus(self):

@@ -40,7 +40,7 @@ class GeneratedTest(base.TestCase):
         chosen = data.draw(machines.chosen(machine))
         try:
             return machine, chosen, profiles.derive(machine, chosen)
-        except choices.Refusal as exc:
+        except choices.ProfileError as exc:
             self.assertNotIn('\n', str(exc))
             hypothesis.reject()
 
@@ -134,7 +134,7 @@ class RefusalTest(base.TestCase):
 
     def refused(self, of=None, **chosen):
         return str(self.assertRaises(
-            choices.Refusal, machines.derive, of, **chosen))
+            choices.ProfileError, machines.derive, of, **chosen))
 
     def test_no_cpu_left(self):
         of = machines.machine(cores=2, nodes=1)
@@ -233,10 +233,10 @@ class WarningTest(base.TestCase):
                 cores=7, nodes=1, threads=1, memory=16384)))
 
     def test_several_nodes_of_a_socket(self):
-        node = values.Node(number=0, memory=65536, cores=tuple(
+        node = values.MachineNode(number=0, memory=65536, cores=tuple(
             values.Core(cpus=(cpu,), socket=0) for cpu in range(8)))
         self.assertEqual(['1 socket, fewer than 2'], self.warned(
-            machines.machine(nodes=(node, values.Node(
+            machines.machine(nodes=(node, values.MachineNode(
                 number=1, memory=65536, cores=tuple(
                     values.Core(cpus=(cpu,), socket=0)
                     for cpu in range(8, 16)))))))
@@ -250,18 +250,18 @@ class WarningTest(base.TestCase):
         first, second = of.nodes
         self.only('NUMA nodes differ in memory: node 0 131072 MiB, node 1 '
                   '65536 MiB', machines.machine(nodes=(
-                      first, values.Node(number=1, cores=second.cores,
-                                         memory=65536))))
+                      first, values.MachineNode(number=1, cores=second.cores,
+                                                memory=65536))))
         # Firmware keeps some of it.
         self.assertEqual([], self.warned(machines.machine(nodes=(
-            first, values.Node(number=1, cores=second.cores,
-                               memory=130500)))))
+            first, values.MachineNode(number=1, cores=second.cores,
+                                      memory=130500)))))
         self.only('only the sum of the memory is known',
                   machines.machine(threads=1, even_memory=True))
         self.only('NUMA node 2 has memory, but no CPUs', machines.machine(
-            nodes=(first, second, values.Node(number=2, memory=1024))))
+            nodes=(first, second, values.MachineNode(number=2, memory=1024))))
         self.only('NUMA node 2 has CPUs, but no memory', machines.machine(
-            nodes=(first, second, values.Node(number=2, cores=tuple(
+            nodes=(first, second, values.MachineNode(number=2, cores=tuple(
                 values.Core(cpus=(cpu,), socket=2)
                 for cpu in range(100, 108))))))
 

@@ -88,7 +88,7 @@ def with_facts():
     cloud = snapshots.cloud(hosts, [
         snapshots.server('guest', {0: [1, 2]}, 'known')])
     return cloud, view.views(cloud, facts={
-        hosts[0].uuid: values.Machine(nodes=(values.Node(
+        hosts[0].uuid: values.Machine(nodes=(values.MachineNode(
             number=0, cores=tuple(values.Core(cpus=(core, core + 4))
                                   for core in range(4))),))})
 
@@ -111,7 +111,7 @@ def with_platform(nodes=2, cores=14, hosts=6):
 
 def facts(cloud):
     """UUID of each host -> facts about its machine: the siblings of Nova."""
-    return {host.uuid: values.Machine(nodes=tuple(values.Node(
+    return {host.uuid: values.Machine(nodes=tuple(values.MachineNode(
         number=node.number, cores=tuple(
             values.Core(cpus=tuple(sorted(core))) for core in node.siblings))
         for node in host.nodes)) for host in cloud.hosts}

@@ -20,7 +20,7 @@ from nfv_sched.simulator import placement
 from nfv_sched.simulator.placement import requirements
 from nfv_sched.simulator.placement import sentences
 
-Kind = requirements.Kind
+Kind = requirements.RequirementKind
 
 
 class _Resources:
@@ -174,7 +174,7 @@ class PlacementTestCase(testtools.TestCase):
         self.placement.take({'a': {'VCPU': 6}})
 
         def of(hosts, kind, name, most=None, **figures):
-            clause = sentences.clause(requirements.Missing(
+            clause = sentences.clause(requirements.UnmetRequirement(
                 kind, (name,), **figures))
             free = '' if most is None else f' (most free: {most})'
             return f'{hosts} {clause}{free}'

@@ -11,8 +11,8 @@ from nfv_sched.simulator import placement
 from nfv_sched.simulator.placement import requirements
 from nfv_sched.simulator.placement import sentences
 
-Kind = requirements.Kind
-Missing = requirements.Missing
+Kind = requirements.RequirementKind
+Missing = requirements.UnmetRequirement
 
 ROOT = placement.Provider(
     'root', 'root', {'VCPU': placement.Inventory(8, ratio=2.0),

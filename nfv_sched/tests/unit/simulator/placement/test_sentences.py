@@ -7,12 +7,12 @@ from nfv_sched.simulator import placement
 from nfv_sched.simulator.placement import requirements
 from nfv_sched.simulator.placement import sentences
 
-Kind = requirements.Kind
+Kind = requirements.RequirementKind
 NAMES = {'agg-1': 'racks', 'uuid-1': 'host1'}
 
 
 def missing(kind, *names, **figures):
-    return requirements.Missing(kind, names, **figures)
+    return requirements.UnmetRequirement(kind, names, **figures)
 
 
 def resource(**figures):
